@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target is built alike: Swift 6 language mode, every warning an error.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .treatAllWarnings(as: .error),
+]
+
+/// A library target. `uses` lists what it may import; a test holds the direction.
+func room(_ name: String, uses: [String]) -> Target {
+    .target(name: name, dependencies: uses.map { .init(stringLiteral: $0) }, swiftSettings: settings)
+}
+
+/// The tests of one target, with the processes and folders that tests share.
+func tests(of name: String, uses: [String] = []) -> Target {
+    .testTarget(
+        name: name + "Tests",
+        dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
+        resources: [.copy("Resources")].filter { _ in ["Cryptography", "XFTP"].contains(name) },
+        swiftSettings: settings)
+}
+
+/// A C library of Debian, found through pkg-config.
+func library(_ name: String, pkgConfig: String, package: String) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
+}
+
+let package = Package(
+    name: "chatfs",
+    products: [
+        .executable(name: "chatfs", targets: ["chatfs"]),
+        .executable(name: "chatfs-bench", targets: ["chatfs-bench"]),
+    ],
+    targets: [
+        library("CFuse3", pkgConfig: "fuse3", package: "libfuse3-dev"),
+        library("CSodium", pkgConfig: "libsodium", package: "libsodium-dev"),
+        library("CSQLite", pkgConfig: "sqlite3", package: "libsqlite3-dev"),
+        library("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
+        library("CNghttp2", pkgConfig: "libnghttp2", package: "libnghttp2-dev"),
+        .target(name: "CLinux"),
+
+        room("Base", uses: []),
+        room("Posix", uses: ["Base", "CLinux"]),
+        room("Cryptography", uses: ["Base", "Posix", "CSodium", "COpenSSL"]),
+        room("Store", uses: ["Base", "Posix", "CSQLite"]),
+        room("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2"]),
+        room("ChatCore", uses: ["Base"]),
+        room("XFTP", uses: ["Base", "Posix", "Cryptography", "Network"]),
+        room("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Network", "Store", "XFTP"]),
+        room("EmbeddedCore", uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "XFTP"]),
+        room("Namespace", uses: ["Base", "Posix", "Store", "ChatCore"]),
+        room("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP"]),
+        room("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore"]),
+        room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
+        room("Fuse", uses: ["Base", "Posix", "FileSystem", "CFuse3"]),
+        room("Desktop", uses: ["Base", "Posix", "ChatCore", "FileSystem"]),
+        room("CommandLineKit", uses: ["Base", "Posix"]),
+        .executableTarget(
+            name: "chatfs",
+            dependencies: [
+                "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay",
+                "EmbeddedCore", "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop",
+                "CommandLineKit",
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "chatfs-bench",
+            dependencies: ["Base", "Posix", "Cryptography", "CommandLineKit"],
+            swiftSettings: settings),
+
+        .target(
+            name: "TestSupport", dependencies: ["Base", "Posix"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+        tests(of: "Base"),
+        tests(of: "Posix"),
+        tests(of: "Cryptography"),
+        tests(of: "Store"),
+        tests(of: "Network", uses: ["COpenSSL"]),
+        tests(of: "ChatCore"),
+        tests(of: "XFTP", uses: ["Cryptography", "Network"]),
+        tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
+        tests(of: "EmbeddedCore", uses: ["XFTP", "ChatCore", "Cryptography", "Store"]),
+        tests(of: "Namespace", uses: ["ChatCore", "Store"]),
+        tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
+        tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
+        tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox"]),
+        tests(of: "CommandLineKit"),
+        tests(of: "Desktop"),
+        .testTarget(
+            name: "MountTests", dependencies: ["TestSupport", "chatfs"], swiftSettings: settings),
+    ]
+)

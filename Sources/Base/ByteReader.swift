@@ -1,0 +1,44 @@
+/// Reads big-endian fields from the front of bytes that came from outside. Total: every method
+/// answers nil when the bytes do not hold what is asked, and then has moved nothing.
+public struct ByteReader: Sendable {
+    private let bytes: [UInt8]
+    public private(set) var position: Int
+
+    public init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        position = 0
+    }
+
+    public var remaining: Int { bytes.count - position }
+
+    public mutating func byte() -> UInt8? {
+        guard remaining >= 1 else { return nil }
+        defer { position += 1 }
+        return bytes[position]
+    }
+
+    public mutating func bytes(_ count: Int) -> [UInt8]? {
+        guard count >= 0, remaining >= count else { return nil }
+        defer { position += count }
+        return Array(bytes[position..<position + count])
+    }
+
+    public mutating func integer<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
+        let size = Number.bitWidth / 8
+        guard let field = bytes(size) else { return nil }
+        return field.reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+    }
+
+    /// Everything that is left.
+    public mutating func rest() -> [UInt8] {
+        defer { position = bytes.count }
+        return Array(bytes[position...])
+    }
+}
+
+extension [UInt8] {
+    /// Appends an integer in big-endian order.
+    public mutating func append(bigEndian number: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
+    }
+}

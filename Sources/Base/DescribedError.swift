@@ -1,0 +1,21 @@
+/// An error that can be shown to a person.
+///
+/// Every module has one error type with a code, a sentence and a cause. The sentence names what
+/// happened and what the reader can do; it is shown word for word in the extended attribute
+/// `user.chatfs.error`, in the log and on the terminal, so it never contains a key, a file
+/// description, message text or (above debug level) a file name.
+public protocol DescribedError: Error, CustomStringConvertible {
+    /// One sentence without a final newline, fit for a terminal line.
+    var sentence: String { get }
+    /// What lay beneath, when another module or the system reported it.
+    var cause: (any Error)? { get }
+}
+
+extension DescribedError {
+    public var description: String { sentence }
+}
+
+/// The sentence of any error: its own when it has one, otherwise its Swift description.
+public func sentence(of error: any Error) -> String {
+    (error as? any DescribedError)?.sentence ?? "\(error)"
+}

@@ -1,0 +1,30 @@
+import Glibc
+
+/// State behind a mutex. The only way in is `withLock`, so no access can be forgotten.
+///
+/// A pthread mutex rather than `Synchronization.Mutex`, whose futex the thread sanitizer does not
+/// know (`docs/contributing.md`). Not recursive; never hold it over I/O, an `await` or a callback.
+public final class Lock<State>: @unchecked Sendable {
+    // Safe: `state` is touched only between lock and unlock of `mutex`.
+    private var state: State
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    public init(_ state: State) {
+        self.state = state
+        mutex = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    public func withLock<Result, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&state)
+    }
+}

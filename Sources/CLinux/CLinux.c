@@ -1,0 +1,95 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+int chatfs_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+int chatfs_rename_without_replacing(int from_directory, const char *from, int to_directory, const char *to) {
+    return renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE);
+}
+
+int chatfs_open_unnamed(int directory) {
+    return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+int chatfs_allocate(int descriptor, int64_t offset, int64_t length) {
+    return fallocate(descriptor, 0, offset, length);
+}
+
+int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length) {
+    return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
+int chatfs_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+int chatfs_signal_on_parent_death(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+int chatfs_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+int chatfs_thread_id(void) { return (int)syscall(SYS_gettid); }
+
+int chatfs_unmount(const char *path, int lazy) { return umount2(path, lazy ? MNT_DETACH : 0); }
+
+ssize_t chatfs_getxattr(const char *path, const char *name, void *value, size_t size) {
+    return lgetxattr(path, name, value, size);
+}
+
+int chatfs_setxattr(const char *path, const char *name, const void *value, size_t size) {
+    return lsetxattr(path, name, value, size, 0);
+}
+
+ssize_t chatfs_listxattr(const char *path, char *list, size_t size) { return llistxattr(path, list, size); }
+
+int chatfs_peer_credentials(int socket, uint32_t *uid, int32_t *pid) {
+    struct ucred credentials;
+    socklen_t length = sizeof credentials;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return -1;
+    *uid = credentials.uid;
+    *pid = credentials.pid;
+    return 0;
+}
+
+static int set_flag(int socket, int option) {
+    int on = 1;
+    return setsockopt(socket, IPPROTO_TCP, option, &on, sizeof on);
+}
+
+int chatfs_tcp_no_delay(int socket) { return set_flag(socket, TCP_NODELAY); }
+
+int chatfs_tcp_quick_ack(int socket) { return set_flag(socket, TCP_QUICKACK); }
+
+int chatfs_terminal_columns(int descriptor) {
+    struct winsize size;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
+    return size.ws_col;
+}
+
+int chatfs_close_from(int first) { return (int)syscall(SYS_close_range, (unsigned)first, ~0U, 0U); }
+
+int chatfs_accept(int socket) { return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+int chatfs_exited(int status) { return WIFEXITED(status); }
+int chatfs_exit_code(int status) { return WEXITSTATUS(status); }
+int chatfs_signalled(int status) { return WIFSIGNALED(status); }
+int chatfs_terminating_signal(int status) { return WTERMSIG(status); }
+
+const int chatfs_o_path = O_PATH;
+const int chatfs_o_directory = O_DIRECTORY;
+const int chatfs_o_nofollow = O_NOFOLLOW;
+const int chatfs_o_cloexec = O_CLOEXEC;
+const int chatfs_o_noatime = O_NOATIME;

@@ -1,0 +1,53 @@
+// What Glibc's Swift module does not show: calls behind _GNU_SOURCE, variadic calls, macros.
+// One thin function each, same arguments and result as the call it names, no logic.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
+int chatfs_eventfd(void);
+// renameat2(2) with RENAME_NOREPLACE.
+int chatfs_rename_without_replacing(int from_directory, const char *from, int to_directory, const char *to);
+// open(2) with O_TMPFILE | O_RDWR | O_CLOEXEC, mode 0600: a file that never has a name.
+int chatfs_open_unnamed(int directory);
+// fallocate(2) with mode 0, and with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
+int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
+int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
+// prctl(2): PR_SET_DUMPABLE 0; PR_SET_PDEATHSIG; PR_SET_NAME of the calling thread.
+int chatfs_forbid_dumps(void);
+int chatfs_signal_on_parent_death(int signal);
+int chatfs_name_thread(const char *name);
+// gettid(2).
+int chatfs_thread_id(void);
+// umount2(2) with MNT_DETACH when lazy is not 0.
+int chatfs_unmount(const char *path, int lazy);
+// Extended attributes, links not followed where the name says so.
+ssize_t chatfs_getxattr(const char *path, const char *name, void *value, size_t size);
+int chatfs_setxattr(const char *path, const char *name, const void *value, size_t size);
+ssize_t chatfs_listxattr(const char *path, char *list, size_t size);
+// SO_PEERCRED of a connected Unix socket. Returns 0 and fills uid and pid, or -1.
+int chatfs_peer_credentials(int socket, uint32_t *uid, int32_t *pid);
+// setsockopt(2): TCP_NODELAY, TCP_QUICKACK.
+int chatfs_tcp_no_delay(int socket);
+int chatfs_tcp_quick_ack(int socket);
+// TIOCGWINSZ: columns of the terminal behind a descriptor, 0 when it is none.
+int chatfs_terminal_columns(int descriptor);
+// close_range(2): closes every descriptor from first on.
+int chatfs_close_from(int first);
+// accept4(2) with SOCK_CLOEXEC | SOCK_NONBLOCK.
+int chatfs_accept(int socket);
+
+// The wait status macros.
+int chatfs_exited(int status);
+int chatfs_exit_code(int status);
+int chatfs_signalled(int status);
+int chatfs_terminating_signal(int status);
+
+// Constants that are macros of forms Swift cannot import.
+extern const int chatfs_o_path;
+extern const int chatfs_o_directory;
+extern const int chatfs_o_nofollow;
+extern const int chatfs_o_cloexec;
+extern const int chatfs_o_noatime;

@@ -1,0 +1,32 @@
+import Base
+
+/// One chat of a profile, as a list of chats shows it.
+public struct Chat: Hashable, Sendable {
+    public var reference: ChatReference
+    /// Name to show; not unique, may hold any character.
+    public var displayName: String
+    /// When its last item arrived, or when it was made.
+    public var updatedAt: Timestamp
+    /// Why nothing can be sent into it at present (EACCES with this sentence), nil when it can.
+    public var sendingRefused: String?
+
+    public init(
+        reference: ChatReference, displayName: String, updatedAt: Timestamp, sendingRefused: String? = nil
+    ) {
+        self.reference = reference
+        self.displayName = displayName
+        self.updatedAt = updatedAt
+        self.sendingRefused = sendingRefused
+    }
+}
+
+/// The profile whose chats a core shows.
+public struct Profile: Hashable, Sendable {
+    public var id: Int64
+    public var displayName: String
+
+    public init(id: Int64, displayName: String) {
+        self.id = id
+        self.displayName = displayName
+    }
+}

@@ -1,0 +1,34 @@
+import Base
+
+/// A command that a core refused or could not carry out.
+public struct ChatError: DescribedError {
+    /// By its consequence; the file system gives each its errno (`docs/semantics.md`).
+    public enum Code: Hashable, Sendable {
+        case noSuchProfile
+        case profileInUse
+        case noSuchChat
+        case noSuchItem
+        case noSuchFile
+        /// The chat does not take files, the contact is not ready, the member may not send.
+        case sendingRefused
+        case tooLarge
+        case alreadyReceiving
+        case file(FileProblem.Kind)
+        case nameTaken
+        case invalidCommand
+        /// The data directory was written by another version.
+        case wrongVersion
+        case storage
+        case internalError
+    }
+
+    public let code: Code
+    public let sentence: String
+    public let cause: (any Error)?
+
+    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.sentence = sentence
+        self.cause = cause
+    }
+}

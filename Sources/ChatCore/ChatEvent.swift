@@ -1,0 +1,29 @@
+/// What a core tells without being asked; names of the chat API. Order between files does not
+/// matter, of one file it does.
+public enum ChatEvent: Sendable {
+    /// Received items, and items that this profile sent by another way than this process.
+    case newChatItems([ChatItem])
+    case chatItemUpdated(ChatItem)
+    case chatItemsDeleted([(chat: ChatReference, item: ItemID)])
+    /// A chat is new, renamed, or changed whether it can be sent into.
+    case chatUpdated(Chat)
+    case rcvFileDescrReady(ChatItem)
+    case rcvFileAccepted(ChatItem)
+    case rcvFileStart(ChatItem)
+    case rcvFileProgressXFTP(ChatItem, received: UInt64, total: UInt64)
+    case rcvFileComplete(ChatItem)
+    case rcvFileSndCancelled(ChatItem)
+    case rcvFileError(ChatItem, FileProblem)
+    case rcvFileWarning(ChatItem, FileProblem)
+    case sndFileStart(ChatItem)
+    case sndFileProgressXFTP(ChatItem, sent: UInt64, total: UInt64)
+    case sndFileCompleteXFTP(ChatItem)
+    /// Inline sends: complete with the message.
+    case sndFileComplete(ChatItem)
+    case sndFileRcvCancelled(ChatItem)
+    case sndFileError(ChatItem, FileProblem)
+    case sndFileWarning(ChatItem, FileProblem)
+    /// A standalone upload is done: links for its recipients.
+    case sndStandaloneFileComplete(FileID, links: [String])
+    case rcvStandaloneFileComplete(FileID, path: String)
+}

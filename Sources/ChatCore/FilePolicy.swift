@@ -1,0 +1,23 @@
+/// Sizes and kinds that the SimpleX apps agree on (`docs/semantics.md`), in bytes.
+public enum FilePolicy {
+    /// Largest file that travels inside the message, and the target of image compression.
+    public static let inlineLimit: UInt64 = 261_120
+    public static let autoReceiveImage: UInt64 = 522_240
+    public static let autoReceiveVoice: UInt64 = 522_240
+    public static let autoReceiveVideo: UInt64 = 1_047_552
+    /// Largest file over XFTP in a chat.
+    public static let xftpLimit: UInt64 = 1_073_741_824
+    public static let smpLimit: UInt64 = 8_000_000
+    public static let longestVoiceSeconds = 300
+    public static let longestPreviewCharacters = 14_000
+
+    /// Whether a file is received at arrival without being asked for.
+    public static func receivesAtArrival(_ content: MessageContent, size: UInt64) -> Bool {
+        switch content.kind {
+        case .image: size <= autoReceiveImage
+        case .voice: size <= autoReceiveVoice
+        case .video: size <= autoReceiveVideo
+        case .text, .file: false
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// Where a file stands (`CIFileStatus` of the chat API, same names).
+/// Progress counts bytes as they travel, encrypted and padded: a fraction, not a position.
+public enum FileStatus: Hashable, Sendable {
+    case sndStored
+    case sndTransfer(sent: UInt64, total: UInt64)
+    case sndComplete
+    case sndCancelled
+    case sndError(FileProblem)
+    /// Temporary: the core tries again by itself.
+    case sndWarning(FileProblem)
+    /// Offered, not accepted. Without `described` the sender has not finished its upload.
+    case rcvInvitation(described: Bool)
+    case rcvAccepted
+    case rcvTransfer(received: UInt64, total: UInt64)
+    /// The relays were not approved; can be accepted again with approval.
+    case rcvAborted
+    case rcvComplete
+    /// By the sender or by the user.
+    case rcvCancelled
+    case rcvError(FileProblem)
+    case rcvWarning(FileProblem)
+
+    /// The whole content lies at the file's source.
+    public var isReadable: Bool {
+        switch self {
+        case .rcvComplete, .sndStored, .sndTransfer, .sndComplete, .sndCancelled, .sndError, .sndWarning: true
+        default: false
+        }
+    }
+}
+
+/// What went wrong with a file, by its consequence for who reads or sends it.
+public struct FileProblem: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable {
+        /// Expired or deleted on the relay (AUTH).
+        case expired
+        /// The relay has a record but no content (NO_FILE).
+        case neverUploaded
+        case cancelledBySender
+        /// Blocked by the relay.
+        case blocked
+        /// A relay that is not configured, or one that may never be contacted.
+        case notApproved
+        /// Wrong digest, tag, length, or a description that makes no sense.
+        case damaged
+        case unreachable
+        case timedOut
+        /// The disk is full.
+        case noSpace
+        /// The relay has no room (QUOTA).
+        case relayFull
+        case tooLarge
+        /// No relay is configured.
+        case noRelay
+        case other
+    }
+
+    public var kind: Kind
+    /// What `user.chatfs.error` says.
+    public var sentence: String
+
+    public init(_ kind: Kind, _ sentence: String) {
+        self.kind = kind
+        self.sentence = sentence
+    }
+}

@@ -1,0 +1,39 @@
+/// Ids that a core gives to what it stores. Small positive integers, unique per profile and kind,
+/// never used again; the database ids of the SimpleX chat API.
+public struct ItemID: Hashable, Comparable, Sendable, Codable {
+    public let rawValue: Int64
+    public init(_ rawValue: Int64) { self.rawValue = rawValue }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+public struct FileID: Hashable, Comparable, Sendable, Codable {
+    public let rawValue: Int64
+    public init(_ rawValue: Int64) { self.rawValue = rawValue }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A chat: `@7` a contact, `#3` a group, `*1` the notes.
+public enum ChatReference: Hashable, Sendable, Codable, CustomStringConvertible {
+    case direct(Int64)
+    case group(Int64)
+    case notes(Int64)
+
+    public var description: String {
+        switch self {
+        case .direct(let id): "@\(id)"
+        case .group(let id): "#\(id)"
+        case .notes(let id): "*\(id)"
+        }
+    }
+
+    /// Reads the text form back.
+    public init?(_ text: some StringProtocol) {
+        guard let kind = text.first, let id = Int64(text.dropFirst()), id > 0 else { return nil }
+        switch kind {
+        case "@": self = .direct(id)
+        case "#": self = .group(id)
+        case "*": self = .notes(id)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Base
+import CLinux
+import Glibc
+
+/// An open file, closed when the last reference goes. Safe to share: every operation names its
+/// offset, the kernel serialises the rest. All calls block; none belongs on the cooperative pool.
+public final class OpenFile: Sendable {
+    public let descriptor: Int32
+
+    /// Takes over an open descriptor.
+    public init(adopting descriptor: Int32) { self.descriptor = descriptor }
+
+    /// open(2), always close-on-exec. `mode` counts only with O_CREAT.
+    public convenience init(
+        _ path: String, flags: Int32, mode: mode_t = 0o600, in directory: OpenFile? = nil
+    ) throws(SystemError) {
+        let base = directory?.descriptor ?? AT_FDCWD
+        self.init(
+            adopting: try check("open a file") { openat(base, path, flags | O_CLOEXEC, mode) })
+    }
+
+    deinit { close(descriptor) }
+
+    /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end of the file.
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let count = try check("read a file") {
+                pread(
+                    descriptor, buffer.baseAddress! + filled, buffer.count - filled,
+                    off_t(offset) + off_t(filled))
+            }
+            if count == 0 { break }
+            filled += count
+        }
+        return filled
+    }
+
+    /// Writes all of `buffer` at `offset`.
+    public func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
+        var written = 0
+        while written < buffer.count {
+            written += try check("write a file") {
+                pwrite(
+                    descriptor, buffer.baseAddress! + written, buffer.count - written,
+                    off_t(offset) + off_t(written))
+            }
+        }
+    }
+
+    public func status() throws(SystemError) -> stat {
+        var status = stat()
+        try check("look at a file") { fstat(descriptor, &status) }
+        return status
+    }
+
+    public func size() throws(SystemError) -> UInt64 { UInt64(try status().st_size) }
+
+    public func truncate(to size: UInt64) throws(SystemError) {
+        try check("set a file's length") { ftruncate(descriptor, off_t(size)) }
+    }
+
+    /// Makes data and length durable: fsync(2). Also for directories.
+    public func synchronise() throws(SystemError) {
+        try check("write a file to disk") { fsync(descriptor) }
+    }
+
+    /// Gives back the disk space of a range; it then reads as zeros.
+    public func punchHole(_ range: Range<UInt64>) throws(SystemError) {
+        try check("free disk space") {
+            chatfs_punch_hole(descriptor, Int64(range.lowerBound), Int64(range.count))
+        }
+    }
+
+    /// Reads everything up to `limit` bytes; a longer file is EFBIG.
+    public func readAll(limit: Int) throws(SystemError) -> [UInt8] {
+        let size = try size()
+        guard size <= UInt64(limit) else { throw SystemError(code: EFBIG, operation: "read a file") }
+        return try read(count: Int(size), at: 0)
+    }
+
+    /// Up to `count` bytes from `offset` on, fewer only at the end of the file.
+    public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
+        var failure: SystemError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(SystemError) {
+                filled = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    public func write(_ bytes: [UInt8], at offset: UInt64) throws(SystemError) {
+        try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
+            try write(UnsafeRawBufferPointer(buffer), at: offset)
+        }
+    }
+}
+
+extension OpenFile {
+    /// An exclusive lock on the whole file for the life of this object, or nil when another holds it.
+    public func tryLock() throws(SystemError) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        if errno == EWOULDBLOCK { return false }
+        throw SystemError(code: errno, operation: "lock a file")
+    }
+}

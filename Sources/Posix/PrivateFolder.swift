@@ -1,0 +1,115 @@
+import Base
+import CLinux
+import Glibc
+
+/// A folder that ChatFS made for itself: mode 0700, owned by this user, reached by descriptor and
+/// never through a symbolic link, carrying a marker file that says so. Only such folders are ever
+/// emptied or removed.
+public struct PrivateFolder: Sendable {
+    /// Name of the marker. Its content is one line: what the folder is for.
+    public static let marker = ".chatfs-folder"
+
+    public let path: String
+    public let directory: OpenFile
+
+    /// Opens the folder, making it first when it is missing. An existing folder must be empty or
+    /// carry the marker for the same purpose, must be ours and closed to others.
+    public init(_ path: String, purpose: String) throws(SystemError) {
+        try PrivateFolder.makeParents(of: path)
+        let made = mkdir(path, 0o700) == 0
+        if !made && errno != EEXIST { throw SystemError(code: errno, operation: "make a folder") }
+        let directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
+        let status = try directory.status()
+        guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+            throw SystemError(code: EPERM, operation: "use a folder that others can enter (want mode 0700)")
+        }
+        self.path = path
+        self.directory = directory
+        if let found = try? OpenFile(Self.marker, flags: O_RDONLY | chatfs_o_nofollow, in: directory) {
+            guard try found.readAll(limit: 256) == Array((purpose + "\n").utf8) else {
+                throw SystemError(code: EEXIST, operation: "use a folder made for something else")
+            }
+        } else {
+            guard try names().isEmpty else {
+                throw SystemError(code: ENOTEMPTY, operation: "use a folder that holds other files")
+            }
+            try write(Array((purpose + "\n").utf8), to: Self.marker)
+        }
+    }
+
+    private static func makeParents(of path: String) throws(SystemError) {
+        var prefix = path.hasPrefix("/") ? "/" : ""
+        for part in path.split(separator: "/").dropLast() {
+            prefix += prefix.isEmpty || prefix.hasSuffix("/") ? String(part) : "/" + part
+            if mkdir(prefix, 0o700) != 0 && errno != EEXIST && errno != EISDIR {
+                throw SystemError(code: errno, operation: "make a folder")
+            }
+        }
+    }
+
+    /// A plain folder inside, mode 0700, made when missing.
+    public func subfolder(_ name: String) throws(SystemError) -> OpenFile {
+        if mkdirat(directory.descriptor, name, 0o700) != 0 && errno != EEXIST {
+            throw SystemError(code: errno, operation: "make a folder")
+        }
+        return try OpenFile(
+            name, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow, in: directory)
+    }
+
+    /// Replaces the file `name` in one step: readers see the old bytes or the new, after a crash too.
+    public func write(_ bytes: [UInt8], to name: String) throws(SystemError) {
+        let temporary = ".\(name).new"
+        let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_TRUNC, in: directory)
+        try file.write(bytes, at: 0)
+        try file.synchronise()
+        try check("replace a file") {
+            renameat(directory.descriptor, temporary, directory.descriptor, name)
+        }
+        try directory.synchronise()
+    }
+
+    /// Names inside, without `.`, `..`.
+    public func names() throws(SystemError) -> [String] { try Self.names(in: directory) }
+
+    public static func names(in directory: OpenFile) throws(SystemError) -> [String] {
+        let copy = try check("read a folder") { openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC) }
+        guard let stream = fdopendir(copy) else {
+            throw SystemError(code: errno, operation: "read a folder")
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Removes everything inside but the marker. Links are removed, never followed.
+    public func empty() throws(SystemError) {
+        try Self.removeContents(of: directory, keeping: [Self.marker])
+    }
+
+    /// Removes the folder with all that is in it.
+    public func remove() throws(SystemError) {
+        try Self.removeContents(of: directory, keeping: [])
+        if rmdir(path) != 0 && errno != ENOENT {
+            throw SystemError(code: errno, operation: "remove a folder")
+        }
+    }
+
+    public static func removeContents(of directory: OpenFile, keeping kept: Set<String>) throws(SystemError) {
+        for name in try names(in: directory) where !kept.contains(name) {
+            if unlinkat(directory.descriptor, name, 0) == 0 || errno == ENOENT { continue }
+            guard errno == EISDIR || errno == EPERM else {
+                throw SystemError(code: errno, operation: "remove a file")
+            }
+            let inner = try OpenFile(
+                name, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow, in: directory)
+            try removeContents(of: inner, keeping: [])
+            try check("remove a folder") { unlinkat(directory.descriptor, name, AT_REMOVEDIR) }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+import CLinux
+import Glibc
+
+/// What the process does for the secrets in its memory.
+public enum ProcessHardening {
+    /// No core dumps and no debugger of the same user: the keys of the mount are in this memory.
+    /// Also closes new files to others whatever the caller's umask was.
+    public static func apply() {
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+        _ = chatfs_forbid_dumps()
+        umask(0o077)
+    }
+
+    /// The kernel sends `signal` to this process when its parent dies.
+    public static func dieWithParent(signal: Int32 = SIGTERM) {
+        _ = chatfs_signal_on_parent_death(signal)
+    }
+}

@@ -1,0 +1,42 @@
+import CLinux
+import Glibc
+
+/// Operating-system threads for work that blocks. Signals stay blocked in them, so that only the
+/// thread that waits for signals meets one.
+public enum Thread {
+    /// Starts a detached thread. `name` has at most 15 bytes; it shows in `ps -T` and in profiles.
+    public static func start(
+        _ name: String, stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void
+    ) {
+        let box = Unmanaged.passRetained(Start(name: name, body: body))
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setstacksize(&attributes, stackSize)
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
+        let result = pthread_create(&thread, &attributes, Self.enter, box.toOpaque())
+        precondition(result == 0, "no thread could be started: \(String(cString: strerror(result)))")
+    }
+
+    private final class Start: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    // A named nonisolated function: a closure written in main-actor code would carry its isolation.
+    private static let enter: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+        let start = Unmanaged<Start>.fromOpaque($0!).takeRetainedValue()
+        var all = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, nil)
+        _ = chatfs_name_thread(start.name)
+        start.body()
+        return nil
+    }
+}
