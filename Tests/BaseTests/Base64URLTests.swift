@@ -2,9 +2,11 @@ import Base
 import Testing
 
 @Suite struct Base64URLTests {
-    @Test(arguments: [
-        ([], ""), ([0], "AA=="), ([255, 255], "__8="), ([251, 239, 190], "----"), ([1, 2, 3, 4], "AQIDBA=="),
-    ] as [([UInt8], String)])
+    @Test(
+        arguments: [
+            ([], ""), ([0], "AA=="), ([255, 255], "__8="), ([251, 239, 190], "----"),
+            ([1, 2, 3, 4], "AQIDBA=="),
+        ] as [([UInt8], String)])
     func bytesBecomeTheTextOfTheOfficialFormatAndBack(bytes: [UInt8], text: String) {
         #expect(Base64URL.encode(bytes) == text)
         #expect(Base64URL.decode(text) == bytes)
