@@ -1,0 +1,48 @@
+import Glibc
+import Posix
+import Testing
+
+@Suite struct OpenFileTests {
+    private func unnamed() throws -> OpenFile {
+        try OpenFile("/tmp", flags: unnamedFile | O_RDWR)
+    }
+
+    @Test func bytesAreReadBackWhereTheyWereWritten() throws {
+        let file = try unnamed()
+        try file.write([1, 2, 3, 4], at: 10)
+        #expect(try file.size() == 14)
+        #expect(try file.read(count: 8, at: 9) == [0, 1, 2, 3, 4])
+        #expect(try file.read(count: 8, at: 14) == [])
+    }
+
+    @Test func aFileLongerThanTheLimitIsRefused() throws {
+        let file = try unnamed()
+        try file.truncate(to: 100)
+        #expect(throws: SystemError(code: EFBIG, operation: "read a file")) { try file.readAll(limit: 99) }
+        #expect(try file.readAll(limit: 100).count == 100)
+    }
+
+    @Test func aLockHoldsOthersOffUntilItsHolderGoes() throws {
+        let path = "/tmp/chatfs-lock-\(getpid())"
+        defer { unlink(path) }
+        var first: OpenFile? = try OpenFile(path, flags: O_RDWR | O_CREAT)
+        let second = try OpenFile(path, flags: O_RDWR)
+        #expect(try first!.tryLock())
+        #expect(try !second.tryLock())
+        first = nil
+        #expect(try second.tryLock())
+    }
+
+    @Test func aFullDeviceIsSaid() throws {
+        let file = try OpenFile("/dev/full", flags: O_WRONLY)
+        #expect(throws: SystemError(code: ENOSPC, operation: "write a file")) { try file.write([1], at: 0) }
+    }
+
+    @Test func aMissingFileIsAPlainSentence() {
+        let error = #expect(throws: SystemError.self) { try OpenFile("/tmp/none/such", flags: O_RDONLY) }
+        #expect(error?.sentence == "Could not open a file: No such file or directory.")
+    }
+}
+
+/// O_TMPFILE, a macro of a form Swift does not import.
+private let unnamedFile: Int32 = 0o20000000 | O_DIRECTORY
