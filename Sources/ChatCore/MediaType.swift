@@ -1,0 +1,66 @@
+/// What kind of data a file name promises. Decides how an item is sent and which extension a name
+/// without one gets; never what a program may do with the bytes.
+public struct MediaType: Hashable, Sendable {
+    public enum Kind: Hashable, Sendable {
+        case image
+        case video
+        case audio
+        case other
+    }
+
+    /// IANA name, for example `image/jpeg`; the value of `user.mime_type`.
+    public let name: String
+
+    public init(_ name: String) { self.name = name }
+
+    public static let unknown = MediaType("application/octet-stream")
+
+    public var kind: Kind {
+        if name.hasPrefix("image/") { return .image }
+        if name.hasPrefix("video/") { return .video }
+        if name.hasPrefix("audio/") { return .audio }
+        return .other
+    }
+
+    /// By the extension of a file name; `unknown` when it has none or an unfamiliar one.
+    public init(fileName: some StringProtocol) {
+        let parts = fileName.split(separator: ".", omittingEmptySubsequences: false)
+        let last = parts.count > 1 ? parts[parts.count - 1].lowercased() : ""
+        self = Self.byExtension[last].map(MediaType.init) ?? .unknown
+    }
+
+    /// The usual extension without its dot, for a name that has none.
+    public var preferredExtension: String? { Self.preferred[name] }
+
+    private static let preferred: [String: String] = [
+        "image/jpeg": "jpg", "image/png": "png", "image/gif": "gif", "image/webp": "webp",
+        "video/mp4": "mp4", "video/webm": "webm", "audio/mp4": "m4a", "audio/mpeg": "mp3",
+        "audio/ogg": "ogg", "application/pdf": "pdf", "text/plain": "txt", "application/zip": "zip",
+    ]
+
+    private static let byExtension: [String: String] = [
+        "jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "gif": "image/gif",
+        "webp": "image/webp", "heic": "image/heic", "heif": "image/heif", "avif": "image/avif",
+        "bmp": "image/bmp", "svg": "image/svg+xml", "tif": "image/tiff", "tiff": "image/tiff",
+        "mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/quicktime", "webm": "video/webm",
+        "mkv": "video/x-matroska", "avi": "video/x-msvideo", "3gp": "video/3gpp", "ogv": "video/ogg",
+        "m4a": "audio/mp4", "mp3": "audio/mpeg", "aac": "audio/aac", "ogg": "audio/ogg",
+        "oga": "audio/ogg", "opus": "audio/ogg", "flac": "audio/flac", "wav": "audio/x-wav",
+        "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html",
+        "htm": "text/html", "css": "text/css", "xml": "application/xml", "json": "application/json",
+        "yaml": "application/yaml", "yml": "application/yaml", "pdf": "application/pdf",
+        "zip": "application/zip", "gz": "application/gzip", "xz": "application/x-xz",
+        "zst": "application/zstd", "bz2": "application/x-bzip2", "tar": "application/x-tar",
+        "7z": "application/x-7z-compressed", "rar": "application/vnd.rar", "epub": "application/epub+zip",
+        "doc": "application/msword", "xls": "application/vnd.ms-excel",
+        "ppt": "application/vnd.ms-powerpoint",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "apk": "application/vnd.android.package-archive", "deb": "application/vnd.debian.binary-package",
+        "iso": "application/x-iso9660-image", "sh": "application/x-shellscript",
+    ]
+}

@@ -1,0 +1,46 @@
+import ChatCore
+import Testing
+
+@Suite struct SafeFileNameTests {
+    @Test(arguments: [
+        ("report.pdf", "report.pdf"),
+        ("two words.txt", "two words.txt"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\Users\\me\\photo.jpg", "photo.jpg"),
+        (".bashrc", "bashrc"),
+        ("...hidden", "hidden"),
+        ("trailing  ", "trailing"),
+        ("in\u{0}side\u{7}.txt", "inside.txt"),
+        ("invoice\u{202E}fdp.exe", "invoicefdp.exe"),
+        ("e\u{301}te\u{301}.txt", "\u{E9}t\u{E9}.txt"),
+        ("🏔 mountain.jpg", "🏔 mountain.jpg"),
+    ])
+    func whatSomebodySentBecomesANameThatIsSafeToShow(sent: String, shown: String) throws {
+        let safe = try #require(SafeFileName.make(from: sent))
+        #expect(Array(safe.utf8) == Array(shown.utf8))
+        #expect(SafeFileName.make(from: safe) == safe)
+    }
+
+    @Test(arguments: ["", "/", "..", ". .", "\u{202E}", "a/..", "\u{1}\u{2}"])
+    func aNameOfWhichNothingIsLeftIsNone(sent: String) {
+        #expect(SafeFileName.make(from: sent) == nil)
+    }
+
+    @Test func aLongNameKeepsItsExtension() throws {
+        let long = String(repeating: "ü", count: 200) + ".tar.gz"
+        let safe = try #require(SafeFileName.make(from: long))
+        #expect(safe.utf8.count <= 255 && safe.utf8.count >= 253)
+        #expect(safe.hasSuffix("ü.tar.gz"))
+        #expect(SafeFileName.make(from: String(repeating: "x", count: 255))?.utf8.count == 255)
+        #expect(SafeFileName.make(from: "x." + String(repeating: "y", count: 400))?.utf8.count == 255)
+    }
+
+    @Test func aNumberGoesBeforeTheExtensionAndStaysWithinTheLimit() {
+        #expect(SafeFileName.numbered("report.pdf", 2) == "report (2).pdf")
+        #expect(SafeFileName.numbered("a.tar.gz", 3) == "a (3).tar.gz")
+        #expect(SafeFileName.numbered("noextension", 2) == "noextension (2)")
+        #expect(SafeFileName.numbered(".profile", 2) == ".profile (2)")
+        let long = SafeFileName.numbered(String(repeating: "n", count: 251) + ".txt", 12)
+        #expect(long.utf8.count == 255 && long.hasSuffix(" (12).txt"))
+    }
+}
