@@ -1,0 +1,150 @@
+import Base
+import CSQLite
+import Glibc
+import Posix
+
+/// A SQLite database behind one connection. All calls block (disk, write locks of other processes):
+/// from async code go through `ThreadPool.shared.run`. Any thread may call; calls take turns. Calls
+/// inside a transaction of the same thread go through its `Connection`; anything else would wait for
+/// itself, so it is a fatal error.
+///
+/// Files are made 0600; deleted content is overwritten (`secure_delete`); the journal is a WAL.
+public final class Database: @unchecked Sendable {
+    /// When a transaction is safe against a power cut. Against the end of the process all are.
+    public enum Durability: Sendable {
+        /// When `transaction` returns.
+        case full
+        /// Some time later, in order; for what can be made again, such as an index.
+        case eventual
+    }
+
+    // Safe: `connection` is used only by the thread that holds `mutex`, which checks for a thread
+    // that would wait for itself.
+    private let connection: Connection
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    /// Opens or makes the database and brings its schema up to date.
+    ///
+    /// - Parameter busyTimeout: how long to wait for other processes' write transactions.
+    /// - Throws: `.wrongVersion` when a newer version of the program wrote it, `.damaged`,
+    ///   `.diskFull`, `.notAllowed`.
+    public init(
+        path: String, migrations: [Migration], durability: Durability = .full,
+        busyTimeout: Duration = .seconds(10)
+    ) throws(StoreError) {
+        try Self.makeFile(path)
+        var handle: OpaquePointer?
+        let result = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
+        guard let handle else { throw StoreError(.inputOutput, "There is no memory for the database.") }
+        connection = Connection(handle: handle)
+        mutex = .allocate(capacity: 1)
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ERRORCHECK))
+        pthread_mutex_init(mutex, &attributes)
+        pthread_mutexattr_destroy(&attributes)
+        try connection.checked(result)
+        sqlite3_extended_result_codes(handle, 1)
+        sqlite3_busy_timeout(handle, Int32(busyTimeout.components.seconds * 1000))
+        // secure_delete before anything is written; the size limit keeps old pages from staying in
+        // the journal for long.
+        try connection.executeScript(
+            """
+            PRAGMA secure_delete = ON;
+            PRAGMA foreign_keys = ON;
+            PRAGMA trusted_schema = OFF;
+            PRAGMA temp_store = MEMORY;
+            PRAGMA cell_size_check = ON;
+            PRAGMA journal_size_limit = 0;
+            PRAGMA synchronous = \(durability == .full ? "FULL" : "NORMAL");
+            """)
+        try enterWriteAheadLog(within: busyTimeout)
+        do {
+            try transaction { try $0.migrate(through: migrations) }
+        } catch {
+            throw error as? StoreError ?? StoreError(.damaged, "The schema could not be read.", cause: error)
+        }
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    /// Runs `body` in an IMMEDIATE transaction: all of it takes effect, or, when it throws, nothing.
+    /// Nobody else writes meanwhile.
+    @discardableResult
+    public func transaction<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try run("BEGIN IMMEDIATE", body)
+    }
+
+    /// Runs `body` on one snapshot of the database. It must not write.
+    public func read<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try run("BEGIN", body)
+    }
+
+    /// Moves the journal's content into the database file and empties the journal, so that what was
+    /// deleted is gone from it too. Does what it can while others read or write.
+    public func checkpoint() throws(StoreError) {
+        lock()
+        defer { unlock() }
+        try connection.executeScript("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    private func run<Result>(_ begin: String, _ body: (Connection) throws -> Result) throws -> Result {
+        lock()
+        defer { unlock() }
+        try connection.execute(begin)
+        do {
+            let result = try body(connection)
+            try connection.execute("COMMIT")
+            return result
+        } catch {
+            // A full disk makes SQLite roll back by itself.
+            if sqlite3_get_autocommit(connection.handle) == 0 { try? connection.executeScript("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func lock() {
+        let result = pthread_mutex_lock(mutex)
+        precondition(result == 0, "a database was used inside its own transaction")
+    }
+
+    private func unlock() { pthread_mutex_unlock(mutex) }
+
+    /// The switch to the write-ahead log needs the file for itself for a moment, and SQLite does not
+    /// apply the busy timeout to it: two processes that open a new database at once meet here.
+    private func enterWriteAheadLog(within timeout: Duration) throws(StoreError) {
+        let end = ContinuousClock.now + timeout
+        while true {
+            do throws(StoreError) {
+                return try connection.executeScript("PRAGMA journal_mode = WAL")
+            } catch {
+                guard error.code == .busy, ContinuousClock.now < end else { throw error }
+                usleep(20_000)
+            }
+        }
+    }
+
+    /// Makes the file with mode 0600 (the journal's files inherit it), or closes an open one to
+    /// others. Never opens a file that exists: closing any descriptor of it would drop the locks
+    /// that this process holds on it through another connection (fcntl(2)).
+    private static func makeFile(_ path: String) throws(StoreError) {
+        do throws(SystemError) {
+            _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+        } catch {
+            guard error.code == EEXIST else {
+                let code: StoreError.Code = [ENOSPC, EDQUOT].contains(error.code) ? .diskFull : .notAllowed
+                throw StoreError(code, error.sentence, cause: error)
+            }
+            var status = stat()
+            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                throw StoreError(.notAllowed, "The database is not a plain file.")
+            }
+            if status.st_mode & 0o077 != 0, chmod(path, 0o600) != 0 {
+                throw StoreError(.notAllowed, "The database is open to others and belongs to somebody else.")
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Base
+import CSQLite
+import Glibc
+
+/// A database that could not do what it was asked. What had begun is rolled back: nothing changed.
+public struct StoreError: DescribedError {
+    public enum Code: Hashable, Sendable {
+        /// The disk, the quota or the file size limit.
+        case diskFull
+        /// Another connection kept the write lock longer than the busy timeout.
+        case busy
+        /// Damaged, or no database at all.
+        case damaged
+        /// Written by a newer version of the program.
+        case wrongVersion
+        /// A UNIQUE, CHECK, NOT NULL or FOREIGN KEY rule refused the change.
+        case constraint
+        /// The file cannot be opened, made or written with these permissions.
+        case notAllowed
+        case inputOutput
+        /// A wrong statement: a mistake in the program.
+        case invalidStatement
+    }
+
+    public let code: Code
+    public let sentence: String
+    /// The extended result code of SQLite (`sqlite3.h`), 0 when SQLite was not asked.
+    public let resultCode: Int32
+    public let cause: (any Error)?
+
+    public init(_ code: Code, _ sentence: String, resultCode: Int32 = 0, cause: (any Error)? = nil) {
+        self.code = code
+        self.sentence = sentence
+        self.resultCode = resultCode
+        self.cause = cause
+    }
+
+    /// What SQLite says about the last call on `connection`, in words for a person. `systemError` is
+    /// the errno beneath: SQLite reports a full quota and a size limit as plain I/O errors.
+    init(resultCode: Int32, message: String, systemError: Int32) {
+        let code: Code
+        let sentence: String
+        switch resultCode & 0xff {
+        case SQLITE_FULL:
+            (code, sentence) = (.diskFull, "The disk is full: free some space and try again.")
+        case SQLITE_IOERR where [ENOSPC, EDQUOT, EFBIG].contains(systemError):
+            (code, sentence) = (.diskFull, "The disk or its quota is full: free some space and try again.")
+        case SQLITE_IOERR:
+            let reason = systemError == 0 ? "" : ": \(String(cString: strerror(systemError)))"
+            (code, sentence) = (.inputOutput, "The database could not be read or written\(reason).")
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            (code, sentence) = (.busy, "Another process is using the database for too long; try again.")
+        case SQLITE_CORRUPT, SQLITE_NOTADB:
+            (code, sentence) = (
+                .damaged,
+                "The database is damaged or is none: restore it from a backup or remove it."
+            )
+        case SQLITE_CONSTRAINT:
+            (code, sentence) = (.constraint, "The database refused a change (\(message)).")
+        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH:
+            (code, sentence) = (.notAllowed, "The database cannot be opened for writing: check who owns it.")
+        default:
+            (code, sentence) = (
+                .invalidStatement, "The database did not understand a statement (\(message))."
+            )
+        }
+        self.init(code, sentence, resultCode: resultCode)
+    }
+}

@@ -1,0 +1,64 @@
+import Base
+import Glibc
+import Posix
+import Store
+import Testing
+
+@Suite struct SchemaVersionTests {
+    let folder = ScratchFolder()
+    private let colour = Migration(
+        "colour", "ALTER TABLE folder ADD COLUMN colour TEXT NOT NULL DEFAULT 'blue'")
+
+    @Test func anOlderDatabaseIsBroughtUpToDateWithItsContent() throws {
+        do {
+            let old = try folder.database([notes])
+            try old.transaction { try $0.execute("INSERT INTO folder (name) VALUES ('a')") }
+        }
+        for _ in 0..<2 {
+            let new = try folder.database([notes, colour])
+            let rows = try new.read {
+                try $0.query("SELECT name, colour FROM folder") { $0.text(0) + $0.text(1) }
+            }
+            #expect(rows == ["ablue"])
+        }
+    }
+
+    @Test func aNewerDatabaseIsLeftAloneAndSaysSo() throws {
+        _ = try folder.database([notes, colour])
+        let error = #expect(throws: StoreError.self) { try folder.database([notes]) }
+        #expect(error?.code == .wrongVersion)
+        #expect(error?.sentence.contains("newer version") == true)
+        _ = try folder.database([notes, colour])
+    }
+
+    @Test func aDatabaseOfAnotherHistoryIsRefused() throws {
+        _ = try folder.database([notes])
+        let error = #expect(throws: StoreError.self) { try folder.database([colour]) }
+        #expect(error?.code == .wrongVersion)
+    }
+
+    @Test func aMigrationThatFailsChangesNothing() throws {
+        _ = try folder.database([notes])
+        let broken = Migration(
+            "broken", "CREATE TABLE extra (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")
+        #expect(throws: StoreError.self) { try folder.database([notes, broken]) }
+        let database = try folder.database([notes])
+        #expect(try database.read { try !$0.exists("SELECT 1 FROM sqlite_schema WHERE name = 'extra'") })
+    }
+
+    @Test(arguments: ["not a database at all", String(repeating: "SQLite format 3\0", count: 600)])
+    func somethingElseUnderTheNameIsDamaged(content: String) throws {
+        try OpenFile(folder.path + "/notes.db", flags: O_WRONLY | O_CREAT).write(Array(content.utf8), at: 0)
+        let error = #expect(throws: StoreError.self) { try folder.database() }
+        #expect(error?.code == .damaged)
+    }
+
+    @Test func aLinkOrAFolderUnderTheNameIsNotFollowed() throws {
+        symlink("/etc/passwd", folder.path + "/notes.db")
+        #expect(throws: StoreError.self) { try folder.database() }
+        unlink(folder.path + "/notes.db")
+        mkdir(folder.path + "/notes.db", 0o700)
+        let error = #expect(throws: StoreError.self) { try folder.database() }
+        #expect(error?.code == .notAllowed)
+    }
+}
