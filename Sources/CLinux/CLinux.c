@@ -93,3 +93,4 @@ const int chatfs_o_directory = O_DIRECTORY;
 const int chatfs_o_nofollow = O_NOFOLLOW;
 const int chatfs_o_cloexec = O_CLOEXEC;
 const int chatfs_o_noatime = O_NOATIME;
+int chatfs_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

@@ -36,6 +36,8 @@ int chatfs_tcp_quick_ack(int socket);
 int chatfs_terminal_columns(int descriptor);
 // close_range(2): closes every descriptor from first on.
 int chatfs_close_from(int first);
+// pipe2(2) with O_CLOEXEC.
+int chatfs_pipe(int ends[2]);
 // accept4(2) with SOCK_CLOEXEC | SOCK_NONBLOCK.
 int chatfs_accept(int socket);
 
