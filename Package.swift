@@ -56,7 +56,7 @@ let package = Package(
         room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
         room("Fuse", uses: ["Base", "Posix", "FileSystem", "CFuse3"]),
         room("Desktop", uses: ["Base", "Posix", "ChatCore", "FileSystem"]),
-        room("CommandLineKit", uses: ["Base", "Posix"]),
+        room("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
         .executableTarget(
             name: "chatfs",
             dependencies: [

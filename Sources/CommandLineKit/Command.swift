@@ -1,0 +1,165 @@
+/// One command of a program: what it is called, what it takes, what it does. The same table makes
+/// parsing, help, the man page and the shell completions, so that they cannot disagree.
+public struct Command: Sendable {
+    /// The work of a command, run as a task once the Swift runtime may start threads.
+    public typealias Run = @Sendable (Invocation) async throws -> Void
+
+    /// The word on the command line, for example `mount`.
+    public let name: String
+    /// One sentence for lists of commands, with a full stop.
+    public let abstract: String
+    /// Paragraphs for the command's own help, separated by empty lines. Wrapped to the width.
+    public let discussion: String
+    /// Heading under which the list of commands shows it, for example "Daily use".
+    public let section: String
+    public let arguments: [Argument]
+    public let options: [Option]
+    public let examples: [Example]
+    /// When not empty, the command only leads to these and does nothing itself.
+    public let subcommands: [Command]
+    /// True when the command lives until it is told to stop: SIGINT, SIGTERM and SIGHUP then reach
+    /// it through `Invocation.stop` instead of ending the process.
+    public let waitsForStop: Bool
+    let begin: (@Sendable (Invocation) throws -> Run)?
+
+    /// A command that works in a task. A thrown `DescribedError` becomes one line on standard error
+    /// and exit code 1, a `UsageError` exit code 64, an `ExitCode` itself.
+    public init(
+        _ name: String, _ abstract: String, discussion: String = "", section: String = "",
+        arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
+        waitsForStop: Bool = false, run: @escaping Run
+    ) {
+        self.init(
+            name, abstract, discussion, section, arguments, options, examples, waitsForStop,
+            begin: { _ in run })
+    }
+
+    /// A command whose beginning must come before any thread or task exists, because it may fork
+    /// (`Background`): `begin` runs on the main thread of a process that still has only that one,
+    /// and answers the work to do in a task. It may not await, start threads or create tasks.
+    public static func beginningAlone(
+        _ name: String, _ abstract: String, discussion: String = "", section: String = "",
+        arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
+        waitsForStop: Bool = false, begin: @escaping @Sendable (Invocation) throws -> Run
+    ) -> Command {
+        Command(
+            name, abstract, discussion, section, arguments, options, examples, waitsForStop, begin: begin)
+    }
+
+    private init(
+        _ name: String, _ abstract: String, _ discussion: String, _ section: String, _ arguments: [Argument],
+        _ options: [Option], _ examples: [Example], _ waitsForStop: Bool,
+        begin: @escaping @Sendable (Invocation) throws -> Run
+    ) {
+        self.name = name
+        self.abstract = abstract
+        self.discussion = discussion
+        self.section = section
+        self.arguments = arguments
+        self.options = options
+        self.examples = examples
+        self.waitsForStop = waitsForStop
+        self.begin = begin
+        subcommands = []
+    }
+
+    /// A command that only groups others, as `file` groups `file send` and `file receive`; also the
+    /// program itself.
+    public init(
+        _ name: String, _ abstract: String, discussion: String = "", section: String = "",
+        examples: [Example] = [], subcommands: [Command]
+    ) {
+        self.name = name
+        self.abstract = abstract
+        self.discussion = discussion
+        self.section = section
+        self.examples = examples
+        self.subcommands = subcommands
+        arguments = []
+        options = []
+        waitsForStop = false
+        begin = nil
+    }
+}
+
+/// A command line that shows the use of a command, and what it does.
+public struct Example: Sendable {
+    public let line: String
+    public let meaning: String
+
+    public init(_ line: String, _ meaning: String) {
+        self.line = line
+        self.meaning = meaning
+    }
+}
+
+/// A word that stands without an option's name in front of it.
+public struct Argument: Sendable {
+    public enum Count: Sendable { case one, optional, oneOrMore, any }
+
+    /// In capitals, as help shows it: `MOUNTPOINT`.
+    public let name: String
+    public let type: ValueType
+    public let count: Count
+    public let help: String
+    /// Used when an optional argument is not given; shown in the help.
+    public let defaultText: String?
+
+    public init(
+        _ name: String, _ type: ValueType, count: Count = .one, default defaultText: String? = nil,
+        _ help: String
+    ) {
+        self.name = name
+        self.type = type
+        self.count = count
+        self.help = help
+        self.defaultText = defaultText
+    }
+
+    /// `NAME`, `[NAME]`, `NAME…`, `[NAME…]`.
+    var usage: String {
+        switch count {
+        case .one: name
+        case .optional: "[\(name)]"
+        case .oneOrMore: "\(name)…"
+        case .any: "[\(name)…]"
+        }
+    }
+}
+
+/// A choice named on the command line: `--background`, `--relay ADDR`, `-o FILE`.
+public struct Option: Sendable {
+    /// Without the dashes.
+    public let name: String
+    /// One letter for the short form, if there is one.
+    public let short: Character?
+    /// nil for a flag.
+    public let type: ValueType?
+    /// In capitals, as help shows it; empty for a flag.
+    public let valueName: String
+    /// Used when the option is not given; shown in the help.
+    public let defaultText: String?
+    /// May be given several times; otherwise a second time is an error.
+    public let repeats: Bool
+    public let help: String
+
+    /// An option without a value.
+    public static func flag(_ name: String, short: Character? = nil, _ help: String) -> Option {
+        Option(
+            name: name, short: short, type: nil, valueName: "", defaultText: nil, repeats: false, help: help)
+    }
+
+    /// An option that needs a value. The value is the next word whatever it begins with, or what
+    /// stands behind `=`.
+    public static func value(
+        _ name: String, short: Character? = nil, named valueName: String, _ type: ValueType,
+        default defaultText: String? = nil, repeats: Bool = false, _ help: String
+    ) -> Option {
+        Option(
+            name: name, short: short, type: type, valueName: valueName, defaultText: defaultText,
+            repeats: repeats, help: help)
+    }
+
+    /// `--relay ADDR`.
+    var usage: String { "--" + name + (type == nil ? "" : " " + valueName) }
+}

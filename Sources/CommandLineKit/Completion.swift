@@ -1,0 +1,62 @@
+/// Shells for which a completion script can be made.
+public enum Completion: String, CaseIterable, Sendable {
+    case bash, zsh, fish
+
+    /// The script, for `eval` or for the folder in which the shell looks for completions.
+    public func script(for program: Command) -> String {
+        let entries = CompletionEntry.all(of: program)
+        return switch self {
+        case .bash: BashCompletion.script(program: program.name, entries: entries)
+        case .zsh: ZshCompletion.script(program: program.name, entries: entries)
+        case .fish: FishCompletion.script(program: program.name, entries: entries)
+        }
+    }
+}
+
+/// What can follow one command: the common ground of the three scripts.
+struct CompletionEntry {
+    /// Words behind the program's name: "" for the program, "file send" for a subcommand.
+    let path: String
+    let subcommands: [Command]
+    let options: [Option]
+    let arguments: [Argument]
+
+    static func all(of program: Command) -> [CompletionEntry] {
+        entries(of: program, path: [], isProgram: true)
+    }
+
+    private static func entries(of command: Command, path: [String], isProgram: Bool) -> [CompletionEntry] {
+        let entry = CompletionEntry(
+            path: path.joined(separator: " "), subcommands: command.subcommands,
+            options: Help.allOptions(of: command, isProgram: isProgram), arguments: command.arguments)
+        return [entry]
+            + command.subcommands.flatMap { entries(of: $0, path: path + [$0.name], isProgram: false) }
+    }
+
+    /// What the arguments may be. Files win over folders, both over words.
+    var argumentKind: CompletionKind {
+        let kinds = arguments.map { CompletionKind($0.type) }
+        if kinds.contains(.files) { return .files }
+        if kinds.contains(.folders) { return .folders }
+        return kinds.first { if case .words = $0 { true } else { false } } ?? .nothing
+    }
+
+    /// Every name that leads from this command to the next.
+    var isGroup: Bool { !subcommands.isEmpty }
+}
+
+/// What a shell offers in a place.
+enum CompletionKind: Equatable {
+    case files, folders, nothing
+    case words([String])
+
+    init(_ type: ValueType) {
+        self =
+            switch type {
+            case .file: .files
+            case .folder: .folders
+            case .choice(let words): .words(words)
+            case .text, .integer, .byteCount, .duration: .nothing
+            }
+    }
+}

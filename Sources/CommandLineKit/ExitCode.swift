@@ -1,0 +1,31 @@
+import Base
+
+/// How the program ended, for scripts. Thrown by a command's work, it ends the program silently.
+public struct ExitCode: Error, Hashable, Sendable {
+    public let value: Int32
+
+    public init(_ value: Int32) { self.value = value }
+
+    /// Done.
+    public static let success = ExitCode(0)
+    /// It did not work; one line on standard error says why.
+    public static let failure = ExitCode(1)
+    /// The command line was wrong (EX_USAGE of sysexits.h); nothing was done.
+    public static let usage = ExitCode(64)
+
+    /// The table of the man page.
+    static let meanings: [(code: ExitCode, meaning: String)] = [
+        (.success, "Done."),
+        (.failure, "It did not work; one line on standard error says why."),
+        (.usage, "The command line was wrong; nothing was done."),
+    ]
+}
+
+/// A command line that cannot be understood.
+public struct UsageError: DescribedError, Equatable {
+    /// What is wrong, without the name of the command, without a full stop.
+    public let sentence: String
+    public var cause: (any Error)? { nil }
+
+    public init(_ sentence: String) { self.sentence = sentence }
+}

@@ -1,0 +1,48 @@
+/// The script for fish: one `complete` line for each command and option.
+enum FishCompletion {
+    static func script(program: String, entries: [CompletionEntry]) -> String {
+        let function = "__\(program.replacing("-", with: "_"))_at"
+        var lines = [
+            "# fish completion of \(program)", "function \(function)", "    set -l path",
+            "    set -l place ''",
+            "    for word in (commandline -opc)[2..-1]", "        switch \"$place:$word\"",
+        ]
+        for entry in entries {
+            for command in entry.subcommands {
+                let path = (entry.path.isEmpty ? "" : entry.path + " ") + command.name
+                lines.append("            case '\(entry.path):\(command.name)'")
+                lines.append("                set place '\(path)'")
+            }
+        }
+        lines += ["        end", "    end", "    test \"$place\" = \"$argv[1]\"", "end"]
+        lines.append("complete -c \(program) -f")
+        for entry in entries {
+            let here = "complete -c \(program) -n \"\(function) '\(entry.path)'\""
+            for command in entry.subcommands {
+                lines.append("\(here) -a \(command.name) -d \(quoted(command.abstract))")
+            }
+            for option in entry.options {
+                let short = option.short.map { " -s \($0)" } ?? ""
+                let value = option.type.map { " -r" + reply(CompletionKind($0)) } ?? ""
+                lines.append("\(here)\(short) -l \(option.name)\(value) -d \(quoted(option.help))")
+            }
+            if !entry.isGroup, entry.argumentKind != .nothing {
+                lines.append(here + reply(entry.argumentKind))
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func reply(_ kind: CompletionKind) -> String {
+        switch kind {
+        case .files: " -F"
+        case .folders: " -a '(__fish_complete_directories)'"
+        case .nothing: ""
+        case .words(let words): " -a \(quoted(words.joined(separator: " ")))"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
+    }
+}

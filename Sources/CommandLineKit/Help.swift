@@ -1,0 +1,106 @@
+/// The help of a command as text. Data in, text out: the width is an argument.
+public enum Help {
+    /// Help for the last command of `path`, which begins with the program.
+    public static func text(for path: [Command], width: Int) -> String {
+        let command = path[path.count - 1]
+        var sections: [String] = [Wrap.paragraph(command.abstract, width: width)]
+        sections.append(Wrap.hanging("Usage: ", usage(of: path), width: width))
+        for paragraph in Wrap.paragraphs(command.discussion) {
+            sections.append(Wrap.paragraph(paragraph, width: width))
+        }
+        sections += commandLists(of: command, width: width)
+        if !command.arguments.isEmpty {
+            sections.append(columns("Arguments:", command.arguments.map { ($0.usage, text(of: $0)) }, width))
+        }
+        sections.append(columns("Options:", optionRows(of: command, isProgram: path.count == 1), width))
+        if !command.examples.isEmpty {
+            let lines = command.examples.map { example in
+                "  $ \(example.line)\n" + Wrap.paragraph(example.meaning, width: width, indent: 6)
+            }
+            sections.append("Examples:\n" + lines.joined(separator: "\n"))
+        }
+        if !command.subcommands.isEmpty {
+            let name = path.map(\.name).joined(separator: " ")
+            sections.append("'\(name) COMMAND --help' explains a command.")
+        }
+        return sections.joined(separator: "\n\n")
+    }
+
+    static func usage(of path: [Command]) -> String {
+        let command = path[path.count - 1]
+        var words = [path.map(\.name).joined(separator: " ")]
+        if !command.subcommands.isEmpty { words.append("COMMAND …") }
+        words += command.arguments.map(\.usage)
+        words += command.options.map { "[\($0.usage)]\($0.repeats ? "…" : "")" }
+        return words.joined(separator: " ")
+    }
+
+    /// What help says of an argument or option, with its default.
+    static func text(of argument: Argument) -> String {
+        argument.help + (argument.defaultText.map { " Default: \($0)." } ?? "")
+    }
+
+    static func text(of option: Option) -> String {
+        var text = option.help
+        if case .choice(let words)? = option.type { text += " One of: \(words.joined(separator: ", "))." }
+        if let defaultText = option.defaultText { text += " Default: \(defaultText)." }
+        if option.repeats { text += " May be repeated." }
+        return text
+    }
+
+    static let helpOption = Option.flag("help", short: "h", "Show this help.")
+    static let versionOption = Option.flag("version", "Show the version.")
+
+    static func allOptions(of command: Command, isProgram: Bool) -> [Option] {
+        command.options + [helpOption] + (isProgram ? [versionOption] : [])
+    }
+
+    /// Sections in the order in which they first occur, with their commands.
+    static func sections(of command: Command) -> [(title: String, commands: [Command])] {
+        var result: [(title: String, commands: [Command])] = []
+        for subcommand in command.subcommands {
+            if let index = result.firstIndex(where: { $0.title == subcommand.section }) {
+                result[index].commands.append(subcommand)
+            } else {
+                result.append((subcommand.section, [subcommand]))
+            }
+        }
+        return result
+    }
+
+    private static func commandLists(of command: Command, width: Int) -> [String] {
+        let longest = command.subcommands.map(\.name.count).max() ?? 0
+        return sections(of: command).map { title, commands in
+            columns(
+                (title.isEmpty ? "Commands" : title) + ":", commands.map { ($0.name, $0.abstract) }, width,
+                left: longest)
+        }
+    }
+
+    private static func optionRows(of command: Command, isProgram: Bool) -> [(String, String)] {
+        allOptions(of: command, isProgram: isProgram).map { option in
+            ((option.short.map { "-\($0), " } ?? "    ") + option.usage, text(of: option))
+        }
+    }
+
+    private static func columns(
+        _ title: String, _ rows: [(String, String)], _ width: Int, left: Int? = nil
+    ) -> String {
+        let column = min(left ?? rows.map(\.0.count).max() ?? 0, 28) + 4
+        let lines = rows.map { name, text in
+            let start = "  " + name
+            if start.count + 2 > column {
+                return start + "\n" + Wrap.paragraph(text, width: width, indent: column)
+            }
+            return Wrap.hanging(start.padded(to: column), text, width: width)
+        }
+        return ([title] + lines).joined(separator: "\n")
+    }
+}
+
+extension String {
+    /// With spaces behind, so that it has at least `count` characters.
+    func padded(to count: Int) -> String {
+        self + String(repeating: " ", count: Swift.max(0, count - self.count))
+    }
+}

@@ -1,0 +1,56 @@
+/// The whole program as a page for man(1), from the same table as the help.
+public enum ManualPage {
+    /// roff source of section 1. Deterministic: no date, so that packages build reproducibly.
+    public static func text(for program: Command, version: String) -> String {
+        var page = [
+            ".TH \(escaped(program.name.uppercased())) 1 \"\" \"\(escaped(program.name)) \(escaped(version))\"",
+            ".SH NAME", escaped(program.name) + " \\- " + escaped(program.abstract),
+            ".SH SYNOPSIS", ".B \(escaped(program.name))", "COMMAND \\fR[\\fIoptions\\fR]",
+            ".SH DESCRIPTION",
+        ]
+        page += body(Wrap.paragraphs(program.discussion))
+        for (title, commands) in Help.sections(of: program) {
+            page.append(".SH " + escaped((title.isEmpty ? "Commands" : title).uppercased()))
+            for command in commands { page += entries(for: [program, command]) }
+        }
+        page.append(".SH EXIT STATUS")
+        for (code, meaning) in ExitCode.meanings {
+            page += [".TP", ".B \(code.value)", escaped(meaning)]
+        }
+        return page.joined(separator: "\n") + "\n"
+    }
+
+    private static func entries(for path: [Command]) -> [String] {
+        let command = path[path.count - 1]
+        guard command.subcommands.isEmpty else {
+            return command.subcommands.flatMap { entries(for: path + [$0]) }
+        }
+        var lines = [".SS " + escaped(Help.usage(of: Array(path)))]
+        lines += body([command.abstract] + Wrap.paragraphs(command.discussion))
+        for argument in command.arguments {
+            lines += [".TP", ".I " + escaped(argument.name), escaped(Help.text(of: argument))]
+        }
+        for option in command.options {
+            let short = option.short.map { "\\fB\\-\($0)\\fR, " } ?? ""
+            let value = option.type == nil ? "" : " \\fI\(escaped(option.valueName))\\fR"
+            lines += [
+                ".TP", "\(short)\\fB\(escaped("--" + option.name))\\fR\(value)",
+                escaped(Help.text(of: option)),
+            ]
+        }
+        for example in command.examples {
+            lines += [".PP", escaped(example.meaning), ".PP", ".nf", "    $ " + escaped(example.line), ".fi"]
+        }
+        return lines
+    }
+
+    private static func body(_ paragraphs: [String]) -> [String] {
+        paragraphs.flatMap { [".PP", escaped($0)] }
+    }
+
+    /// Text that roff takes literally: backslashes and dashes escaped, no request at a line's start.
+    static func escaped(_ text: String) -> String {
+        let text = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
+        return text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" + text : text
+    }
+}

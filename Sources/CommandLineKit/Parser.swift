@@ -1,0 +1,167 @@
+/// Turns the words of a command line into an `Invocation`. Pure: no output, no exit.
+///
+/// Options may stand before, between and behind arguments. `--name value` and `--name=value` are the
+/// same, `-abc` is `-a -b -c` as long as none of them takes a value, `-ofile` is `-o file`. An option
+/// that needs a value takes the next word as it is, also one that begins with `-`. `--` ends the
+/// options; a lone `-` is an argument.
+public struct Parser {
+    /// What the command line asks for.
+    public enum Request {
+        case run(Invocation)
+        /// `--help`: for the command at the end of this path.
+        case help([Command])
+        case version
+    }
+
+    /// A wrong command line, with the path of the command whose help would explain it.
+    public struct Failure: Error {
+        public let path: [String]
+        public let error: UsageError
+    }
+
+    private let program: Command
+    private var commands: [Command]
+    private var options: [String: [String]] = [:]
+    private var words: [String] = []
+
+    private init(program: Command) {
+        self.program = program
+        commands = [program]
+    }
+
+    /// `words` are the arguments without the program's name.
+    public static func parse(
+        _ words: [String], of program: Command, stop: StopRequest = StopRequest()
+    ) throws(Failure) -> Request {
+        var parser = Parser(program: program)
+        do throws(UsageError) {
+            return try parser.parse(words, stop: stop)
+        } catch {
+            throw Failure(path: parser.commands.map(\.name), error: error)
+        }
+    }
+
+    private mutating func parse(_ input: [String], stop: StopRequest) throws(UsageError) -> Request {
+        var rest = input[...]
+        while let word = rest.popFirst() {
+            if word == "--" {
+                for word in rest { try take(word) }
+                break
+            }
+            if word == "--help" || word == "-h" { return .help(commands) }
+            if word == "--version", commands.count == 1 { return .version }
+            if word.hasPrefix("--") {
+                try takeLong(word.dropFirst(2), &rest)
+            } else if word.hasPrefix("-"), word != "-" {
+                try takeShort(word.dropFirst(), &rest)
+            } else {
+                try take(word)
+            }
+        }
+        let command = commands[commands.count - 1]
+        guard command.begin != nil else {
+            throw UsageError(commands.count == 1 ? "a command is missing" : "a subcommand is missing")
+        }
+        return .run(
+            Invocation(
+                path: commands.map(\.name), command: command, program: program, stop: stop,
+                options: options, arguments: try assign(words, to: command.arguments)))
+    }
+
+    /// A word without dashes: the name of the next command, or an argument.
+    private mutating func take(_ word: String) throws(UsageError) {
+        let command = commands[commands.count - 1]
+        guard !command.subcommands.isEmpty else {
+            words.append(word)
+            return
+        }
+        guard let next = command.subcommands.first(where: { $0.name == word }) else {
+            let names = command.subcommands.map(\.name)
+            throw UsageError("unknown command '\(word)'" + Suggestion.text(for: word, among: names))
+        }
+        commands.append(next)
+    }
+
+    private mutating func takeLong(
+        _ word: Substring, _ rest: inout ArraySlice<String>
+    ) throws(UsageError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(parts[0])
+        let known = commands[commands.count - 1].options
+        guard let option = known.first(where: { $0.name == name }) else {
+            let names = known.map { "--" + $0.name } + ["--help"]
+            throw UsageError("unknown option --\(name)" + Suggestion.text(for: "--" + name, among: names))
+        }
+        let written = parts.count == 2 ? String(parts[1]) : nil
+        if option.type == nil {
+            guard written == nil else { throw UsageError("--\(name) takes no value") }
+            try store("", for: option)
+        } else if let value = written ?? rest.popFirst() {
+            try store(value, for: option)
+        } else {
+            throw UsageError("--\(name) needs a value (\(option.valueName))")
+        }
+    }
+
+    private mutating func takeShort(
+        _ letters: Substring, _ rest: inout ArraySlice<String>
+    ) throws(UsageError) {
+        var letters = letters
+        while let letter = letters.popFirst() {
+            let known = commands[commands.count - 1].options
+            guard let option = known.first(where: { $0.short == letter }) else {
+                throw UsageError("unknown option -\(letter)")
+            }
+            if option.type == nil {
+                try store("", for: option)
+            } else if !letters.isEmpty {
+                try store(String(letters), for: option)
+                return
+            } else if let value = rest.popFirst() {
+                try store(value, for: option)
+            } else {
+                throw UsageError("-\(letter) needs a value (\(option.valueName))")
+            }
+        }
+    }
+
+    private mutating func store(_ value: String, for option: Option) throws(UsageError) {
+        if let complaint = option.type?.complaint(about: value) {
+            throw UsageError("--\(option.name) '\(value)': \(complaint)")
+        }
+        if option.type != nil, !option.repeats, options[option.name] != nil {
+            throw UsageError("--\(option.name) was given twice")
+        }
+        options[option.name, default: []].append(value)
+    }
+
+    /// Gives the words to the arguments in order; one that takes several leaves enough for the
+    /// required ones behind it.
+    private func assign(
+        _ words: [String], to arguments: [Argument]
+    ) throws(UsageError) -> [String: [String]] {
+        var result: [String: [String]] = [:]
+        var rest = words[...]
+        for (index, argument) in arguments.enumerated() {
+            let needed = arguments[(index + 1)...].count { $0.count == .one || $0.count == .oneOrMore }
+            let spare = max(0, rest.count - needed)
+            let count: Int
+            switch argument.count {
+            case .one: count = 1
+            case .optional: count = min(1, spare)
+            case .oneOrMore: count = max(1, spare)
+            case .any: count = spare
+            }
+            guard rest.count >= count else { throw UsageError("\(argument.name) is missing") }
+            for value in rest.prefix(count) {
+                if let complaint = argument.type.complaint(about: value) {
+                    throw UsageError("\(argument.name) '\(value)': \(complaint)")
+                }
+                result[argument.name, default: []].append(value)
+            }
+            rest = rest.dropFirst(count)
+        }
+        if let extra = rest.first { throw UsageError("unexpected argument '\(extra)'") }
+        return result
+    }
+}

@@ -1,0 +1,70 @@
+import Base
+import Glibc
+import Posix
+
+/// Runs a program described by a table of commands.
+public enum Program {
+    /// Parses the process's arguments, runs the command and ends the process.
+    ///
+    /// Order matters. Up to and including `begin` the process has exactly one thread, so that a
+    /// command may fork; then the stop signals are blocked, so that no thread started later meets
+    /// one; only then is the first task made, which starts the threads of the Swift runtime. The main
+    /// thread stays behind and waits for signals.
+    public static func main(_ program: Command, version: String) -> Never {
+        let stop = StopRequest()
+        do throws(Parser.Failure) {
+            let words = Array(CommandLine.arguments.dropFirst())
+            switch try Parser.parse(words, of: program, stop: stop) {
+            case .version: Terminal.print("\(program.name) \(version)")
+            case .help(let path): Terminal.print(Help.text(for: path, width: Terminal.width()))
+            case .run(let invocation): run(invocation)
+            }
+            exit(ExitCode.success.value)
+        } catch {
+            refuse(error.error, path: error.path)
+        }
+    }
+
+    private static func run(_ invocation: Invocation) -> Never {
+        guard let begin = invocation.command.begin else { preconditionFailure("parsed, so it can run") }
+        let work: Command.Run
+        do {
+            work = try begin(invocation)
+        } catch {
+            end(with: error, path: invocation.path)
+        }
+        if invocation.command.waitsForStop { Signals.prepare() }
+        Task {
+            do {
+                try await work(invocation)
+                exit(ExitCode.success.value)
+            } catch {
+                end(with: error, path: invocation.path)
+            }
+        }
+        while true {
+            if invocation.command.waitsForStop {
+                invocation.stop.request(signal: Signals.waitForStop())
+            } else {
+                pause()
+            }
+        }
+    }
+
+    private static func end(with error: any Error, path: [String]) -> Never {
+        switch error {
+        case let code as ExitCode: exit(code.value)
+        case let usage as UsageError: refuse(usage, path: path)
+        default:
+            Terminal.complain("\(path[0]): \(sentence(of: error))")
+            exit(ExitCode.failure.value)
+        }
+    }
+
+    private static func refuse(_ error: UsageError, path: [String]) -> Never {
+        let name = path.joined(separator: " ")
+        let end = error.sentence.hasSuffix("?") ? "" : "."
+        Terminal.complain("\(name): \(error.sentence)\(end) Try '\(name) --help'.")
+        exit(ExitCode.usage.value)
+    }
+}

@@ -1,0 +1,71 @@
+import Base
+import Glibc
+
+/// How far a transfer is, on standard error: a bar that redraws itself on a terminal, a plain line
+/// at every tenth in a pipe or a log. Any thread may report.
+public final class ProgressDisplay: Sendable {
+    private struct State {
+        var shownTenth = -1
+        var lastDraw: ContinuousClock.Instant?
+        var isDrawn = false
+    }
+
+    private let title: String
+    private let descriptor: Int32
+    private let width: Int?
+    private let start = ContinuousClock.now
+    private let state = Lock(State())
+
+    /// `title` stands in front, for example "Sending".
+    public init(_ title: String, descriptor: Int32 = STDERR_FILENO) {
+        self.title = title
+        self.descriptor = descriptor
+        width = Terminal.isTerminal(descriptor) ? Terminal.width(of: descriptor) : nil
+    }
+
+    /// Bytes done of all. On a terminal at most ten times a second.
+    public func update(done: UInt64, total: UInt64) {
+        let now = ContinuousClock.now
+        let tenth = total == 0 ? 10 : Int(min(done, total) * 10 / total)
+        let isDue = state.withLock { state -> Bool in
+            if width != nil {
+                if let last = state.lastDraw, now - last < .milliseconds(100), done < total { return false }
+                state.lastDraw = now
+                state.isDrawn = true
+                return true
+            }
+            defer { state.shownTenth = max(tenth, state.shownTenth) }
+            return tenth > state.shownTenth
+        }
+        guard isDue else { return }
+        let line = Self.line(title, done: done, total: total, elapsed: now - start, width: width)
+        Terminal.write(width == nil ? line + "\n" : "\r\u{1B}[K" + line, to: descriptor)
+    }
+
+    /// Ends the bar's line. Further text starts on a new one.
+    public func finish() {
+        let isDrawn = state.withLock { state -> Bool in
+            defer { state.isDrawn = false }
+            return state.isDrawn
+        }
+        if isDrawn { Terminal.write("\n", to: descriptor) }
+    }
+
+    /// One line: with a bar when a width is given, plain otherwise.
+    static func line(
+        _ title: String, done: UInt64, total: UInt64, elapsed: Duration, width: Int?
+    ) -> String {
+        let share = total == 0 ? 1 : min(1, Double(done) / Double(total))
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        let speed =
+            seconds >= 0.1 ? ", \(ByteCount.rounded(UInt64(Double(done) / seconds)))/s" : ""
+        let percent = "\(Int(share * 100))%"
+        let amount = "\(ByteCount.rounded(done)) of \(ByteCount.rounded(total))\(speed)"
+        guard let width else { return "\(title): \(percent), \(amount)" }
+        let room = width - title.count - amount.count - 12
+        guard room >= 5 else { return String("\(title) \(percent), \(amount)".prefix(width - 1)) }
+        let filled = Int(share * Double(room))
+        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: room - filled)
+        return "\(title) \(bar) \(String(repeating: " ", count: 4 - percent.count))\(percent)  \(amount)"
+    }
+}

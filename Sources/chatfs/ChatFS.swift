@@ -1,0 +1,26 @@
+import CommandLineKit
+
+/// The program: every command, in the order in which help lists them. A command is one file in
+/// `Commands` and one line here.
+enum ChatFS {
+    static let version = "0.1.0"
+
+    static let program = Command(
+        "chatfs", "SimpleX chats as folders: read a file to receive it, copy one in to send it.",
+        discussion: """
+            Start with 'chatfs demo': two people, a relay and two mounted folders on this machine, \
+            gone again when it ends.
+            """,
+        subcommands: [
+            CompletionCommand.command,
+            ManualCommand.command,
+        ])
+
+    /// Headings of the list of commands.
+    enum Section {
+        static let daily = "Every day"
+        static let chats = "Profiles and chats"
+        static let files = "Files without a mount"
+        static let other = "More"
+    }
+}

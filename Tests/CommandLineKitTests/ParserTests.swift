@@ -1,0 +1,197 @@
+import Testing
+
+@testable import CommandLineKit
+
+/// A program with one of each kind of option and argument.
+enum Sample {
+    static let program = Command(
+        "post", "Carries letters.",
+        discussion: "Letters are carried\nby hand.\n\nAt night too.",
+        subcommands: [
+            Command(
+                "send", "Send letters.", section: "Letters",
+                arguments: [
+                    Argument("LETTER", .file, count: .oneOrMore, "What to send."),
+                    Argument("PERSON", .text, "Who gets it."),
+                ],
+                options: [
+                    .flag("quick", short: "q", "Run."),
+                    .flag("verbose", short: "v", "Tell more."),
+                    .value(
+                        "relay", short: "r", named: "ADDR", .text, repeats: true,
+                        "Carry it through this relay."),
+                    .value("wait", named: "TIME", .duration, default: "1s", "How long to wait before going."),
+                    .value("copies", named: "N", .integer(1...9), default: "1", "How many copies to send."),
+                    .value("seal", short: "s", named: "KIND", .choice(["wax", "tape"]), "How it is closed."),
+                    .value("limit", named: "SIZE", .byteCount, "The largest letter."),
+                ],
+                examples: [Example("post send a.txt Bob", "Send a letter to Bob.")]
+            ) { _ in },
+            Command(
+                "box", "The letter box.", section: "Places",
+                subcommands: [
+                    Command(
+                        "open", "Open it.",
+                        arguments: [
+                            Argument("FOLDER", .folder, count: .optional, default: ".", "Where it is.")
+                        ]
+                    ) { _ in },
+                    Command("close", "Close it.") { _ in },
+                ]),
+        ])
+
+    static func parse(_ line: String) throws -> Invocation {
+        switch try Parser.parse(line.split(separator: " ").map(String.init), of: program) {
+        case .run(let invocation): return invocation
+        case .help, .version: throw UsageError("no command ran")
+        }
+    }
+
+    static func complaint(_ line: String) -> String? {
+        do throws(Parser.Failure) {
+            _ = try Parser.parse(line.split(separator: " ").map(String.init), of: program)
+            return nil
+        } catch {
+            return error.path.joined(separator: " ") + ": " + error.error.sentence
+        }
+    }
+}
+
+@Suite("A command line is understood")
+struct ParserTests {
+    @Test("options may stand before, between and behind arguments")
+    func anyOrder() throws {
+        for line in ["send -q a Bob", "send a -q Bob", "send a Bob -q", "send a Bob --quick"] {
+            let invocation = try Sample.parse(line)
+            #expect(invocation.has("quick"))
+            #expect(invocation.argument("PERSON") == "Bob")
+            #expect(invocation.allArguments("LETTER") == ["a"])
+        }
+    }
+
+    @Test("short flags can be written together, the last may take a value")
+    func clusters() throws {
+        let invocation = try Sample.parse("send -qvswax a Bob")
+        #expect(invocation.has("quick") && invocation.has("verbose"))
+        #expect(invocation["seal"] == "wax")
+        #expect(try Sample.parse("send -qs tape a Bob")["seal"] == "tape")
+    }
+
+    @Test("a value may follow an equals sign, also one with another equals sign in it, also none")
+    func equals() throws {
+        #expect(try Sample.parse("send --relay=a=b a Bob")["relay"] == "a=b")
+        #expect(try Sample.parse("send --relay= a Bob")["relay"] == "")
+    }
+
+    @Test(
+        "a key that begins with a dash is taken as it is", arguments: ["-", "--", "--quick", "-_9a=", "-h"])
+    func dashes(value: String) throws {
+        #expect(try Sample.parse("send --relay \(value) a Bob")["relay"] == value)
+        #expect(try Sample.parse("send -r \(value) a Bob")["relay"] == value)
+        #expect(try Sample.parse("send --relay=\(value) a Bob")["relay"] == value)
+    }
+
+    @Test("two dashes end the options, one dash is an argument")
+    func endOfOptions() throws {
+        let invocation = try Sample.parse("send -- --quick -q Bob")
+        #expect(invocation.allArguments("LETTER") == ["--quick", "-q"])
+        #expect(!invocation.has("quick"))
+        #expect(try Sample.parse("send - Bob").allArguments("LETTER") == ["-"])
+    }
+
+    @Test("a repeated option keeps every value in order, another one may not be repeated")
+    func repeated() throws {
+        #expect(try Sample.parse("send -r one a Bob --relay two").all("relay") == ["one", "two"])
+        #expect(try Sample.parse("send a Bob").all("relay") == [])
+        #expect(Sample.complaint("send --copies 2 --copies 3 a Bob") == "post send: --copies was given twice")
+    }
+
+    @Test("several letters go before the one person behind them")
+    func argumentsAreShared() throws {
+        let invocation = try Sample.parse("send a b c Bob")
+        #expect(invocation.allArguments("LETTER") == ["a", "b", "c"])
+        #expect(invocation.argument("PERSON") == "Bob")
+    }
+
+    @Test("what was not given has its default, typed as the table says")
+    func defaults() throws {
+        let invocation = try Sample.parse("send a Bob --limit 4kb")
+        #expect(invocation.duration("wait") == .seconds(1))
+        #expect(invocation.integer("copies") == 1)
+        #expect(invocation.byteCount("limit") == 4096)
+        #expect(invocation["seal"] == nil)
+        #expect(try Sample.parse("box open").argument("FOLDER") == ".")
+        #expect(try Sample.parse("box open here").argument("FOLDER") == "here")
+    }
+
+    @Test("help and version are asked for anywhere they mean something")
+    func help() throws {
+        for words in [
+            ["--help"], ["send", "-h"], ["send", "a", "--help", "--nonsense"], ["box", "--help"],
+        ] {
+            guard case .help(let path) = try Parser.parse(words, of: Sample.program) else {
+                Issue.record("\(words) is no request for help")
+                continue
+            }
+            #expect(path.map(\.name) == ["post"] + words.prefix { !$0.hasPrefix("-") && $0 != "a" })
+        }
+        guard case .version = try Parser.parse(["--version"], of: Sample.program) else {
+            Issue.record("no version")
+            return
+        }
+        #expect(Sample.complaint("send --version a Bob") == "post send: unknown option --version")
+    }
+
+    @Test(
+        "a wrong command line says what is wrong",
+        arguments: [
+            ("", "post: a command is missing"),
+            ("sned a Bob", "post: unknown command 'sned'; did you mean 'send'?"),
+            ("fly", "post: unknown command 'fly'"),
+            ("box", "post box: a subcommand is missing"),
+            ("box opne", "post box: unknown command 'opne'; did you mean 'open'?"),
+            ("send", "post send: LETTER is missing"),
+            ("send a", "post send: PERSON is missing"),
+            ("box close now", "post box close: unexpected argument 'now'"),
+            ("send --qiuck a Bob", "post send: unknown option --qiuck; did you mean '--quick'?"),
+            ("send --ver a Bob", "post send: unknown option --ver; did you mean '--verbose'?"),
+            ("send -x a Bob", "post send: unknown option -x"),
+            ("send --quick=yes a Bob", "post send: --quick takes no value"),
+            ("send a Bob --relay", "post send: --relay needs a value (ADDR)"),
+            ("send a Bob -r", "post send: -r needs a value (ADDR)"),
+            (
+                "send --wait soon a Bob",
+                "post send: --wait 'soon': expected a time such as 500ms, 1s, 5m or 48h"
+            ),
+            ("send --copies 10 a Bob", "post send: --copies '10': expected a whole number from 1 to 9"),
+            ("send --seal glue a Bob", "post send: --seal 'glue': expected wax or tape"),
+            (
+                "send --limit much a Bob",
+                "post send: --limit 'much': expected a size such as 65536, 512kb or 10gb"
+            ),
+        ])
+    func complaints(line: String, sentence: String) {
+        #expect(Sample.complaint(line) == sentence)
+    }
+
+    @Test("a path that is empty is refused before anything is done")
+    func emptyPath() {
+        #expect(throws: Parser.Failure.self) { try Parser.parse(["send", "", "Bob"], of: Sample.program) }
+    }
+
+    @Test(
+        "times are whole numbers with a unit",
+        arguments: [
+            ("0", Duration.zero), ("500ms", .milliseconds(500)), ("1s", .seconds(1)), ("5m", .seconds(300)),
+            ("48h", .seconds(172_800)), ("7d", .seconds(604_800)),
+        ])
+    func durations(text: String, duration: Duration) {
+        #expect(DurationText.parse(text) == duration)
+    }
+
+    @Test(
+        "what is no time is refused", arguments: ["", "s", "1", "-1s", "1.5s", "1 s", "99999999999999999d"])
+    func noDurations(text: String) {
+        #expect(DurationText.parse(text) == nil)
+    }
+}
