@@ -1,0 +1,90 @@
+import Base
+import COpenSSL
+import CSodium
+
+/// AES-256-GCM over blocks, through OpenSSL with a context and a buffer that are used again: making a
+/// context costs as much as sealing 10 KiB. One thread at a time; `borrow` sees to that.
+final class BlockCipher: @unchecked Sendable {
+    // Safe: an object is in the hands of one borrower or in the list of idle ones, never both.
+    static let nonceLength = 12
+    static let tagLength = 16
+
+    private let context: OpaquePointer
+    /// Room for one sealed block with its header; free for the borrower.
+    let scratch: UnsafeMutableRawBufferPointer
+
+    private static let idle = Lock<[BlockCipher]>([])
+    /// As many as threads that could be sealing at once; the rest is given back to the system.
+    private static let mostIdle = 16
+
+    private init() {
+        guard let made = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }
+        let done = EVP_CipherInit_ex(made, EVP_aes_256_gcm(), nil, nil, nil, -1)
+        precondition(done == 1, "OpenSSL offers no AES-256-GCM")
+        context = made
+        scratch = .allocate(byteCount: SealedFile.slotSize, alignment: 64)
+    }
+
+    deinit {
+        EVP_CIPHER_CTX_free(context)
+        sodium_memzero(scratch.baseAddress!, scratch.count)
+        scratch.deallocate()
+    }
+
+    static func borrow<Result, Failure: Error>(
+        _ body: (BlockCipher) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let cipher = idle.withLock { $0.popLast() } ?? BlockCipher()
+        defer { idle.withLock { if $0.count < mostIdle { $0.append(cipher) } } }
+        return try body(cipher)
+    }
+
+    /// Encrypts `plaintext` into `ciphertext` (same length; may be the same memory) and writes the tag.
+    func seal(
+        _ plaintext: UnsafeRawBufferPointer, into ciphertext: UnsafeMutableRawPointer,
+        key: SecretBytes, nonce: UnsafeRawPointer, authenticated: [UInt8], tag: UnsafeMutableRawPointer
+    ) throws(CryptographyError) {
+        var written: Int32 = 0
+        let done =
+            start(key: key, nonce: nonce, authenticated: authenticated, encrypt: 1)
+            && EVP_CipherUpdate(
+                context, Self.bytes(ciphertext), &written, Self.bytes(plaintext.baseAddress),
+                Int32(plaintext.count)) == 1
+            && EVP_CipherFinal_ex(context, Self.bytes(ciphertext) + Int(written), &written) == 1
+            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), tag) == 1
+        guard done else { throw .library("seal a block") }
+    }
+
+    /// Decrypts `ciphertext` into `plaintext` (same length; may be the same memory). False: the tag does
+    /// not belong to these bytes, and `plaintext` must not be used.
+    func open(
+        _ ciphertext: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawPointer,
+        key: SecretBytes, nonce: UnsafeRawPointer, authenticated: [UInt8], tag: UnsafeMutableRawPointer
+    ) -> Bool {
+        var written: Int32 = 0
+        return start(key: key, nonce: nonce, authenticated: authenticated, encrypt: 0)
+            && EVP_CipherUpdate(
+                context, Self.bytes(plaintext), &written, Self.bytes(ciphertext.baseAddress),
+                Int32(ciphertext.count)) == 1
+            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), tag) == 1
+            && EVP_CipherFinal_ex(context, Self.bytes(plaintext) + Int(written), &written) == 1
+    }
+
+    private func start(
+        key: SecretBytes, nonce: UnsafeRawPointer, authenticated: [UInt8], encrypt: Int32
+    ) -> Bool {
+        var written: Int32 = 0
+        return key.withUnsafeBytes { key in
+            EVP_CipherInit_ex(context, nil, nil, Self.bytes(key.baseAddress), Self.bytes(nonce), encrypt)
+        } == 1
+            && EVP_CipherUpdate(context, nil, &written, authenticated, Int32(authenticated.count)) == 1
+    }
+
+    private static func bytes(_ pointer: UnsafeMutableRawPointer) -> UnsafeMutablePointer<UInt8> {
+        pointer.assumingMemoryBound(to: UInt8.self)
+    }
+
+    private static func bytes(_ pointer: UnsafeRawPointer?) -> UnsafePointer<UInt8>? {
+        pointer?.assumingMemoryBound(to: UInt8.self)
+    }
+}

@@ -1,0 +1,59 @@
+import Base
+import Posix
+
+/// A key, a tag, a block or a file that cryptography refuses.
+public struct CryptographyError: DescribedError {
+    /// By its consequence: `notAuthentic` and `tooShort` mean damaged bytes, `file` carries the system's
+    /// reason as its cause.
+    public enum Code: Hashable, Sendable {
+        /// A key, nonce or signature of the wrong length or kind.
+        case invalidKey
+        /// The tag of a file or of a block does not belong to its bytes.
+        case notAuthentic
+        /// A file that ends before its tag does.
+        case tooShort
+        /// A read of a CryptoFile whose tag nobody has checked yet.
+        case notVerified
+        /// The text is not the JSON of a CryptoFile's arguments.
+        case invalidArguments
+        /// The system refused to read or write; `cause` is a `SystemError`.
+        case file
+        /// The destination of a command exists and is no regular file.
+        case notRegularFile
+        /// OpenSSL or libsodium failed at something that cannot fail with valid arguments.
+        case library
+    }
+
+    public let code: Code
+    public let sentence: String
+    public let cause: (any Error)?
+
+    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.sentence = sentence
+        self.cause = cause
+    }
+
+    /// A system error met on the way.
+    init(_ error: SystemError) {
+        self.init(.file, error.sentence, cause: error)
+    }
+
+    /// The errno when the system refused, otherwise nil: ENOSPC matters to who fills a disk.
+    public var systemCode: Int32? { (cause as? SystemError)?.code }
+
+    static func library(_ operation: String) -> CryptographyError {
+        CryptographyError(.library, "The cryptographic library could not \(operation).")
+    }
+}
+
+/// Runs a file operation and wraps its error.
+func wrappingSystemError<Result>(
+    _ body: () throws(SystemError) -> Result
+) throws(CryptographyError) -> Result {
+    do throws(SystemError) {
+        return try body()
+    } catch {
+        throw CryptographyError(error)
+    }
+}

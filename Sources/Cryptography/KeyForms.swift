@@ -1,0 +1,31 @@
+/// The DER forms of keys that SimpleX writes: X.509 SubjectPublicKeyInfo for public keys, PKCS#8 for
+/// private ones (RFC 8410). Each is a fixed prefix and the raw key.
+enum KeyForm {
+    case ed25519Public
+    case ed448Public
+    case x25519Public
+    case ed25519Private
+    case x25519Private
+
+    private var prefix: [UInt8] {
+        switch self {
+        case .ed25519Public: [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00]
+        case .ed448Public: [0x30, 0x43, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x71, 0x03, 0x3a, 0x00]
+        case .x25519Public: [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00]
+        case .ed25519Private:
+            [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20]
+        case .x25519Private:
+            [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x04, 0x22, 0x04, 0x20]
+        }
+    }
+
+    private var rawLength: Int { self == .ed448Public ? 57 : 32 }
+
+    func encode(_ raw: [UInt8]) -> [UInt8] { prefix + raw }
+
+    /// The raw key, or nil when the bytes are of another form or length.
+    func decode(_ encoded: [UInt8]) -> [UInt8]? {
+        guard encoded.count == prefix.count + rawLength, encoded.starts(with: prefix) else { return nil }
+        return Array(encoded[prefix.count...])
+    }
+}

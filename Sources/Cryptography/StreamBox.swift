@@ -1,0 +1,155 @@
+import CSodium
+
+/// The stream cipher of SimpleX for files and chunks: XSalsa20-Poly1305 over one continuous stream with
+/// the 16-byte tag last, after one extra HSalsa20 step of the key (simplexmq `Crypto.Lazy`, `sbInit`,
+/// `cbInit`). For a raw X25519 result that is NaCl's crypto_box; for a symmetric key it is not
+/// libsodium's secretbox of the same key.
+///
+/// Bytes go through `seal` or `open` in order, in pieces of any length. `transform` reaches any position
+/// without order and without authentication. A value: a copy goes its own way.
+public struct StreamBox: Sendable {
+    public static let keyLength = 32
+    public static let nonceLength = 24
+    public static let tagLength = 16
+    /// Keystream bytes before the first byte of content: the Poly1305 key.
+    private static let reserved: UInt64 = 32
+    /// Cipher and authenticator go over a piece while it is still in the processor's cache.
+    private static let piece = 64 << 10
+
+    private let subkey: SIMD32<UInt8>
+    private let shortNonce: SIMD8<UInt8>
+    private var authenticator = crypto_onetimeauth_poly1305_state()
+    /// Bytes of content that went through so far.
+    public private(set) var position: UInt64 = 0
+
+    /// - Parameters:
+    ///   - key: 32 bytes, a symmetric key or the raw result of an X25519 agreement.
+    ///   - nonce: 24 bytes, never used twice with one key.
+    public init(key: [UInt8], nonce: [UInt8]) throws(CryptographyError) {
+        guard key.count == Self.keyLength, nonce.count == Self.nonceLength else {
+            throw CryptographyError(.invalidKey, "A file key has 32 bytes and its nonce 24.")
+        }
+        Sodium.prepare()
+        let zeros = [UInt8](repeating: 0, count: 16)
+        var first = SIMD32<UInt8>()
+        var second = SIMD32<UInt8>()
+        withUnsafeMutableBytes(of: &first) { step in
+            _ = crypto_core_hsalsa20(Self.bytes(step), zeros, key, nil)
+        }
+        withUnsafeMutableBytes(of: &second) { result in
+            withUnsafeBytes(of: first) { step in
+                _ = crypto_core_hsalsa20(Self.bytes(result), nonce, Self.bytes(step), nil)
+            }
+        }
+        subkey = second
+        var tail = SIMD8<UInt8>()
+        for index in 0..<8 { tail[index] = nonce[16 + index] }
+        shortNonce = tail
+        var keystream = keystreamBlock(0)
+        withUnsafeBytes(of: &keystream) { block in
+            _ = crypto_onetimeauth_poly1305_init(&authenticator, Self.bytes(block))
+        }
+    }
+
+    /// Encrypts the next bytes of the stream in place and authenticates the result.
+    public mutating func seal(_ bytes: UnsafeMutableRawBufferPointer) {
+        inPieces(bytes) { box, piece in
+            box.transform(piece, at: box.position)
+            box.authenticate(UnsafeRawBufferPointer(piece))
+        }
+    }
+
+    /// Authenticates the next bytes of the stream and decrypts them in place. What comes out must not be
+    /// trusted before the tag at the end was compared, unless something else vouches for it.
+    public mutating func open(_ bytes: UnsafeMutableRawBufferPointer) {
+        inPieces(bytes) { box, piece in
+            let start = box.position
+            box.authenticate(UnsafeRawBufferPointer(piece))
+            box.transform(piece, at: start)
+        }
+    }
+
+    /// Takes the next ciphertext into the tag without decrypting it: a verification pass.
+    public mutating func authenticate(_ ciphertext: UnsafeRawBufferPointer) {
+        guard let start = ciphertext.baseAddress else { return }
+        _ = crypto_onetimeauth_poly1305_update(
+            &authenticator, start.assumingMemoryBound(to: UInt8.self), UInt64(ciphertext.count))
+        position += UInt64(ciphertext.count)
+    }
+
+    /// The tag of everything that went through so far, 16 bytes. Does not end the stream.
+    public func tag() -> [UInt8] {
+        var state = authenticator
+        return [UInt8](unsafeUninitializedCapacity: Self.tagLength) { buffer, count in
+            _ = crypto_onetimeauth_poly1305_final(&state, buffer.baseAddress!)
+            count = Self.tagLength
+        }
+    }
+
+    /// Whether `tag` belongs to what went through so far. Compared in constant time.
+    public func isAuthentic(_ tag: [UInt8]) -> Bool { constantTimeEqual(self.tag(), tag) }
+
+    /// Encrypts or decrypts bytes of the content positions from `offset` on, in place, without
+    /// authentication. Reads nothing that changes: any thread, any order.
+    public func transform(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) {
+        guard let start = bytes.baseAddress else { return }
+        let keystreamPosition = offset &+ Self.reserved
+        let skip = Int(keystreamPosition % 64)
+        var block = keystreamPosition / 64
+        var done = 0
+        if skip != 0 {
+            done = min(64 - skip, bytes.count)
+            var keystream = keystreamBlock(block)
+            withUnsafeBytes(of: &keystream) { keystream in
+                for index in 0..<done { bytes[index] ^= keystream[skip + index] }
+            }
+            block &+= 1
+        }
+        guard done < bytes.count else { return }
+        let rest = (start + done).assumingMemoryBound(to: UInt8.self)
+        xor(from: rest, into: rest, count: bytes.count - done, block: block)
+    }
+
+    private func keystreamBlock(_ block: UInt64) -> SIMD64<UInt8> {
+        let zeros = SIMD64<UInt8>()
+        var keystream = SIMD64<UInt8>()
+        withUnsafeMutableBytes(of: &keystream) { result in
+            withUnsafeBytes(of: zeros) { zeros in
+                xor(from: Self.bytes(zeros), into: Self.bytes(result), count: 64, block: block)
+            }
+        }
+        return keystream
+    }
+
+    private func xor(
+        from source: UnsafePointer<UInt8>, into destination: UnsafeMutablePointer<UInt8>, count: Int,
+        block: UInt64
+    ) {
+        withUnsafeBytes(of: subkey) { key in
+            withUnsafeBytes(of: shortNonce) { nonce in
+                _ = crypto_stream_salsa20_xor_ic(
+                    destination, source, UInt64(count), Self.bytes(nonce), block, Self.bytes(key))
+            }
+        }
+    }
+
+    private mutating func inPieces(
+        _ bytes: UnsafeMutableRawBufferPointer,
+        _ body: (inout StreamBox, UnsafeMutableRawBufferPointer) -> Void
+    ) {
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + Self.piece, bytes.count)
+            body(&self, UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end]))
+            start = end
+        }
+    }
+
+    private static func bytes(_ buffer: UnsafeRawBufferPointer) -> UnsafePointer<UInt8> {
+        buffer.baseAddress!.assumingMemoryBound(to: UInt8.self)
+    }
+
+    private static func bytes(_ buffer: UnsafeMutableRawBufferPointer) -> UnsafeMutablePointer<UInt8> {
+        buffer.baseAddress!.assumingMemoryBound(to: UInt8.self)
+    }
+}
