@@ -1,0 +1,37 @@
+/// How a file is divided: only four sizes exist, so that a relay learns little from them.
+public enum ChunkPlan {
+    /// In bytes, ascending: 64 KiB, 256 KiB, 1 MiB, 4 MiB.
+    public static let chunkSizes: [UInt32] = [65_536, 262_144, 1_048_576, 4_194_304]
+    /// Bytes of a file that are neither header nor content: the length in front, the tag at the end.
+    public static let overhead: UInt64 = 8 + 16
+    /// The largest file that the official programs take, 5 GiB of header and content.
+    public static let largestFile: UInt64 = 5 << 30
+
+    /// The chunk sizes of a file of `fileSize` bytes of header and content.
+    ///
+    /// As many of the big size as fit; a rest over three quarters of it takes one more, a smaller
+    /// rest takes small ones. Big and small follow from the whole length (simplexmq
+    /// `XFTP/Chunks`).
+    public static func sizes(for fileSize: UInt64) -> [UInt32] {
+        let total = fileSize + overhead
+        let (small, big): (UInt64, UInt64) =
+            switch total {
+            case let total where total > 3_145_728: (1_048_576, 4_194_304)
+            case let total where total > 786_432: (262_144, 1_048_576)
+            default: (65_536, 262_144)
+            }
+        var sizes = [UInt32](repeating: UInt32(big), count: Int(total / big))
+        let rest = total % big
+        if rest > big / 4 * 3 {
+            sizes.append(UInt32(big))
+        } else if rest > 0 {
+            sizes += [UInt32](repeating: UInt32(small), count: Int((rest + small - 1) / small))
+        }
+        return sizes
+    }
+
+    /// The one chunk of a redirect: the smallest size that holds the file, nil when none does.
+    public static func singleSize(for fileSize: UInt64) -> UInt32? {
+        chunkSizes.first { UInt64($0) >= fileSize + overhead }
+    }
+}

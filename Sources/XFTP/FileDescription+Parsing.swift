@@ -1,0 +1,140 @@
+import Base
+
+extension FileDescription {
+    static let mostChunks = 100_000
+    /// The official sizes end at 4 MiB; relays can be set to others, so more is read, within reason.
+    static let largestChunkSize: UInt64 = 16 << 20
+    static let smallestChunkSize: UInt64 = 65_536
+    /// PKCS#8 of an Ed25519 key up to its 32 bytes (RFC 8410).
+    private static let keyPrefix: [UInt8] = [
+        0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+    ]
+
+    /// Reads a description and checks all that can be checked without the file: lengths of keys and
+    /// digests, chunk numbers from 1 without gap, the sum of their sizes, at least one replica each.
+    /// Key order, unknown keys, flow style, line ends and missing base64 padding do not matter.
+    public init(parsing text: String) throws(XFTPError) {
+        let root: YAMLValue
+        do {
+            root = try YAMLParser.parse(text)
+        } catch {
+            throw Self.malformed("line \(error.line) \(error.reason)", cause: error)
+        }
+        guard case .mapping = root else { throw Self.malformed("it is no list of keys and values") }
+        guard let party = root["party"]?.text.flatMap(Party.init) else {
+            throw Self.malformed("the party is missing or unknown")
+        }
+        let chunkSize = try Self.size(root["chunkSize"], of: "the chunk size")
+        guard Self.isChunkSize(chunkSize) else { throw Self.malformed("the chunk size is impossible") }
+        let chunks = try Self.chunks(root["replicas"], defaultSize: UInt32(chunkSize))
+        self.init(
+            party: party,
+            digest: try Self.bytes(root["digest"], count: 64, of: "the digest"),
+            key: try Self.bytes(root["key"], count: 32, of: "the key"),
+            nonce: try Self.bytes(root["nonce"], count: 24, of: "the nonce"),
+            redirect: try Self.redirect(root["redirect"]),
+            chunks: chunks)
+        let written = try Self.size(root["size"], of: "the size")
+        guard written == size else { throw Self.malformed("the chunks do not add up to the size") }
+        guard redirect == nil || chunks.count == 1 else {
+            throw Self.malformed("it redirects and has more than one chunk")
+        }
+        self.chunkSize = UInt32(chunkSize)
+    }
+
+    private static func malformed(_ reason: String, cause: (any Error)? = nil) -> XFTPError {
+        XFTPError(.malformedDescription, "The file description makes no sense: \(reason).", cause: cause)
+    }
+
+    private static func isChunkSize(_ size: UInt64) -> Bool {
+        (smallestChunkSize...largestChunkSize).contains(size) && size % smallestChunkSize == 0
+    }
+
+    private static func size(_ value: YAMLValue?, of subject: String) throws(XFTPError) -> UInt64 {
+        guard let size = value?.text.flatMap({ ByteCount.parse($0) }) else {
+            throw malformed("\(subject) is missing or no size")
+        }
+        return size
+    }
+
+    private static func bytes(
+        _ value: YAMLValue?, count: Int, of subject: String
+    ) throws(XFTPError) -> [UInt8] {
+        guard let bytes = value?.text.flatMap({ Base64URL.decode($0) }), bytes.count == count else {
+            throw malformed("\(subject) is missing or has the wrong length")
+        }
+        return bytes
+    }
+
+    private static func redirect(_ value: YAMLValue?) throws(XFTPError) -> Redirect? {
+        switch value {
+        case nil, .nothing?: return nil
+        case .scalar(let text, isPlain: true)? where ["null", "~", ""].contains(text): return nil
+        case let value?:
+            guard let size = value["size"]?.number else {
+                throw malformed("the size of the redirect is missing or no number")
+            }
+            let digest = try bytes(value["digest"], count: 64, of: "the digest of the redirect")
+            return Redirect(size: size, digest: digest)
+        }
+    }
+
+    /// What is known of a chunk while the relays are read one after the other.
+    private struct Draft {
+        var replicas: [Replica] = []
+        var digest: [UInt8]?
+        var size: UInt64?
+    }
+
+    private static func chunks(_ value: YAMLValue?, defaultSize: UInt32) throws(XFTPError) -> [Chunk] {
+        guard let groups = value?.items else { throw malformed("the replicas are missing") }
+        var drafts: [Int: Draft] = [:]
+        for group in groups {
+            guard let relay = group["server"]?.text.flatMap({ RelayAddress($0) }), relay.password == nil
+            else { throw malformed("a relay's address is missing or wrong") }
+            guard let texts = group["chunks"]?.items else { throw malformed("a relay has no chunks") }
+            for text in texts { try read(text.text, on: relay, into: &drafts) }
+        }
+        guard !drafts.isEmpty else { throw malformed("it has no chunks") }
+        var chunks: [Chunk] = []
+        for number in 1...drafts.count {
+            guard let draft = drafts[number] else { throw malformed("chunk \(number) is missing") }
+            guard let digest = draft.digest else { throw malformed("chunk \(number) has no digest") }
+            chunks.append(
+                Chunk(
+                    number: number, size: draft.size.map { UInt32($0) } ?? defaultSize, digest: digest,
+                    replicas: draft.replicas))
+        }
+        return chunks
+    }
+
+    /// `number:id:key[:digest[:size]]`
+    private static func read(
+        _ text: String?, on relay: RelayAddress, into drafts: inout [Int: Draft]
+    ) throws(XFTPError) {
+        let fields = text?.split(separator: ":", maxSplits: 5, omittingEmptySubsequences: false) ?? []
+        guard (3...5).contains(fields.count), fields[0].utf8.allSatisfy({ (48...57).contains($0) }),
+            let number = Int(fields[0]), (1...mostChunks).contains(number)
+        else { throw malformed("a chunk is not written as number, ID, key, digest, size") }
+        guard let id = Base64URL.decode(fields[1]), (1...255).contains(id.count) else {
+            throw malformed("the ID of chunk \(number) is wrong")
+        }
+        guard let key = Base64URL.decode(fields[2]), key.count == 48, key.starts(with: keyPrefix) else {
+            throw malformed("the key of chunk \(number) is wrong")
+        }
+        var draft = drafts[number] ?? Draft()
+        draft.replicas.append(Replica(relay: relay, id: id, key: key))
+        if fields.count > 3 {
+            guard let digest = Base64URL.decode(fields[3]), digest.count == 32,
+                draft.digest ?? digest == digest
+            else { throw malformed("the digest of chunk \(number) is wrong or given in two ways") }
+            draft.digest = digest
+        }
+        if fields.count > 4 {
+            guard let size = ByteCount.parse(fields[4]), isChunkSize(size), draft.size ?? size == size
+            else { throw malformed("the size of chunk \(number) is impossible or given in two ways") }
+            draft.size = size
+        }
+        drafts[number] = draft
+    }
+}

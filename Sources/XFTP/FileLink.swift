@@ -1,0 +1,107 @@
+/// A file description as a link: `simplex:/file#/?desc=<description>[&data=<JSON>]`, or the same
+/// after `https://simplex.chat/file#/`. Whoever has the link has the file: a secret.
+public struct FileLink: Hashable, Sendable {
+    public var fileDescription: FileDescription
+    /// JSON that the application attached, not looked at here.
+    public var data: String?
+
+    private static let simplexScheme = "simplex:/file"
+    private static let webScheme = "https://simplex.chat/file"
+    /// Longest link that is read, in bytes.
+    public static let longest = 16 << 20
+
+    public init(_ description: FileDescription, data: String? = nil) {
+        fileDescription = description
+        self.data = data
+    }
+
+    public init(parsing text: some StringProtocol) throws(XFTPError) {
+        func malformed(_ reason: String) -> XFTPError {
+            XFTPError(.malformedDescription, "The file link makes no sense: \(reason).")
+        }
+        guard text.utf8.count <= Self.longest else { throw malformed("it is too long") }
+        guard let start = [Self.simplexScheme, Self.webScheme].first(where: { text.hasPrefix($0) }) else {
+            throw malformed("it does not begin with \(Self.simplexScheme)")
+        }
+        var rest = Substring(String(text.dropFirst(start.count)))
+        if rest.hasPrefix("/") { rest = rest.dropFirst() }
+        guard rest.hasPrefix("#/?") || rest.hasPrefix("#?"), let mark = rest.firstIndex(of: "?") else {
+            throw malformed("it has no description")
+        }
+        var fields: [String: String] = [:]
+        for field in rest[rest.index(after: mark)...].split(separator: "&") {
+            let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let value = PercentCoding.decode(parts[1]) else {
+                throw malformed("a field is not percent-coded text")
+            }
+            guard fields.updateValue(value, forKey: String(parts[0])) == nil else {
+                throw malformed("a field is there twice")
+            }
+        }
+        guard let description = fields["desc"] else { throw malformed("it has no description") }
+        fileDescription = try FileDescription(parsing: description)
+        data = fields["data"]
+    }
+
+    /// The link with the `simplex:` scheme.
+    public var text: String {
+        let description = PercentCoding.encode(fileDescription.text)
+        return Self.simplexScheme + "#/?desc=" + description
+            + (data.map { "&data=" + PercentCoding.encode($0) } ?? "")
+    }
+
+    /// Whether a text wants to be a file link rather than the path of a description.
+    public static func looksLikeLink(_ text: String) -> Bool {
+        text.hasPrefix(simplexScheme) || text.hasPrefix("https://")
+    }
+}
+
+/// `%41` for bytes outside letters, digits and `-._~` (RFC 3986).
+enum PercentCoding {
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    static func encode(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            if isUnreserved(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The text, nil for a broken escape or bytes that are no UTF-8. `+` is a space, as in queries.
+    static func decode(_ text: some StringProtocol) -> String? {
+        var bytes: [UInt8] = []
+        var source = text.utf8.makeIterator()
+        while let byte = source.next() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = source.next().flatMap(value), let low = source.next().flatMap(value) else {
+                    return nil
+                }
+                bytes.append(high << 4 | low)
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        let character = Character(UnicodeScalar(digit))
+        return character.isASCII ? character.hexDigitValue.map(UInt8.init) : nil
+    }
+}

@@ -1,0 +1,322 @@
+/// Reads the YAML that descriptions use: block and flow mappings and sequences, scalars on one line
+/// with or without quotes, comments, LF or CRLF. Total and bounded: anything else (tags, anchors,
+/// block scalars, several documents, deep nesting, a key twice) is an error, never a trap.
+struct YAMLParser {
+    struct Failure: Error, Equatable {
+        let line: Int
+        let reason: String
+    }
+
+    static let longestText = 8 << 20
+    static let deepestNesting = 12
+    static let mostValues = 400_000
+
+    private let text: [UInt8]
+    private var position = 0
+    private var depth = 0
+    private var values = 0
+
+    static func parse(_ text: String) throws(Failure) -> YAMLValue {
+        guard text.utf8.count <= longestText else { throw Failure(line: 1, reason: "is too long") }
+        var parser = YAMLParser(Array(text.utf8))
+        return try parser.document()
+    }
+
+    private init(_ source: [UInt8]) {
+        var text: [UInt8] = []
+        text.reserveCapacity(source.count + 1)
+        for (index, byte) in source.enumerated() {
+            let endsLine = index + 1 < source.count && source[index + 1] == Self.newline
+            if byte == Self.carriageReturn, endsLine { continue }
+            text.append(byte)
+        }
+        self.text = text
+    }
+
+    private static let newline = UInt8(ascii: "\n")
+    private static let carriageReturn = UInt8(ascii: "\r")
+    private static let space = UInt8(ascii: " ")
+
+    // MARK: Document
+
+    private mutating func document() throws(Failure) -> YAMLValue {
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+        skipEmptyLines()
+        if isMarker("---") {
+            position += 3
+            skipEmptyLines()
+        }
+        let value = try block(from: 0)
+        skipEmptyLines()
+        if isMarker("...") { position += 3 }
+        skipEmptyLines()
+        guard position == text.count else { throw failure("has text that belongs to nothing") }
+        return value
+    }
+
+    private func isMarker(_ marker: String) -> Bool {
+        guard column(of: position) == 0, text[position...].starts(with: marker.utf8) else { return false }
+        return isEndOrSpace(position + 3)
+    }
+
+    // MARK: Block style
+
+    /// The value that begins at the cursor, in whose block all lines are indented at least `indent`.
+    private mutating func block(from indent: Int) throws(Failure) -> YAMLValue {
+        try enter()
+        defer { depth -= 1 }
+        guard let byte = peek, column(of: position) >= indent else { return .nothing }
+        if byte == UInt8(ascii: "-"), isEndOrSpace(position + 1) { return try blockSequence() }
+        if isFlow(byte) { return try endOfLine(after: flow()) }
+        if hasKey() { return try blockMapping() }
+        return try endOfLine(after: scalar(inFlow: false))
+    }
+
+    private mutating func blockSequence() throws(Failure) -> YAMLValue {
+        let indent = column(of: position)
+        var items: [YAMLValue] = []
+        repeat {
+            position += 1
+            skipSpaces()
+            if isAtLineEnd { skipEmptyLines() }
+            items.append(try block(from: indent + 1))
+            skipEmptyLines()
+        } while peek == UInt8(ascii: "-") && isEndOrSpace(position + 1) && column(of: position) == indent
+            && !isMarker("---")
+        try checkDedent(below: indent)
+        return .sequence(items)
+    }
+
+    private mutating func blockMapping() throws(Failure) -> YAMLValue {
+        let indent = column(of: position)
+        var entries: [YAMLValue.Entry] = []
+        var keys: Set<String> = []
+        repeat {
+            guard case .scalar(let key, _) = try scalar(inFlow: false, isKey: true) else {
+                throw failure("has a key that is no text")
+            }
+            guard keys.insert(key).inserted else { throw failure("has a key twice") }
+            position += 1  // the colon that `hasKey` saw
+            skipSpaces()
+            if isAtLineEnd {
+                skipEmptyLines()
+                let isList = peek == UInt8(ascii: "-") && isEndOrSpace(position + 1)
+                entries.append(.init(key: key, value: try block(from: isList ? indent : indent + 1)))
+            } else {
+                try enter()
+                defer { depth -= 1 }
+                guard let byte = peek else { throw failure("ends too early") }
+                let value = try isFlow(byte) ? flow() : scalar(inFlow: false)
+                entries.append(.init(key: key, value: try endOfLine(after: value)))
+            }
+            skipEmptyLines()
+        } while position < text.count && column(of: position) == indent && hasKey() && !isMarker("...")
+        try checkDedent(below: indent)
+        return .mapping(entries)
+    }
+
+    /// After a block the next line belongs to an outer one.
+    private func checkDedent(below indent: Int) throws(Failure) {
+        guard position == text.count || column(of: position) <= indent else {
+            throw failure("is indented in a way that makes no sense")
+        }
+    }
+
+    /// Whether the line from the cursor on begins with a key and its colon.
+    private func hasKey() -> Bool {
+        var index = position
+        if let quote = peek, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
+            index += 1
+            while index < text.count, text[index] != quote, text[index] != Self.newline {
+                index += text[index] == UInt8(ascii: "\\") ? 2 : 1
+            }
+            index += 1
+            return index < text.count && text[index] == UInt8(ascii: ":") && isEndOrSpace(index + 1)
+        }
+        while index < text.count, text[index] != Self.newline {
+            if text[index] == UInt8(ascii: ":"), isEndOrSpace(index + 1) { return true }
+            if text[index] == UInt8(ascii: "#"), index > position, text[index - 1] == Self.space {
+                return false
+            }
+            index += 1
+        }
+        return false
+    }
+
+    // MARK: Flow style
+
+    private func isFlow(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
+    }
+
+    private mutating func flow() throws(Failure) -> YAMLValue {
+        try enter()
+        defer { depth -= 1 }
+        guard let opening = peek else { throw failure("ends too early") }
+        guard isFlow(opening) else { return try scalar(inFlow: true) }
+        let closing = opening == UInt8(ascii: "{") ? UInt8(ascii: "}") : UInt8(ascii: "]")
+        position += 1
+        var items: [YAMLValue] = []
+        var entries: [YAMLValue.Entry] = []
+        var keys: Set<String> = []
+        while true {
+            skipEmptyLines()
+            if peek == closing { break }
+            if opening == UInt8(ascii: "[") {
+                items.append(try flow())
+            } else {
+                guard case .scalar(let key, _) = try scalar(inFlow: true), keys.insert(key).inserted else {
+                    throw failure("has a key twice")
+                }
+                skipEmptyLines()
+                guard peek == UInt8(ascii: ":") else { throw failure("has a key without value") }
+                position += 1
+                skipEmptyLines()
+                entries.append(.init(key: key, value: try flow()))
+            }
+            skipEmptyLines()
+            if peek == UInt8(ascii: ",") {
+                position += 1
+            } else if peek != closing {
+                throw failure("has a list that is not closed")
+            }
+        }
+        position += 1
+        return opening == UInt8(ascii: "[") ? .sequence(items) : .mapping(entries)
+    }
+
+    // MARK: Scalars
+
+    private mutating func scalar(inFlow: Bool, isKey: Bool = false) throws(Failure) -> YAMLValue {
+        switch peek {
+        case UInt8(ascii: "\""): return .scalar(try doubleQuoted(), isPlain: false)
+        case UInt8(ascii: "'"): return .scalar(try singleQuoted(), isPlain: false)
+        case let byte? where "&*!|>%@`?,]}#".utf8.contains(byte):
+            throw failure("uses a kind of YAML that descriptions do not have")
+        default: break
+        }
+        let start = position
+        scan: while position < text.count, text[position] != Self.newline {
+            switch text[position] {
+            case UInt8(ascii: ":") where isEndOrSpace(position + 1):
+                guard inFlow || isKey else { throw failure("has a colon out of place") }
+                break scan
+            case UInt8(ascii: ":") where inFlow && ",[]{}".utf8.contains(text[position + 1]): break scan
+            case UInt8(ascii: "#") where position > start && text[position - 1] == Self.space: break scan
+            case let byte where inFlow && ",[]{}".utf8.contains(byte): break scan
+            case 0..<32 where text[position] != UInt8(ascii: "\t"):
+                throw failure("has a control character")
+            default: position += 1
+            }
+        }
+        var end = position
+        while end > start, text[end - 1] == Self.space || text[end - 1] == UInt8(ascii: "\t") { end -= 1 }
+        guard let plain = String(validating: text[start..<end], as: UTF8.self) else {
+            throw failure("is not UTF-8")
+        }
+        return .scalar(plain, isPlain: true)
+    }
+
+    private mutating func singleQuoted() throws(Failure) -> String {
+        var bytes: [UInt8] = []
+        position += 1
+        while let byte = peek, byte != Self.newline {
+            position += 1
+            if byte == UInt8(ascii: "'") {
+                guard peek == UInt8(ascii: "'") else { return String(decoding: bytes, as: UTF8.self) }
+                position += 1
+            }
+            bytes.append(byte)
+        }
+        throw failure("has a quotation that is not closed on its line")
+    }
+
+    private mutating func doubleQuoted() throws(Failure) -> String {
+        var bytes: [UInt8] = []
+        position += 1
+        while let byte = peek, byte != Self.newline {
+            position += 1
+            if byte == UInt8(ascii: "\"") { return String(decoding: bytes, as: UTF8.self) }
+            guard byte == UInt8(ascii: "\\") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let mark = peek else { break }
+            position += 1
+            switch mark {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(mark)
+            case UInt8(ascii: "n"): bytes.append(Self.newline)
+            case UInt8(ascii: "r"): bytes.append(Self.carriageReturn)
+            case UInt8(ascii: "t"): bytes.append(UInt8(ascii: "\t"))
+            case UInt8(ascii: "x"): bytes += try character(digits: 2)
+            case UInt8(ascii: "u"): bytes += try character(digits: 4)
+            default: throw failure("has an escape that descriptions do not have")
+            }
+        }
+        throw failure("has a quotation that is not closed on its line")
+    }
+
+    private mutating func character(digits: Int) throws(Failure) -> [UInt8] {
+        guard text.count - position >= digits else { throw failure("ends too early") }
+        let number = UInt32(String(decoding: text[position..<position + digits], as: UTF8.self), radix: 16)
+        guard let number, let scalar = UnicodeScalar(number) else {
+            throw failure("has an escape of no character")
+        }
+        position += digits
+        return Array(String(Character(scalar)).utf8)
+    }
+
+    // MARK: Cursor
+
+    private var peek: UInt8? { position < text.count ? text[position] : nil }
+
+    private func isEndOrSpace(_ index: Int) -> Bool {
+        index >= text.count || text[index] == Self.space || text[index] == Self.newline
+    }
+
+    /// Bytes between the line's begin and the index.
+    private func column(of index: Int) -> Int {
+        var start = index
+        while start > 0, text[start - 1] != Self.newline { start -= 1 }
+        return index - start
+    }
+
+    private mutating func skipSpaces() {
+        while peek == Self.space || peek == UInt8(ascii: "\t") { position += 1 }
+    }
+
+    /// At the end of the line, or in front of its comment.
+    private var isAtLineEnd: Bool {
+        guard let byte = peek else { return true }
+        if byte == UInt8(ascii: "#"), position == 0 || text[position - 1] == Self.space { return true }
+        return byte == Self.newline
+    }
+
+    /// To the next character that means something, over line ends and comments.
+    private mutating func skipEmptyLines() {
+        while position < text.count {
+            skipSpaces()
+            guard isAtLineEnd || peek == UInt8(ascii: "#") && column(of: position) == 0 else { return }
+            while let byte = peek, byte != Self.newline { position += 1 }
+            if position < text.count { position += 1 }
+        }
+    }
+
+    private mutating func endOfLine(after value: YAMLValue) throws(Failure) -> YAMLValue {
+        skipSpaces()
+        guard isAtLineEnd else { throw failure("has text after a value") }
+        return value
+    }
+
+    private mutating func enter() throws(Failure) {
+        depth += 1
+        values += 1
+        guard depth <= Self.deepestNesting else { throw failure("is nested too deep") }
+        guard values <= Self.mostValues else { throw failure("has too many values") }
+    }
+
+    private func failure(_ reason: String) -> Failure {
+        let line = 1 + text[..<min(position, text.count)].count { $0 == Self.newline }
+        return Failure(line: line, reason: reason)
+    }
+}
