@@ -26,4 +26,6 @@ public enum ChatEvent: Sendable {
     /// A standalone upload is done: links for its recipients.
     case sndStandaloneFileComplete(FileID, links: [String])
     case rcvStandaloneFileComplete(FileID, path: String)
+    case sndStandaloneFileError(FileID, FileProblem)
+    case rcvStandaloneFileError(FileID, FileProblem)
 }
