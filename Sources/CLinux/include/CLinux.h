@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "Spawn.h"
+
 // eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int chatfs_eventfd(void);
 // renameat2(2) with RENAME_NOREPLACE.

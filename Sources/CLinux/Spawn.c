@@ -1,0 +1,80 @@
+#define _GNU_SOURCE
+#include "Spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Only async-signal-safe calls.
+static int prepare(const struct chatfs_spawn *what, pid_t parent) {
+    if (what->own_group && setpgid(0, 0) != 0) return errno;
+    if (what->parent_death_signal) {
+        if (prctl(PR_SET_PDEATHSIG, what->parent_death_signal, 0, 0, 0) != 0) return errno;
+        // The parent may have ended before the request was made.
+        if (getppid() != parent) return ESRCH;
+    }
+    if (what->folder && chdir(what->folder) != 0) return errno;
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (int number = 1; number <= 31; number++) {
+        unsigned long bit = 1UL << (number - 1);
+        if (number != SIGKILL && number != SIGSTOP) {
+            signal(number, what->ignored & bit ? SIG_IGN : SIG_DFL);
+        }
+        if (what->blocked & bit) sigaddset(&blocked, number);
+    }
+    // Above 2 first, so that placing one stream cannot overwrite the next.
+    int streams[3];
+    for (int i = 0; i < 3; i++) {
+        streams[i] = fcntl(what->streams[i], F_DUPFD_CLOEXEC, 3);
+        if (streams[i] < 0) return errno;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (dup2(streams[i], i) < 0) return errno;
+    }
+    // Flag 4 is CLOSE_RANGE_CLOEXEC; the pipe that reports a failed exec stays open until then.
+    syscall(SYS_close_range, 3U, ~0U, 4U);
+    if (sigprocmask(SIG_SETMASK, &blocked, NULL) != 0) return errno;
+    execve(what->path, what->arguments, what->environment);
+    return errno;
+}
+
+pid_t chatfs_spawn(const struct chatfs_spawn *what) {
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0) return -1;
+    pid_t parent = getpid();
+    // No handler of the parent may run in the child before its signals are set.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t child = fork();
+    if (child == 0) {
+        int failure = prepare(what, parent);
+        ssize_t ignored = write(report[1], &failure, sizeof failure);
+        (void)ignored;
+        _exit(127);
+    }
+    int failure = child < 0 ? errno : 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(report[1]);
+    if (child > 0) {
+        ssize_t count;
+        do count = read(report[0], &failure, sizeof failure);
+        while (count < 0 && errno == EINTR);
+        // A closed pipe without a word: the program runs.
+        if (count != sizeof failure) failure = 0;
+        if (failure) waitpid(child, NULL, 0);
+    }
+    close(report[0]);
+    if (failure) {
+        errno = failure;
+        return -1;
+    }
+    return child;
+}
+
+int chatfs_process_descriptor(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }

@@ -1,0 +1,220 @@
+import Base
+import CLinux
+import Glibc
+
+/// A program started by this process. It never outlives it: the kernel kills it when this process
+/// ends in whatever way, and the last reference to this object kills and reaps it.
+public final class ChildProcess: Sendable {
+    /// What a standard stream of the child is.
+    public enum Stream: Sendable { case inherited, null, pipe }
+
+    /// How a child begins.
+    public struct Settings: Sendable {
+        /// A path; the search path is not used.
+        public var executable: String
+        /// Without the program's own name.
+        public var arguments: [String]
+        /// Changes to this process's environment; nil removes a variable.
+        public var environment: [String: String?] = [:]
+        public var folder: String?
+        public var input = Stream.null
+        public var output = Stream.inherited
+        public var errors = Stream.inherited
+        /// True: Ctrl-C on the terminal does not reach it.
+        public var ownGroup = false
+        /// What the kernel sends it when this process ends.
+        public var parentDeathSignal = SIGKILL
+        /// Signals it starts with ignored, as `nohup` leaves them.
+        public var ignoredSignals: [Int32] = []
+        /// Signals it starts with blocked.
+        public var blockedSignals: [Int32] = []
+
+        public init(_ executable: String, _ arguments: [String] = []) {
+            self.executable = executable
+            self.arguments = arguments
+        }
+    }
+
+    /// How it ended.
+    public enum Ending: Hashable, Sendable {
+        case code(Int32)
+        case signal(Int32)
+    }
+
+    public let identifier: pid_t
+    public let leadsGroup: Bool
+    /// This end of the pipe to its standard input, if `input` is a pipe.
+    public let input: OpenFile?
+    /// This end of the pipes from its standard output and standard error.
+    public let output: OpenFile?
+    public let errors: OpenFile?
+    private let descriptor: OpenFile
+    private let ending = Lock<Ending?>(nil)
+
+    // The death signal comes when the starting *thread* ends, so one that never ends starts them all.
+    private static let starter = ThreadPool(name: "child-start", threads: 1)
+
+    /// Starts it. The error has the errno of execve(2) when there is no such program.
+    public static func start(_ settings: Settings) async throws(SystemError) -> ChildProcess {
+        try await starter.run { () throws(SystemError) in try ChildProcess(settings) }
+    }
+
+    private init(_ settings: Settings) throws(SystemError) {
+        let input = try Ends(settings.input, inherited: STDIN_FILENO, childReads: true)
+        let output = try Ends(settings.output, inherited: STDOUT_FILENO, childReads: false)
+        let errors = try Ends(settings.errors, inherited: STDERR_FILENO, childReads: false)
+        identifier = try Self.spawn(
+            settings, streams: (input.childDescriptor, output.childDescriptor, errors.childDescriptor))
+        leadsGroup = settings.ownGroup
+        self.input = input.parent
+        self.output = output.parent
+        self.errors = errors.parent
+        let process = identifier
+        do throws(SystemError) {
+            descriptor = OpenFile(
+                adopting: try check("watch a child process") { chatfs_process_descriptor(process) })
+        } catch {
+            kill(process, SIGKILL)
+            waitpid(process, nil, 0)
+            throw error
+        }
+    }
+
+    deinit {
+        guard ending.withLock({ $0 }) == nil else { return }
+        kill(identifier, SIGKILL)
+        _ = try? check("reap a child process") { waitpid(identifier, nil, 0) }
+    }
+
+    /// Sends it a signal; nothing happens when it has ended.
+    public func send(_ signal: Int32) {
+        ending.withLock { if $0 == nil { kill(identifier, signal) } }
+    }
+
+    /// Sends a signal to its whole group, as the terminal does. It must lead one.
+    public func sendToGroup(_ signal: Int32) {
+        precondition(leadsGroup, "the group would be our own")
+        ending.withLock { if $0 == nil { kill(-identifier, signal) } }
+    }
+
+    /// How it ended, or nil while it runs. Does not block.
+    public func endingIfEnded() -> Ending? {
+        ending.withLock { ending in
+            if ending == nil {
+                var status: Int32 = 0
+                if waitpid(identifier, &status, WNOHANG) == identifier {
+                    ending =
+                        chatfs_exited(status) != 0
+                        ? .code(chatfs_exit_code(status)) : .signal(chatfs_terminating_signal(status))
+                }
+            }
+            return ending
+        }
+    }
+
+    /// Blocks until it has ended, at most `milliseconds` (-1: for ever); nil when it still runs.
+    public func waitForEnding(milliseconds: Int32) -> Ending? {
+        let clock = ContinuousClock()
+        let end = clock.now + .milliseconds(Int64(milliseconds))
+        while true {
+            if let ending = endingIfEnded() { return ending }
+            let left = milliseconds < 0 ? Int32(1000) : Int32(max(0, (end - clock.now) / .milliseconds(1)))
+            if left == 0 { return nil }
+            var requests = [pollfd(fd: descriptor.descriptor, events: Int16(POLLIN), revents: 0)]
+            _ = try? poll(&requests, milliseconds: min(left, 1000))
+        }
+    }
+
+    /// Waits for its end without blocking a thread for long; nil when it still runs after `limit`.
+    public func ending(within limit: Duration) async -> Ending? {
+        let end = ContinuousClock.now + limit
+        while true {
+            if let ending = endingIfEnded() { return ending }
+            if ContinuousClock.now >= end { return nil }
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    private static func spawn(
+        _ settings: Settings, streams: (Int32, Int32, Int32)
+    ) throws(SystemError) -> pid_t {
+        let arguments = CStrings([settings.executable] + settings.arguments)
+        let environment = CStrings(Self.environment(changed: settings.environment))
+        let bits: ([Int32]) -> UInt = { $0.reduce(0) { $0 | 1 << UInt($1 - 1) } }
+        var what = chatfs_spawn()
+        what.arguments = UnsafePointer(arguments.pointers)
+        what.environment = UnsafePointer(environment.pointers)
+        what.streams = streams
+        what.own_group = settings.ownGroup ? 1 : 0
+        what.parent_death_signal = settings.parentDeathSignal
+        what.ignored = bits(settings.ignoredSignals)
+        what.blocked = bits(settings.blockedSignals)
+        let folder = settings.folder.map { CStrings([$0]) }
+        what.folder = folder.flatMap { UnsafePointer($0.pointers[0]) }
+        what.path = UnsafePointer(arguments.pointers[0])
+        defer { withExtendedLifetime((arguments, environment, folder)) {} }
+        return try check("start \(settings.executable.split(separator: "/").last ?? "a program")") {
+            chatfs_spawn(&what)
+        }
+    }
+
+    private static func environment(changed changes: [String: String?]) -> [String] {
+        var result: [String] = []
+        var entry = environ
+        while let text = entry.pointee {
+            let line = String(cString: text)
+            let name = String(line.prefix { $0 != "=" })
+            if changes[name] == nil { result.append(line) }
+            entry += 1
+        }
+        for (name, value) in changes { if let value { result.append("\(name)=\(value)") } }
+        return result
+    }
+}
+
+/// The two ends of a standard stream while a child is being started.
+private struct Ends {
+    let parent: OpenFile?
+    let child: OpenFile?
+    let childDescriptor: Int32
+
+    init(_ stream: ChildProcess.Stream, inherited: Int32, childReads: Bool) throws(SystemError) {
+        switch stream {
+        case .inherited:
+            parent = nil
+            child = nil
+            childDescriptor = inherited
+        case .null:
+            let null = try OpenFile("/dev/null", flags: O_RDWR)
+            parent = nil
+            child = null
+            childDescriptor = null.descriptor
+        case .pipe:
+            var ends: [Int32] = [0, 0]
+            try check("make a pipe") { chatfs_pipe(&ends) }
+            let (read, write) = (OpenFile(adopting: ends[0]), OpenFile(adopting: ends[1]))
+            parent = childReads ? write : read
+            let own = childReads ? read : write
+            child = own
+            childDescriptor = own.descriptor
+        }
+    }
+}
+
+/// A list of C strings that ends with a null pointer, freed with the object.
+private final class CStrings {
+    let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+    private let count: Int
+
+    init(_ strings: [String]) {
+        count = strings.count
+        pointers = .allocate(capacity: count + 1)
+        for (index, string) in strings.enumerated() { pointers[index] = strdup(string) }
+        pointers[count] = nil
+    }
+
+    deinit {
+        for index in 0..<count { free(pointers[index]) }
+        pointers.deallocate()
+    }
+}
