@@ -1,0 +1,39 @@
+import Glibc
+import Posix
+
+/// The built `chatfs`, as a child of the test. A process must never touch its own mount (it would
+/// wait for itself), so every test of the program and of mounts runs it as a process of its own.
+public enum ChatFSProcess {
+    /// The program beside the test bundle, built by the same `swift build --build-tests`.
+    public static let path: String = {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        let bundle = String(
+            decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return bundle.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 } + "/chatfs"
+    }()
+
+    /// Starts `chatfs` with these arguments. Its terminal, data folder and runtime folder are never
+    /// the user's own: pass `--data`, or HOME and the XDG variables, in `environment`.
+    public static func start(
+        _ arguments: [String], environment: [String: String?] = [:], folder: String? = nil,
+        ignoredSignals: [Int32] = [], blockedSignals: [Int32] = []
+    ) async throws -> RunningProcess {
+        var settings = ChildProcess.Settings(path, arguments)
+        settings.environment = ["COLUMNS": "80", "SWIFT_BACKTRACE": "enable=no"].merging(environment) { $1 }
+        settings.folder = folder
+        settings.ignoredSignals = ignoredSignals
+        settings.blockedSignals = blockedSignals
+        return try await RunningProcess.start(settings)
+    }
+
+    /// Runs it to its end.
+    public static func run(
+        _ arguments: [String], environment: [String: String?] = [:], folder: String? = nil,
+        limit: Duration = .seconds(60)
+    ) async throws -> Shell.Outcome {
+        let process = try await start(arguments, environment: environment, folder: folder)
+        let ending = try await process.ending(within: limit)
+        return Shell.Outcome(ending: ending, output: process.output, errors: process.errors)
+    }
+}

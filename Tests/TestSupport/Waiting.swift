@@ -1,0 +1,34 @@
+import Base
+
+/// A bound that was reached: what a test waited for did not happen.
+public struct WaitedInVain: Error, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+}
+
+/// Looks again and again until `condition` holds; throws after `limit`. The bound is generous,
+/// because tests share two cores: it ends hopeless tests, it measures nothing.
+public func wait(
+    until what: String, within limit: Duration = .seconds(30), _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
+    while true {
+        if try await condition() { return }
+        if ContinuousClock.now >= end { throw WaitedInVain("waited \(limit) in vain until \(what)") }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+}
+
+/// As `wait`, for a value that is nil until then.
+public func wait<Value>(
+    for what: String, within limit: Duration = .seconds(30), _ value: () async throws -> Value?
+) async throws -> Value {
+    var found: Value?
+    try await wait(until: what + " is there", within: limit) {
+        found = try await value()
+        return found != nil
+    }
+    guard let found else { throw WaitedInVain(what) }
+    return found
+}
