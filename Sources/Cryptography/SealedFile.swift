@@ -15,6 +15,8 @@ import Posix
 public final class SealedFile: Sendable {
     /// Plaintext bytes of a block.
     public static let blockSize = 65_536
+    /// No sealed file grows beyond 1 TiB (EFBIG): the table of its blocks stays in memory.
+    public static let largestSize: UInt64 = 1 << 40
     /// nonce (12) ‖ length of the plaintext (4, big endian) ‖ tag (16), in front of the ciphertext.
     static let headerSize = BlockCipher.nonceLength + 4 + BlockCipher.tagLength
     static let slotSize = headerSize + blockSize
@@ -179,9 +181,10 @@ public final class SealedFile: Sendable {
 
     // MARK: - Writing
 
-    /// Writes all bytes at `offset`; what lies between the old end and `offset` reads as zeros. A failed
+    /// Writes all bytes at `offset`, up to `largestSize`; what lies between the old end and `offset` reads as zeros. A failed
     /// write (ENOSPC) leaves the blocks that were there readable.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
+        try Self.checkSize(offset, plus: bytes.count)
         try turn.writing { () throws(CryptographyError) in
             try BlockCipher.borrow { (cipher) throws(CryptographyError) in
                 var done = 0
@@ -266,6 +269,7 @@ public final class SealedFile: Sendable {
 
     /// Sets the length: cuts what lies beyond, or grows by zeros.
     public func truncate(to size: UInt64) throws(CryptographyError) {
+        try Self.checkSize(size, plus: 0)
         try turn.writing { () throws(CryptographyError) in
             let blocks = Int((size + UInt64(Self.blockSize) - 1) / UInt64(Self.blockSize))
             let tail = Int(size % UInt64(Self.blockSize))
@@ -284,6 +288,12 @@ public final class SealedFile: Sendable {
                 contents.size = size
                 if contents.nonces.count > blocks { contents.nonces.removeSubrange(blocks...) }
             }
+        }
+    }
+
+    private static func checkSize(_ offset: UInt64, plus count: Int) throws(CryptographyError) {
+        guard offset <= largestSize, UInt64(count) <= largestSize - offset else {
+            throw CryptographyError(SystemError(code: EFBIG, operation: "make a file so large"))
         }
     }
 

@@ -1,0 +1,110 @@
+import Base
+import COpenSSL
+import Testing
+
+@testable import Cryptography
+
+@Suite struct KeyTests {
+    private let seedOne = [UInt8](repeating: 1, count: 32)
+    private let seedTwo = [UInt8](repeating: 2, count: 32)
+
+    @Test func keysHaveTheDERFormsOfTheProtocol() throws {
+        let sender = try SigningKey(seed: seedOne)
+        let recipient = try SigningKey(seed: seedTwo)
+        #expect(
+            Hexadecimal.encode(sender.publicKey)
+                == "302a300506032b65700321008a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c")
+        #expect(
+            Base64URL.encode(recipient.pkcs8)
+                == "MC4CAQAwBQYDK2VwBCIEIAICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIC")
+        #expect(SigningKey(pkcs8: recipient.pkcs8)?.publicKey == recipient.publicKey)
+        #expect(VerifyingKey(spki: sender.publicKey)?.spki == sender.publicKey)
+    }
+
+    /// The FNEW command of the published vector, signed with its session id.
+    @Test func aCommandGetsThePublishedSignature() throws {
+        let sender = try SigningKey(seed: seedOne)
+        let recipient = try SigningKey(seed: seedTwo)
+        let digest = try #require(
+            Hexadecimal.decode("ca08c8b22b8a119088b3b744b4b9e1e903d74e94487f4dafa6a4b8dd5562132b"))
+        var signed: [UInt8] = [32] + [UInt8](0..<32) + [0, 0]
+        signed += Array("FNEW ".utf8) + [44] + sender.publicKey
+        signed.append(bigEndian: UInt32(65_536))
+        signed += [32] + digest + [1, 44] + recipient.publicKey + Array("0".utf8)
+        let signature = sender.sign(signed)
+        #expect(
+            Hexadecimal.encode(signature)
+                == "ea8a768eea448dcd9b4a135eb213a8c7ad208d71d0a3b4b3a54bf7e07b13fef4"
+                + "5c33d54ed9c440e34f1137fc004923d6036999c3ce01a691367d916a093a8900")
+        #expect(sender.verifyingKey.isValid(signature, for: signed))
+        #expect(!recipient.verifyingKey.isValid(signature, for: signed))
+        signed[40] ^= 1
+        #expect(!sender.verifyingKey.isValid(signature, for: signed))
+        #expect(!sender.verifyingKey.isValid(Array(signature.dropLast()), for: signed))
+    }
+
+    /// RFC 8032 section 7.4, "1 octet".
+    @Test func anEd448SignatureOfTheStandardIsAccepted() throws {
+        let raw = try #require(
+            Hexadecimal.decode(
+                "43ba28f430cdff456ae531545f7ecd0ac834a55d9358c0372bfa0c6c6798c086"
+                    + "6aea01eb00742802b8438ea4cb82169c235160627b4c3a9480"))
+        let signature = try #require(
+            Hexadecimal.decode(
+                "26b8f91727bd62897af15e41eb43c377efb9c610d48f2335cb0bd0087810f435"
+                    + "2541b143c4b981b7e18f62de8ccdf633fc1bf037ab7cd779805e0dbcc0aae1cb"
+                    + "cee1afb2e027df36bc04dcecbf154336c19f0af7e0a6472905e799f1953d2a0f"
+                    + "f3348ab21aa4adafd1d234441cf807c03a00"))
+        let key = try #require(VerifyingKey(spki: KeyForm.ed448Public.encode(raw)))
+        #expect(key.algorithm == .ed448)
+        #expect(key.isValid(signature, for: [3]))
+        #expect(!key.isValid(signature, for: [4]))
+        #expect(!key.isValid([UInt8](repeating: 0, count: 114), for: [3]))
+        #expect(!key.isValid([], for: [3]))
+        #expect(ERR_peek_error() == 0)
+    }
+
+    @Test func malformedKeysAreRefusedWhateverTheyAre() throws {
+        let good = [
+            try SigningKey(seed: seedOne).publicKey, try SigningKey(seed: seedOne).pkcs8,
+            try AgreementKey(rawValue: seedOne).publicKey, KeyForm.ed448Public.encode([UInt8](0..<57)),
+        ]
+        var dice = Dice(seed: 3)
+        for _ in 0..<20_000 {
+            var bytes = good.randomElement(using: &dice)!
+            switch Int.random(in: 0..<3, using: &dice) {
+            case 0: bytes.removeLast(Int.random(in: 1...bytes.count, using: &dice))
+            case 1: bytes[Int.random(in: 0..<12, using: &dice)] ^= UInt8.random(in: 1...255, using: &dice)
+            default: bytes += [UInt8.random(in: 0...255, using: &dice)]
+            }
+            // Only one form can come out of damage to another's first bytes: none of them.
+            if VerifyingKey(spki: bytes) != nil || SigningKey(pkcs8: bytes) != nil {
+                Issue.record("accepted \(Hexadecimal.encode(bytes))")
+            }
+        }
+    }
+
+    @Test func anAgreementWithAKnownResultIsRefused() throws {
+        let key = AgreementKey.generate()
+        let smallOrder = KeyForm.x25519Public.encode([UInt8](repeating: 0, count: 32))
+        #expect(throws: CryptographyError.self) { try key.sharedSecret(with: smallOrder) }
+        #expect(throws: CryptographyError.self) {
+            try key.sharedSecret(with: SigningKey.generate().publicKey)
+        }
+    }
+
+    @Test func secretsDoNotShowInTextOrMirrors() throws {
+        let key = try SigningKey(seed: seedOne)
+        let agreement = try AgreementKey(rawValue: seedOne)
+        let secret = SecretBytes(seedOne)
+        var dumped = ""
+        for value in [key, agreement, secret] as [Any] {
+            dump(value, to: &dumped)
+            dumped += "\(value) \(String(reflecting: value))"
+        }
+        #expect(!dumped.contains("1, 1"))
+        #expect(secret.withUnsafeBytes { Array($0) } == seedOne)
+        #expect(
+            SecretBytes(randomCount: 32).withUnsafeBytes { Array($0) } != [UInt8](repeating: 0, count: 32))
+    }
+}

@@ -1,0 +1,170 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Cryptography
+
+@Suite struct SealedFileTests {
+    private let folder: TemporaryFolder
+    private let key = [UInt8](repeating: 9, count: 32)
+    private let block = SealedFile.blockSize
+    private let slot = UInt64(SealedFile.slotSize)
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func open(_ name: String = "sealed", id: [UInt8] = [1]) throws -> (SealedFile, OpenFile) {
+        let file = try OpenFile(folder.path(name), flags: O_RDWR | O_CREAT)
+        return (try SealedFile(file: file, key: key, fileID: id), file)
+    }
+
+    private func read(_ file: SealedFile, _ offset: Int, _ count: Int) throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0xee, count: count)
+        let filled = try buffer.withUnsafeMutableBytes { try file.read(into: $0, at: UInt64(offset)) }
+        return Array(buffer[..<filled])
+    }
+
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func itBehavesAsAnArrayOfBytes(seed: UInt64) throws {
+        var dice = Dice(seed: seed + 1)
+        var (file, _) = try open("model-\(seed)")
+        var model: [UInt8] = []
+        for step in 0..<200 {
+            let offset = Int.random(in: 0...300_000, using: &dice)
+            switch Int.random(in: 0..<10, using: &dice) {
+            case 0..<4:
+                let bytes = Vectors.bytes(Int.random(in: 0...150_000, using: &dice), seed: UInt64(step))
+                try file.write(bytes, at: UInt64(offset))
+                if !bytes.isEmpty {
+                    let missing = max(0, offset + bytes.count - model.count)
+                    model += [UInt8](repeating: 0, count: missing)
+                    model.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+                }
+            case 4:
+                try file.truncate(to: UInt64(offset))
+                if offset < model.count { model.removeSubrange(offset...) }
+                model += [UInt8](repeating: 0, count: offset - model.count)
+            case 5:
+                // Closed and opened again, as after a crash.
+                (file, _) = try open("model-\(seed)")
+            default:
+                let count = Int.random(in: 0...200_000, using: &dice)
+                #expect(try read(file, offset, count) == Array(model.dropFirst(offset).prefix(count)))
+            }
+            #expect(file.size == UInt64(model.count))
+        }
+        #expect(try read(file, 0, 1 << 20) == model)
+    }
+
+    @Test func nothingReadableReachesTheDisk() throws {
+        let (file, disk) = try open()
+        let secret = Array("the quick brown fox".utf8)
+        try file.write(Array(repeatElement(secret, count: 10_000).joined()), at: 0)
+        let stored = try disk.readAll(limit: 1 << 20)
+        #expect(String(decoding: stored, as: UTF8.self).contains("quick") == false)
+        let other = try OpenFile(folder.path("sealed"), flags: O_RDWR)
+        let wrongKey = try SealedFile(file: other, key: [UInt8](repeating: 8, count: 32), fileID: [1])
+        #expect(throws: CryptographyError.self) { try read(wrongKey, 0, 10) }
+        let wrongFile = try SealedFile(file: other, key: key, fileID: [2])
+        #expect(throws: CryptographyError.self) { try read(wrongFile, 0, 10) }
+    }
+
+    @Test func aDamagedBlockIsRefusedAndTheOthersAreNot() throws {
+        let (file, disk) = try open()
+        let bytes = Vectors.bytes(3 * block)
+        try file.write(bytes, at: 0)
+        for offset in [0, 11, 12, 15, 16, 31, 32, 40_000, Int(slot) - 1] {
+            let position = slot + UInt64(offset)
+            let kept = try disk.read(count: 1, at: position)
+            try disk.write([kept[0] ^ 4], at: position)
+            #expect(throws: CryptographyError.self) { try read(file, block + 5, 1) }
+            #expect(throws: CryptographyError.self) { try read(file, 0, 3 * block) }
+            #expect(try read(file, 0, block) == Array(bytes[..<block]))
+            #expect(try read(file, 2 * block, block) == Array(bytes[(2 * block)...]))
+            try disk.write(kept, at: position)
+        }
+        #expect(try read(file, 0, 3 * block) == bytes)
+    }
+
+    @Test func blocksThatChangedPlacesAreRefused() throws {
+        let (file, disk) = try open()
+        try file.write(Vectors.bytes(2 * block), at: 0)
+        let first = try disk.read(count: Int(slot), at: 0)
+        let second = try disk.read(count: Int(slot), at: slot)
+        try disk.write(second, at: 0)
+        try disk.write(first, at: slot)
+        #expect(throws: CryptographyError.self) { try read(file, 0, 1) }
+        #expect(throws: CryptographyError.self) { try read(file, block, 1) }
+        // Opened again the nonces are unknown, the numbers are not.
+        let (again, _) = try open()
+        #expect(throws: CryptographyError.self) { try read(again, 0, 1) }
+    }
+
+    @Test func aBlockPutBackFromEarlierIsRefused() throws {
+        let (file, disk) = try open()
+        try file.write(Vectors.bytes(block, seed: 1), at: 0)
+        let earlier = try disk.read(count: Int(slot), at: 0)
+        try file.write(Vectors.bytes(block, seed: 2), at: 0)
+        try disk.write(earlier, at: 0)
+        #expect(throws: CryptographyError.self) { try read(file, 0, block) }
+    }
+
+    @Test func aFileCutOrZeroedBelowUsIsRefused() throws {
+        let (file, disk) = try open()
+        try file.write(Vectors.bytes(2 * block), at: 0)
+        try disk.punchHole(slot..<2 * slot)
+        #expect(throws: CryptographyError.self) { try read(file, block, 1) }
+        try disk.truncate(to: 100)
+        #expect(throws: CryptographyError.self) { try read(file, 0, 1) }
+    }
+
+    @Test func whatWasCutDoesNotComeBackWhenTheFileGrows() throws {
+        let (file, _) = try open()
+        try file.write([UInt8](repeating: 7, count: 2 * block), at: 0)
+        try file.truncate(to: 10)
+        try file.truncate(to: UInt64(2 * block))
+        #expect(
+            try read(file, 0, 2 * block)
+                == [UInt8](repeating: 7, count: 10) + [UInt8](repeating: 0, count: 2 * block - 10))
+    }
+
+    @Test func newBlocksArriveInAnyOrderAndDroppedOnesGiveTheirSpaceBack() throws {
+        let (file, _) = try open()
+        let bytes = Vectors.bytes(20 * block)
+        for number in (0..<20).reversed() {
+            try bytes.withUnsafeBytes {
+                try file.storeNewBlock(
+                    number, UnsafeRawBufferPointer(rebasing: $0[number * block..<(number + 1) * block]))
+            }
+        }
+        #expect(try read(file, 0, 20 * block) == bytes)
+        try file.synchronise()
+        let before = try file.bytesOnDisk()
+        for number in 0..<20 where number != 3 { try file.dropBlock(number) }
+        #expect(file.hasBlock(3) && !file.hasBlock(4) && !file.hasBlock(99) && !file.hasBlock(-1))
+        #expect(try file.bytesOnDisk() < before / 4)
+        #expect(try read(file, 3 * block, block) == Array(bytes[(3 * block)..<(4 * block)]))
+    }
+
+    @Test func aFailedWriteLeavesWhatWasThere() throws {
+        let bytes = Vectors.bytes(block + 1000)
+        try open().0.write(bytes, at: 0)
+        let readOnly = try SealedFile(
+            file: OpenFile(folder.path("sealed"), flags: O_RDONLY), key: key, fileID: [1])
+        let failure = #expect(throws: CryptographyError.self) { try readOnly.write([1], at: 0) }
+        #expect(failure?.systemCode == EBADF)
+        #expect(try read(readOnly, 0, 2 * block) == bytes)
+    }
+
+    @Test func positionsBeyondEveryFileAreTooLarge() throws {
+        let (file, _) = try open()
+        for offset in [SealedFile.largestSize, UInt64(Int64.max), .max] {
+            let failure = #expect(throws: CryptographyError.self) { try file.write([1], at: offset) }
+            #expect(failure?.systemCode == EFBIG)
+        }
+        #expect(throws: CryptographyError.self) { try file.truncate(to: .max) }
+        #expect(file.size == 0)
+        #expect(try read(file, .max, 10) == [])
+    }
+}
