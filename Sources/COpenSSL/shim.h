@@ -39,3 +39,13 @@ static inline int chatfs_x509_stack_count(const STACK_OF(X509) *stack) {
 static inline X509 *chatfs_x509_stack_value(const STACK_OF(X509) *stack, int index) {
     return sk_X509_value(stack, index);
 }
+static inline int chatfs_ssl_ctx_add1_chain_cert(SSL_CTX *context, X509 *certificate) {
+    return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+static inline void chatfs_ssl_ctx_forbid_resumption(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+}
+static inline void chatfs_ssl_ctx_set_read_ahead(SSL_CTX *context, size_t length) {
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_default_read_buffer_len(context, length);
+}

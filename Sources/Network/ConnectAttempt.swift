@@ -1,0 +1,92 @@
+import Base
+import Glibc
+import Posix
+
+/// Making a connection: starts the connection's thread, which resolves, connects, agrees on TLS,
+/// checks the identity, and then goes on to serve requests.
+struct ConnectAttempt: Sendable {
+    let endpoint: Endpoint
+    let tls: TLSClientSettings
+    let timeout: Duration
+
+    func run() async throws(NetworkError) -> HTTP2Client {
+        let connection = try ClientConnection()
+        let stop: WakeUp
+        do throws(SystemError) {
+            stop = try WakeUp()
+        } catch {
+            throw NetworkError(.exhausted, error.sentence, cause: error)
+        }
+        let outcome: Result<HTTP2Client, NetworkError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                Thread.start("xftp-client") {
+                    do throws(NetworkError) {
+                        let (driver, client) = try establish(connection, stop: stop)
+                        continuation.resume(returning: .success(client))
+                        driver.run()
+                    } catch {
+                        continuation.resume(returning: .failure(error))
+                    }
+                }
+            }
+        } onCancel: {
+            stop.ring()
+        }
+        return try outcome.get()
+    }
+
+    private func establish(
+        _ connection: ClientConnection, stop: WakeUp
+    ) throws(NetworkError) -> (ClientDriver, HTTP2Client) {
+        let deadline = Deadline(after: timeout)
+        let addresses = try resolve(deadline: deadline, stop: stop)
+        let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
+        let stream = try TLSStream(context: TLSContext(client: tls), socket: socket, isClient: true)
+        while try !stream.handshake() {
+            guard !deadline.hasPassed else {
+                throw NetworkError(.timeout, "The relay did not finish the TLS handshake in time.")
+            }
+            let events = Int16(POLLIN) | (stream.hasUnsent ? Int16(POLLOUT) : 0)
+            _ = try socket.wait(for: events, until: deadline, stop: stop)
+        }
+        let certificates = stream.peerCertificates
+        try IdentityCheck.verify(certificates, fingerprint: tls.identityFingerprint)
+        guard stream.applicationProtocol.map(tls.applicationProtocols.contains) == true else {
+            throw NetworkError(.handshake, "The server did not agree on the protocol: it is no XFTP relay.")
+        }
+        let driver = try ClientDriver(
+            stream: stream, connection: connection, authority: endpoint.description)
+        let client = HTTP2Client(
+            connection: connection, endpoint: endpoint, channelBinding: stream.channelBinding,
+            peerCertificates: certificates)
+        return (driver, client)
+    }
+
+    /// A numeric address at once; a name on a thread that may take its time when ours is up.
+    private func resolve(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
+        if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
+        let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
+        let bell: WakeUp
+        do throws(SystemError) {
+            bell = try WakeUp()
+        } catch {
+            throw NetworkError(.exhausted, error.sentence, cause: error)
+        }
+        Thread.start("resolver") { [endpoint] in
+            let found = Result { () throws(NetworkError) in
+                try SocketAddress.resolve(endpoint, numericOnly: false)
+            }
+            answer.withLock { $0 = found }
+            bell.ring()
+        }
+        while true {
+            if let found = answer.withLock({ $0 }) { return try found.get() }
+            guard !deadline.hasPassed else {
+                throw NetworkError(.timeout, "The name server did not answer in time.")
+            }
+            var requests = [bell, stop].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            _ = try? poll(&requests, milliseconds: deadline.milliseconds)
+            if requests[1].revents != 0 { throw NetworkError(.cancelled, "Connecting was given up.") }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Glibc
+
+/// A numeric address and port as the kernel takes it.
+struct SocketAddress: Sendable {
+    private let bytes: [UInt8]
+
+    init(_ address: UnsafePointer<sockaddr>, length: socklen_t) {
+        bytes = Array(UnsafeRawBufferPointer(start: address, count: Int(length)))
+    }
+
+    var family: Int32 {
+        bytes.withUnsafeBytes { Int32($0.loadUnaligned(as: sockaddr.self).sa_family) }
+    }
+
+    /// Port of an IPv4 or IPv6 address; both keep it big-endian at offset 2.
+    var port: UInt16 { UInt16(bytes[2]) << 8 | UInt16(bytes[3]) }
+
+    func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        bytes.withUnsafeBytes { raw in
+            body(raw.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(raw.count))
+        }
+    }
+
+    /// The addresses of an endpoint in the order to try. `numericOnly` never asks a name server;
+    /// without it the call may block for many seconds.
+    static func resolve(
+        _ endpoint: Endpoint, numericOnly: Bool, listening: Bool = false
+    ) throws(NetworkError) -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_NUMERICSERV | (numericOnly ? AI_NUMERICHOST : 0) | (listening ? AI_PASSIVE : 0)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(endpoint.host, String(endpoint.port), &hints, &list)
+        guard code == 0 else {
+            throw NetworkError(
+                .nameNotFound,
+                "No address was found for the host “\(endpoint.host)”: \(String(cString: gai_strerror(code)))."
+            )
+        }
+        defer { freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var entry = list
+        while let current = entry {
+            addresses.append(SocketAddress(current.pointee.ai_addr, length: current.pointee.ai_addrlen))
+            entry = current.pointee.ai_next
+        }
+        return addresses
+    }
+}

@@ -1,0 +1,153 @@
+import Base
+import CLinux
+import COpenSSL
+import Glibc
+
+/// One TLS connection over a non-blocking socket. Belongs to one thread, which waits for the socket
+/// itself: nothing here blocks.
+final class TLSStream {
+    enum Reading {
+        case bytes(Int)
+        /// Nothing more until the socket is readable.
+        case wouldBlock
+        /// The peer said goodbye properly.
+        case ended
+    }
+
+    private let context: TLSContext
+    private let ssl: OpaquePointer
+    let socket: Socket
+    /// Encrypted bytes that the socket has not taken yet.
+    private let outgoing = ByteQueue(capacity: 160 << 10)
+    private let isClient: Bool
+
+    init(context: TLSContext, socket: Socket, isClient: Bool) throws(NetworkError) {
+        guard let ssl = SSL_new(context.pointer), let incoming = BIO_new_socket(socket.descriptor, 0),
+            let gathering = GatheringBIO.make(into: outgoing)
+        else { throw NetworkError(.exhausted, "TLS could not be started: \(takeOpenSSLReason()).") }
+        SSL_set_bio(ssl, incoming, gathering)
+        if isClient { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+        self.context = context
+        self.ssl = ssl
+        self.socket = socket
+        self.isClient = isClient
+    }
+
+    deinit { SSL_free(ssl) }
+
+    /// Does what can be done of the handshake. True when it is finished, false when it waits for
+    /// the peer.
+    func handshake() throws(NetworkError) -> Bool {
+        ERR_clear_error()
+        let result = SSL_do_handshake(ssl)
+        let reason = SSL_get_error(ssl, result)
+        // An alert for the peer may lie in the queue even when the handshake failed.
+        let sent = Result { () throws(NetworkError) in try flush() }
+        if result == 1 { return try sent.get() }
+        switch reason {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
+            _ = try sent.get()
+            return false
+        case SSL_ERROR_SYSCALL where ERR_peek_error() == 0:
+            throw NetworkError(.closed, "The connection broke off during the TLS handshake.")
+        default:
+            let words = takeOpenSSLReason()
+            if words.contains("unexpected eof") {
+                throw NetworkError(.closed, "The connection broke off during the TLS handshake.")
+            }
+            throw NetworkError(.handshake, "The TLS handshake failed: \(words).")
+        }
+    }
+
+    /// Decrypts the next bytes, at most one record.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(NetworkError) -> Reading {
+        ERR_clear_error()
+        let count = SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
+        if count > 0 { return .bytes(Int(count)) }
+        switch SSL_get_error(ssl, count) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
+            // Acknowledge at once: against a peer with Nagle's algorithm a delayed acknowledgement
+            // costs 40 ms each. The kernel forgets the wish, so it is renewed after every receive.
+            _ = chatfs_tcp_quick_ack(socket.descriptor)
+            return .wouldBlock
+        case SSL_ERROR_ZERO_RETURN: return .ended
+        case SSL_ERROR_SYSCALL where ERR_peek_error() == 0:
+            throw NetworkError(.closed, "The connection broke off.")
+        default:
+            let words = takeOpenSSLReason()
+            if words.contains("unexpected eof") {
+                throw NetworkError(.closed, "The connection broke off without a goodbye.")
+            }
+            throw NetworkError(.protocolViolation, "The TLS stream is damaged: \(words).")
+        }
+    }
+
+    /// Encrypts all of `bytes` into the queue of what leaves with the next `flush`.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(NetworkError) {
+        var written = 0
+        while written < bytes.count {
+            ERR_clear_error()
+            let rest = Int32(clamping: bytes.count - written)
+            let count = SSL_write(ssl, bytes.baseAddress.map { $0 + written }, rest)
+            guard count > 0 else {
+                throw NetworkError(.closed, "Nothing more can be sent: \(takeOpenSSLReason()).")
+            }
+            written += Int(count)
+        }
+    }
+
+    /// Gives the socket what it takes. True when nothing is left.
+    func flush() throws(NetworkError) -> Bool {
+        while !outgoing.isEmpty {
+            let bytes = outgoing.bytes
+            let count = send(socket.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            if count >= 0 {
+                outgoing.removeFirst(count)
+            } else if errno == EAGAIN {
+                return false
+            } else if errno != EINTR {
+                throw NetworkError(
+                    .closed, "The connection broke off: \(String(cString: strerror(errno))).",
+                    cause: Socket.failure("send"))
+            }
+        }
+        return true
+    }
+
+    /// Whether bytes wait for the socket.
+    var hasUnsent: Bool { !outgoing.isEmpty }
+
+    /// Says goodbye as far as the socket takes it at once.
+    func shutDown() {
+        ERR_clear_error()
+        _ = SSL_shutdown(ssl)
+        ERR_clear_error()
+        _ = try? flush()
+    }
+
+    /// The certificates the peer showed, DER, leaf first. Empty on a server.
+    var peerCertificates: [[UInt8]] {
+        guard let stack = SSL_get_peer_cert_chain(ssl) else { return [] }
+        return (0..<chatfs_x509_stack_count(stack)).compactMap { index in
+            chatfs_x509_stack_value(stack, index).map { pointer in encoded { i2d_X509(pointer, $0) } }
+        }
+    }
+
+    /// The protocol agreed on with ALPN.
+    var applicationProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &name, &length)
+        guard let name, length > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+    }
+
+    /// The client's Finished message, 32 bytes: "tls-unique" (RFC 5929), the same on both sides.
+    var channelBinding: [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count =
+            isClient
+            ? SSL_get_finished(ssl, &bytes, bytes.count) : SSL_get_peer_finished(ssl, &bytes, bytes.count)
+        return Array(bytes.prefix(count))
+    }
+}
