@@ -89,6 +89,9 @@ let package = Package(
         tests(of: "CommandLineKit"),
         tests(of: "Desktop"),
         .testTarget(
+            name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
+            swiftSettings: settings),
+        .testTarget(
             name: "MountTests", dependencies: ["TestSupport", "chatfs"], swiftSettings: settings),
     ]
 )

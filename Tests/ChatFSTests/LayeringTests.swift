@@ -1,0 +1,146 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// The package manager builds a target that imports a sibling it never declared, so this test reads
+/// the imports and holds the direction that Package.swift declares.
+@Suite("The house stands: every target uses only what lies below it")
+struct LayeringTests {
+    /// Modules of the toolchain. `Foundation` is not among them: it doubles the start time and
+    /// memory; `FoundationEssentials` is for small JSON, in one file per target.
+    static let toolchain: Set<String> = [
+        "Swift", "Glibc", "Synchronization", "Testing", "FoundationEssentials", "_StringProcessing",
+    ]
+
+    /// The repository, found upwards from the test bundle or from this file.
+    static let root: String = {
+        var parts = #filePath.split(separator: "/")
+        parts.removeLast(3)
+        return "/" + parts.joined(separator: "/")
+    }()
+
+    struct Room: Sendable {
+        var folder: String
+        var uses: Set<String>
+    }
+
+    /// Targets as the package declares them, from `swift package describe`-like reading of the
+    /// manifest's own lines: `room("Name", uses: ["A", "B"])` and the executables' lists.
+    static func rooms() throws -> [String: Room] {
+        let manifest = try text("Package.swift")
+        var rooms: [String: Room] = [:]
+        for match in manifest.matches(of: /room\("(\w+)", uses: \[([^\]]*)\]\)/) {
+            rooms[String(match.1)] = Room(folder: "Sources/\(match.1)", uses: names(match.2))
+        }
+        for match in manifest.matches(
+            of: /executableTarget\(\s*name: "([\w-]+)",\s*dependencies: \[([^\]]*)\]/)
+        {
+            rooms[String(match.1)] = Room(folder: "Sources/\(match.1)", uses: names(match.2))
+        }
+        return rooms
+    }
+
+    private static func names(_ list: Substring) -> Set<String> {
+        Set(list.matches(of: /"([\w-]+)"/).map { String($0.1) })
+    }
+
+    static func text(_ path: String) throws -> String {
+        let file = try OpenFile(root + "/" + path, flags: O_RDONLY)
+        return String(decoding: try file.readAll(limit: 4 << 20), as: UTF8.self)
+    }
+
+    /// Modules imported by the files of a folder, with the files.
+    static func imports(in folder: String) throws -> [(module: String, file: String)] {
+        try swiftFiles(in: folder).flatMap { file in
+            try text(file).matches(
+                of:
+                    /(?m)^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:public |internal |package |private |fileprivate )?import (?:struct |class |enum |func |protocol |typealias |var )?(\w+)/
+            ).map { (String($0.1), file) }
+        }
+    }
+
+    static func swiftFiles(in folder: String) throws -> [String] {
+        let directory = try OpenFile(root + "/" + folder, flags: O_RDONLY)
+        return try PrivateFolder.names(in: directory).flatMap { name -> [String] in
+            let path = folder + "/" + name
+            if name.hasSuffix(".swift") { return [path] }
+            var status = stat()
+            guard lstat(root + "/" + path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                return []
+            }
+            return try swiftFiles(in: path)
+        }
+    }
+
+    @Test("no file imports a target that its own target does not declare")
+    func declared() throws {
+        let rooms = try Self.rooms()
+        #expect(rooms.count >= 18, "the manifest was not understood")
+        for (name, room) in rooms {
+            let imports = try Self.imports(in: room.folder)
+            for (module, file) in imports where !Self.toolchain.contains(module) {
+                #expect(
+                    room.uses.contains(module), "\(file) imports \(module), which \(name) does not declare")
+            }
+        }
+    }
+
+    @Test("nothing is declared that nobody imports")
+    func needed() throws {
+        for (name, room) in try Self.rooms() {
+            let imported = Set(try Self.imports(in: room.folder).map(\.module))
+            #expect(
+                room.uses.subtracting(imported).isEmpty,
+                "\(name) declares \(room.uses.subtracting(imported).sorted()) without using it")
+        }
+    }
+
+    @Test("targets lie above what they use: there is no ring")
+    func direction() throws {
+        let rooms = try Self.rooms()
+        var done: Set<String> = []
+        var left = rooms
+        while !left.isEmpty {
+            let ready = left.filter { $0.value.uses.allSatisfy { rooms[$0] == nil || done.contains($0) } }
+            try #require(!ready.isEmpty, "a ring among \(left.keys.sorted())")
+            for name in ready.keys {
+                done.insert(name)
+                left[name] = nil
+            }
+        }
+    }
+
+    @Test("only the outer rooms know what FUSE, SQLite, TLS and the sodium library are")
+    func libraries() throws {
+        let allowed = [
+            "CFuse3": ["Fuse"], "CSQLite": ["Store"], "CNghttp2": ["Network"], "CSodium": ["Cryptography"],
+            "COpenSSL": ["Cryptography", "Network"],
+        ]
+        for (name, room) in try Self.rooms() {
+            for library in room.uses where allowed[library] != nil {
+                #expect(allowed[library]?.contains(name) == true, "\(name) uses \(library)")
+            }
+        }
+    }
+
+    @Test("JSON by FoundationEssentials stays in one file per target")
+    func foundation() throws {
+        for (name, room) in try Self.rooms() {
+            let files = try Self.imports(in: room.folder).filter { $0.module == "FoundationEssentials" }
+            #expect(files.count <= 1, "\(name): \(files.map(\.file))")
+        }
+    }
+
+    @Test("the table in docs/architecture.md says what Package.swift says")
+    func table() throws {
+        let document = try Self.text("docs/architecture.md")
+        var documented: [String: Set<String>] = [:]
+        for match in document.matches(of: /(?m)^\| `([\w-]+)` \| [^|]+ \| ([^|]+) \|$/) {
+            let uses = match.2.matches(of: /`([\w-]+)`/).map { String($0.1) }
+            documented[String(match.1)] = Set(uses)
+        }
+        let declared = try Self.rooms().mapValues(\.uses)
+        #expect(documented == declared)
+    }
+}
