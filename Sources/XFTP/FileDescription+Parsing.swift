@@ -123,7 +123,10 @@ extension FileDescription {
             throw malformed("the key of chunk \(number) is wrong")
         }
         var draft = drafts[number] ?? Draft()
-        draft.replicas.append(Replica(relay: relay, id: id, key: key))
+        // The replica with the digest is the first, wherever its relay stands in the text.
+        let isFirst = fields.count > 3 && draft.digest == nil
+        draft.replicas.insert(
+            Replica(relay: relay, id: id, key: key), at: isFirst ? 0 : draft.replicas.count)
         if fields.count > 3 {
             guard let digest = Base64URL.decode(fields[3]), digest.count == 32,
                 draft.digest ?? digest == digest
