@@ -50,7 +50,7 @@ let package = Package(
         room("XFTP", uses: ["Base", "Posix", "Cryptography", "Network"]),
         room("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Network", "Store", "XFTP"]),
         room("EmbeddedCore", uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "XFTP"]),
-        room("Namespace", uses: ["Base", "Posix", "Store", "ChatCore"]),
+        room("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         room("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP"]),
         room("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore"]),
         room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),

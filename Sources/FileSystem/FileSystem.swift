@@ -1,1 +1,159 @@
-/// Placeholder until the module's first file lands.
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Posix
+
+/// What each operation does to a node. Knows no C and no FUSE: `Fuse` translates, this decides.
+///
+/// Every method answers from memory on the calling thread, or says `.later` with the work that waits.
+/// `lookup`, `attributes`, `list` and `statistics` never wait for anything.
+public final class FileSystem: Sendable {
+    let names: Namespace
+    let contents: any ContentStore
+    let outbox: any DraftStore
+    let core: any ChatCore
+    let settings: Settings
+    /// Drafts by id, so that nothing has to ask the outbox for one.
+    let drafts = Lock<[DraftID: any DraftFile]>([:])
+    /// Open handles by node: what is deleted can still be looked at through them.
+    let openNodes = Lock<[NodeID: (node: Node, count: Int)]>([:])
+    let deletions = Lock(DeletionBudget())
+    let kernel = Lock<(@Sendable (KernelNotice) -> Void)?>(nil)
+    let startedAt: Timestamp
+
+    public struct Settings: Sendable {
+        /// Longest wait for a byte without any progress, then ETIMEDOUT.
+        public var readDeadline: Duration
+        public var deletion: DeletionPolicy
+        /// Any open file or folder on the disk that the cache uses, for `statfs`.
+        public var cacheDisk: OpenFile
+        /// Shown in `status.json`.
+        public var mountpoint: String
+
+        public init(
+            readDeadline: Duration = .seconds(30), deletion: DeletionPolicy = .refused,
+            cacheDisk: OpenFile, mountpoint: String
+        ) {
+            self.readDeadline = readDeadline
+            self.deletion = deletion
+            self.cacheDisk = cacheDisk
+            self.mountpoint = mountpoint
+        }
+    }
+
+    public init(
+        names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
+        settings: Settings, clock: any WallClock = SystemWallClock()
+    ) {
+        self.names = names
+        self.contents = contents
+        self.outbox = outbox
+        self.core = core
+        self.settings = settings
+        startedAt = clock.now()
+    }
+
+    /// Where notices go to drop what the kernel keeps. Called from any thread; must not wait.
+    public func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) {
+        kernel.withLock { $0 = send }
+    }
+
+    // MARK: - Looking
+
+    public func lookup(_ name: EntryName, in folder: NodeID) -> Result<Attributes, FileSystemError> {
+        guard name.bytes.count <= EntryName.longest else { return .failure(FileSystemError(ENAMETOOLONG)) }
+        guard let node = names.child(name, of: folder) else { return .failure(.notFound) }
+        return .success(attributes(of: node))
+    }
+
+    public func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
+        guard let node = node(id) else { return .failure(.notFound) }
+        return .success(attributes(of: node))
+    }
+
+    /// Up to `count` entries after the one with number `last`, as they are at this moment.
+    public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
+        names.children(of: folder, after: last, count: count)
+    }
+
+    public func parent(of id: NodeID) -> NodeID { node(id)?.folder ?? .root }
+
+    /// The disk that the cache is on, one call whatever the number of entries.
+    public func statistics() -> Result<statvfs, FileSystemError> {
+        var statistics = statvfs()
+        guard fstatvfs(settings.cacheDisk.descriptor, &statistics) == 0 else {
+            return .failure(FileSystemError(errno))
+        }
+        statistics.f_namemax = UInt(EntryName.longest)
+        return .success(statistics)
+    }
+
+    /// access(2): by the bits that `stat` shows, for root as well.
+    public func access(_ id: NodeID, mask: Int32) -> FileSystemError? {
+        guard let node = node(id) else { return .notFound }
+        let bits = Int32(attributes(of: node).permissions >> 6)
+        return mask & ~bits & 0o7 == 0 ? nil : FileSystemError(EACCES)
+    }
+
+    // MARK: - Nodes
+
+    func node(_ id: NodeID) -> Node? {
+        names.node(id) ?? openNodes.withLock { $0[id]?.node }
+    }
+
+    func draft(_ id: DraftID) -> (any DraftFile)? { drafts.withLock { $0[id] } }
+
+    func attributes(of node: Node) -> Attributes {
+        var attributes = Attributes(
+            id: node.id, isFolder: node.isFolder, permissions: node.isFolder ? 0o700 : 0o400, size: 0,
+            blocks: 0, modified: startedAt, links: 1, isVolatile: false)
+        switch node.content {
+        case .root, .control, .recovered, .chat:
+            attributes.modified = names.modified(folder: node.id)
+            attributes.links = UInt32(2 + names.folderCount(of: node.id))
+            switch node.content {
+            case .chat, .recovered: break
+            default: attributes.permissions = 0o500
+            }
+        case .status, .transfers:
+            attributes.size = UInt64(produce(node.content).count)
+            attributes.modified = now()
+            attributes.isVolatile = true
+        case .item(let item):
+            attributes.size = item.file?.size ?? 0
+            attributes.modified = node.modified ?? item.time
+            let condition = item.file.map { contents.condition(of: $0.id) } ?? ContentCondition()
+            attributes.blocks = blocks(of: item, condition)
+            attributes.isVolatile = condition.stage == .receiving
+        case .draft(let id):
+            guard let condition = draft(id)?.condition else { break }
+            attributes.size = condition.size
+            attributes.blocks = (condition.size + 511) / 512
+            attributes.modified = condition.modified
+            attributes.permissions = condition.state == .draft ? 0o600 : 0o400
+            attributes.isVolatile = true
+        }
+        return attributes
+    }
+
+    private func blocks(of item: ChatItem, _ condition: ContentCondition) -> UInt64 {
+        guard let file = item.file, file.size > 0 else { return 0 }
+        if file.source != nil && file.status.isReadable { return file.size / 512 + 1 }
+        return max(1, condition.cached / 512)
+    }
+
+    func now() -> Timestamp { SystemWallClock().now() }
+
+    func notify(_ notice: KernelNotice) { kernel.withLock { $0 }?(notice) }
+}
+
+/// What the kernel keeps and must drop.
+public enum KernelNotice: Sendable {
+    /// Attributes of a node.
+    case attributes(NodeID)
+    /// Attributes and pages of a node.
+    case content(NodeID)
+    /// A name that is there now or is gone, and the listing of its folder.
+    case entry(EntryName, in: NodeID)
+}

@@ -1,0 +1,24 @@
+/// How an operation is answered: at once, or by work that waits (disk, relay, core) and runs in a
+/// task of its own. Whoever runs the work may cancel it; it then answers EINTR.
+public enum Answer<Value: Sendable>: Sendable {
+    case now(Result<Value, FileSystemError>)
+    case later(@Sendable () async -> Result<Value, FileSystemError>)
+
+    static func done(_ value: Value) -> Self { .now(.success(value)) }
+    static func refused(_ error: FileSystemError) -> Self { .now(.failure(error)) }
+}
+
+/// The answer to a read. `later` fills the buffer that it is given, as long as the one that was asked
+/// for first.
+public enum ReadAnswer: Sendable {
+    case filled(Int)
+    case failed(FileSystemError)
+    case later(@Sendable (ReadBuffer) async -> Result<Int, FileSystemError>)
+}
+
+/// Raw memory that one reader fills. Its owner keeps it alive until the reader has answered.
+public struct ReadBuffer: @unchecked Sendable {
+    // Safe: handed to one task at a time; the owner reads it only after that task has answered.
+    public let bytes: UnsafeMutableRawBufferPointer
+    public init(_ bytes: UnsafeMutableRawBufferPointer) { self.bytes = bytes }
+}

@@ -1,0 +1,41 @@
+import Base
+import Namespace
+
+/// What `stat` shows of a node. Owner and group are the mounting user's, the device is the mount's.
+public struct Attributes: Hashable, Sendable {
+    public var id: NodeID
+    public var isFolder: Bool
+    /// Permission bits, for example 0o400.
+    public var permissions: UInt16
+    /// Bytes of plaintext, known before any of them is here.
+    public var size: UInt64
+    /// Blocks of 512 bytes that lie on this disk; 1 for a placeholder, because GNU tar takes a file
+    /// without blocks for one big hole and archives zeros.
+    public var blocks: UInt64
+    public var modified: Timestamp
+    public var links: UInt32
+    /// Whether they may change without the kernel's doing or a notice to it: the kernel asks again
+    /// after a second. Everything else is kept until it is told.
+    public var isVolatile: Bool
+}
+
+/// Changes that chmod, chown, truncate and utimensat ask for; nil leaves a field alone.
+public struct AttributeChange: Sendable {
+    public enum Time: Sendable {
+        case now
+        case at(Timestamp)
+    }
+
+    public var permissions: UInt16?
+    /// Whether owner or group would differ from what they are.
+    public var changesOwner: Bool
+    public var size: UInt64?
+    public var modified: Time?
+
+    public init(permissions: UInt16?, changesOwner: Bool, size: UInt64?, modified: Time?) {
+        self.permissions = permissions
+        self.changesOwner = changesOwner
+        self.size = size
+        self.modified = modified
+    }
+}

@@ -1,0 +1,194 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Posix
+
+extension FileSystem {
+    /// A new file: a draft that is sent after its last close. Opened for writing (`flags` as of
+    /// open(2)). A name that has appeared meanwhile is opened instead, unless O_EXCL is set.
+    public func create(
+        _ name: EntryName, in folder: NodeID, flags: Int32
+    ) -> Answer<(Attributes, FileHandle)> {
+        if let error = refusal(ofNew: name) { return .refused(error) }
+        guard let parent = names.node(folder) else { return .refused(.notFound) }
+        guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
+        if let node = names.child(name, of: folder) {
+            guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
+            return open(node.id, flags: flags).map { handle in
+                self.attributes(node.id).map { ($0, handle) }
+            }
+        }
+        if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
+        return blocking {
+            let draft = try self.outbox.create(name: name.bytes, in: chat.reference)
+            let id = DraftID(draft.number)
+            self.drafts.withLock { $0[id] = draft }
+            do {
+                let node = try self.names.show(draft: id, named: name, in: folder)
+                return (
+                    self.attributes(of: node), self.handle(on: node, .draft(draft, forWriting: true))
+                )
+            } catch {
+                draft.close(forWriting: true)
+                try? self.outbox.remove(draft)
+                self.drafts.withLock { $0[id] = nil }
+                throw error
+            }
+        }
+    }
+
+    /// Gives a draft its final name (or any other) in its folder. Everything else is refused: with
+    /// EXDEV programs would copy, and a copy is a message.
+    public func rename(
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+    ) -> Answer<Void> {
+        guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
+        guard folder == newFolder, let draft = editableDraft(node) else { return .refused(.notPermitted) }
+        // renameat2(2): 1 is RENAME_NOREPLACE; exchanging two names makes no sense here.
+        guard flags & ~1 == 0 else { return .refused(FileSystemError(EINVAL)) }
+        if let error = refusal(ofNew: newName) { return .refused(error) }
+        if name == newName { return .done(()) }
+        var replaced: (any DraftFile)?
+        if let target = names.child(newName, of: folder) {
+            guard flags & 1 == 0 else { return .refused(FileSystemError(EEXIST)) }
+            replaced = editableDraft(target)
+            guard replaced != nil else { return .refused(.notPermitted) }
+        }
+        return blocking { [replaced] in
+            if let replaced { try self.drop(replaced) }
+            _ = try self.names.rename(draft: DraftID(draft.number), to: newName)
+            do {
+                try self.outbox.rename(draft, to: newName.bytes)
+            } catch {
+                _ = try? self.names.rename(draft: DraftID(draft.number), to: name)
+                throw error
+            }
+        }
+    }
+
+    /// Removes a draft, takes a queued or sending file back, or deletes an item where the mount was
+    /// told to.
+    public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
+        switch node.content {
+        case .root, .control, .status, .transfers, .recovered, .chat:
+            return .refused(.notPermitted)
+        case .draft(let id):
+            guard let draft = draft(id) else { return .refused(.notFound) }
+            return blocking { try self.drop(draft) }
+        case .item(let item):
+            if let file = item.file, item.isBeingSent {
+                return .later { await self.takeBack(item, file) }
+            }
+            switch deletionMode(of: item) {
+            case .failure(let error): return .refused(error)
+            case .success(let mode): return .later { await self.delete(item, mode: mode) }
+            }
+        }
+    }
+
+    /// chmod, chown, truncate, utimensat.
+    public func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
+        guard let node = node(id) else { return .refused(.notFound) }
+        if change.changesOwner { return .refused(.notPermitted) }
+        switch node.content {
+        case .draft(let draft):
+            guard let file = self.draft(draft) else { return .refused(.notFound) }
+            return self.change(file, of: node, change)
+        case .item(let item) where item.direction == .sent:
+            if change.size != nil || change.makesWritable { return .refused(.notPermitted) }
+            guard let time = change.modified else { return .done(attributes(of: node)) }
+            return blocking {
+                try self.names.setModified(self.timestamp(time), of: id)
+                return self.attributes(of: self.node(id) ?? node)
+            }
+        case .root, .control, .status, .transfers, .recovered, .chat, .item:
+            let isRefused = change.size != nil || change.modified != nil || change.makesWritable
+            return isRefused ? .refused(.notPermitted) : .done(attributes(of: node))
+        }
+    }
+
+    private func change(
+        _ draft: any DraftFile, of node: Node, _ change: AttributeChange
+    ) -> Answer<Attributes> {
+        let isEditable = draft.condition.state == .draft
+        // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
+        if change.makesWritable && !isEditable { return .refused(.notPermitted) }
+        if change.size != nil && !isEditable { return .refused(.notPermitted) }
+        guard change.size != nil || change.modified != nil else { return .done(attributes(of: node)) }
+        return blocking {
+            if let size = change.size { try draft.truncate(to: size) }
+            if let time = change.modified { try draft.setModified(self.timestamp(time)) }
+            return self.attributes(of: self.node(node.id) ?? node)
+        }
+    }
+
+    // MARK: - Steps
+
+    private func timestamp(_ time: AttributeChange.Time) -> Timestamp {
+        switch time {
+        case .now: now()
+        case .at(let time): time
+        }
+    }
+
+    private func refusal(ofNew name: EntryName) -> FileSystemError? {
+        if name.bytes.count > EntryName.longest { return FileSystemError(ENAMETOOLONG) }
+        return name.isValidUTF8 ? nil : FileSystemError(EILSEQ)
+    }
+
+    /// The draft behind a node while it may still be changed.
+    private func editableDraft(_ node: Node) -> (any DraftFile)? {
+        guard case .draft(let id) = node.content, node.folder != .recovered, let draft = draft(id),
+            draft.condition.state == .draft
+        else { return nil }
+        return draft
+    }
+
+    private func drop(_ draft: any DraftFile) throws {
+        try outbox.remove(draft)
+        _ = try names.remove(draft: DraftID(draft.number))
+        drafts.withLock { $0[DraftID(draft.number)] = nil }
+    }
+
+    private func takeBack(_ item: ChatItem, _ file: ChatFile) async -> Result<Void, FileSystemError> {
+        do {
+            try await core.cancelFile(file.id)
+        } catch {
+            return .failure(FileSystemError(error))
+        }
+        return await delete(item, mode: .internal)
+    }
+
+    private func delete(_ item: ChatItem, mode: DeletionMode) async -> Result<Void, FileSystemError> {
+        do throws(ChatError) {
+            try await core.deleteItems([item.id], in: item.chat, mode: mode)
+        } catch {
+            guard error.code == .noSuchItem else { return .failure(FileSystemError(error)) }
+        }
+        if let file = item.file { contents.remove(file.id) }
+        do {
+            _ = try await ThreadPool.shared.run { try self.names.remove([item.id]) }
+            return .success(())
+        } catch {
+            return .failure(FileSystemError(error))
+        }
+    }
+}
+
+extension AttributeChange {
+    var makesWritable: Bool { permissions.map { $0 & 0o222 != 0 } ?? false }
+}
+
+extension Answer {
+    /// The same answer, made into another once it is there.
+    func map<Other: Sendable>(
+        _ transform: @escaping @Sendable (Value) -> Result<Other, FileSystemError>
+    ) -> Answer<Other> {
+        switch self {
+        case .now(let result): .now(result.flatMap(transform))
+        case .later(let work): .later { await work().flatMap(transform) }
+        }
+    }
+}

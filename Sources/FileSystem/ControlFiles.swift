@@ -1,0 +1,97 @@
+import Base
+import ChatCore
+import FoundationEssentials
+import Glibc
+import Namespace
+
+/// What `.chatfs/status.json` holds; `chatfs status` reads it.
+public struct MountStatus: Codable, Sendable {
+    /// One file that is on its way, waits, or could not go.
+    public struct Transfer: Codable, Sendable {
+        /// Folder and name below the mountpoint.
+        public var path: String
+        public var state: String
+        /// Per cent.
+        public var progress: Int
+        public var size: UInt64
+        public var error: String?
+    }
+
+    public var profile: String
+    public var mountpoint: String
+    public var pid: Int32
+    /// Seconds since 1970.
+    public var mountedAt: Int64
+    public var chats: Int
+    public var entries: Int
+    /// Decrypted bytes in the cache.
+    public var cachedBytes: UInt64
+    public var transfers: [Transfer]
+}
+
+extension FileSystem {
+    /// The state of the mount at this moment.
+    public func status() -> MountStatus {
+        var status = MountStatus(
+            profile: core.profile.displayName, mountpoint: settings.mountpoint, pid: getpid(),
+            mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0, transfers: [])
+        for node in names.nodes(where: { _ in true }) {
+            switch node.content {
+            case .root, .control, .status, .transfers, .recovered: continue
+            case .chat: status.chats += 1
+            case .item(let item):
+                status.entries += 1
+                if let file = item.file { status.cachedBytes += contents.condition(of: file.id).cached }
+                if let transfer = transfer(node) { status.transfers.append(transfer) }
+            case .draft:
+                status.entries += 1
+                if let transfer = transfer(node) { status.transfers.append(transfer) }
+            }
+        }
+        return status
+    }
+
+    private func transfer(_ node: Node) -> MountStatus.Transfer? {
+        guard let report = report(on: node) else { return nil }
+        switch report.state {
+        case .stored, .hydrated, .sent, .remote, .cancelled, .expired, .blocked:
+            guard report.problem != nil, report.state == .remote else { return nil }
+        case .receiving, .draft, .queued, .sending, .unsure, .failed, .recovered: break
+        }
+        return MountStatus.Transfer(
+            path: path(of: node), state: report.state.rawValue, progress: report.progress,
+            size: attributes(of: node).size, error: report.problem)
+    }
+
+    /// Path below the mountpoint.
+    func path(of node: Node) -> String {
+        var path = node.name.description
+        var folder = node.folder
+        while folder != .root, let parent = names.node(folder) {
+            path = "\(parent.name)/\(path)"
+            folder = parent.folder
+        }
+        return path
+    }
+
+    /// The bytes of a control file, made now.
+    func produce(_ content: Node.Content) -> [UInt8] {
+        switch content {
+        case .status:
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+            // Only numbers and strings: encoding them cannot fail.
+            let text = (try? encoder.encode(status())) ?? Data()
+            return Array(text) + [UInt8(ascii: "\n")]
+        case .transfers:
+            return Array(status().transfers.map(Self.line).joined().utf8)
+        default:
+            return []
+        }
+    }
+
+    private static func line(_ transfer: MountStatus.Transfer) -> String {
+        let head = "\(transfer.state)\t\(transfer.progress)%\t\(transfer.size)\t\(transfer.path)"
+        return head + (transfer.error.map { "\t\($0)" } ?? "") + "\n"
+    }
+}

@@ -1,0 +1,125 @@
+import Base
+import ChatCore
+import Namespace
+
+/// Where an entry stands, in the words of `user.chatfs.state` (`docs/semantics.md`, "States").
+public enum EntryState: String, Sendable {
+    case remote, receiving, stored, hydrated
+    case draft, queued, sending, sent, unsure
+    case expired, cancelled, blocked, failed
+    /// Left unfinished by an earlier mount.
+    case recovered
+}
+
+/// Everything about an entry that its attributes and `status.json` tell.
+struct EntryReport {
+    var state: EntryState
+    /// Per cent; 100 when nothing is left to do.
+    var progress: Int
+    var problem: String?
+}
+
+extension ChatItem {
+    /// Its bytes have not all left this machine.
+    var isBeingSent: Bool {
+        switch file?.status {
+        case .sndStored, .sndTransfer, .sndWarning: true
+        default: false
+        }
+    }
+}
+
+extension FileSystem {
+    func report(on node: Node) -> EntryReport? {
+        switch node.content {
+        case .root, .control, .status, .transfers, .recovered, .chat: return nil
+        case .draft(let id):
+            guard let condition = draft(id)?.condition else { return nil }
+            let progress = condition.state == .sent ? 100 : 0
+            return EntryReport(
+                state: EntryState(condition.state), progress: progress, problem: condition.note)
+        case .item(let item):
+            guard let file = item.file else { return nil }
+            return report(on: file.status, contents.condition(of: file.id))
+        }
+    }
+
+    private func report(on status: FileStatus, _ condition: ContentCondition) -> EntryReport {
+        var report = EntryReport(status)
+        switch condition.stage {
+        case .hydrated where report.state == .stored || report.state == .remote: report.state = .hydrated
+        case .receiving where report.state == .remote || report.state == .receiving:
+            report.state = .receiving
+            report.progress = condition.progress
+        case .idle, .receiving, .hydrated: break
+        }
+        if let problem = condition.problem {
+            report.problem = problem.sentence
+            if problem.kind.isFinal { report.state = EntryState(problem.kind) }
+        }
+        return report
+    }
+}
+
+extension EntryReport {
+    init(_ status: FileStatus) {
+        switch status {
+        case .sndStored: self.init(state: .sending, progress: 0)
+        case .sndTransfer(let sent, let total): self.init(state: .sending, progress: percent(sent, total))
+        case .sndWarning(let problem): self.init(state: .sending, progress: 0, problem: problem.sentence)
+        case .sndComplete: self.init(state: .sent, progress: 100)
+        case .sndCancelled: self.init(state: .cancelled, progress: 100, problem: "Sending was cancelled.")
+        case .sndError(let problem): self.init(state: .failed, progress: 0, problem: problem.sentence)
+        case .rcvInvitation: self.init(state: .remote, progress: 0)
+        case .rcvAborted:
+            self.init(
+                state: .remote, progress: 0, problem: "Its relays are not approved: run chatfs approve.")
+        case .rcvAccepted: self.init(state: .receiving, progress: 0)
+        case .rcvTransfer(let received, let total):
+            self.init(state: .receiving, progress: percent(received, total))
+        case .rcvWarning(let problem): self.init(state: .receiving, progress: 0, problem: problem.sentence)
+        case .rcvComplete: self.init(state: .stored, progress: 100)
+        case .rcvCancelled: self.init(state: .cancelled, progress: 0, problem: "The file was cancelled.")
+        case .rcvError(let problem):
+            self.init(state: EntryState(problem.kind), progress: 0, problem: problem.sentence)
+        }
+    }
+}
+
+private func percent(_ part: UInt64, _ whole: UInt64) -> Int {
+    guard whole > 0 else { return 0 }
+    return Int(min(100, Double(part) / Double(whole) * 100))
+}
+
+extension EntryState {
+    init(_ state: DraftCondition.State) {
+        switch state {
+        case .draft: self = .draft
+        case .queued: self = .queued
+        case .sending: self = .sending
+        case .sent: self = .sent
+        case .unsure: self = .unsure
+        case .failed: self = .failed
+        case .recovered: self = .recovered
+        }
+    }
+
+    init(_ kind: FileProblem.Kind) {
+        switch kind {
+        case .expired, .neverUploaded: self = .expired
+        case .cancelledBySender: self = .cancelled
+        case .blocked: self = .blocked
+        default: self = .failed
+        }
+    }
+}
+
+extension FileProblem.Kind {
+    /// Trying again cannot help.
+    var isFinal: Bool {
+        switch self {
+        case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge: true
+        case .notApproved, .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other: false
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+
+// Read by name and never listed: what `cp -a` cannot see it cannot carry to another chat or disk.
+extension FileSystem {
+    /// The value of an extended attribute.
+    public func extendedAttribute(_ name: String, of id: NodeID) -> Result<[UInt8], FileSystemError> {
+        guard let node = node(id) else { return .failure(.notFound) }
+        // Asked before every single write (file capabilities): no such thing here, said quickly.
+        if name == "security.capability" { return .failure(.noAttribute) }
+        guard name.hasPrefix("user.") else { return .failure(.notSupported) }
+        guard let value = value(ofAttribute: name, node) else { return .failure(.noAttribute) }
+        return .success(Array(value.utf8))
+    }
+
+    private func value(ofAttribute name: String, _ node: Node) -> String? {
+        switch name {
+        case "user.mime_type": return node.isFolder ? nil : MediaType(fileName: node.name.description).name
+        case "user.chatfs.state": return report(on: node)?.state.rawValue
+        case "user.chatfs.progress": return report(on: node).map { "\($0.progress)" }
+        case "user.chatfs.error": return report(on: node)?.problem
+        default: break
+        }
+        switch node.content {
+        case .item(let item): return value(ofAttribute: name, item)
+        case .draft(let id):
+            guard let condition = draft(id)?.condition else { return nil }
+            switch name {
+            case "user.chatfs.caption": return condition.caption.isEmpty ? nil : condition.caption
+            case "user.chatfs.direction": return "sent"
+            case "user.chatfs.sender": return core.profile.displayName
+            default: return nil
+            }
+        case .chat(let chat):
+            return name == "user.chatfs.error" ? chat.sendingRefused : nil
+        case .root, .control, .status, .transfers, .recovered: return nil
+        }
+    }
+
+    private func value(ofAttribute name: String, _ item: ChatItem) -> String? {
+        switch name {
+        case "user.chatfs.transport": item.file?.transport.rawValue
+        case "user.chatfs.sender": item.sender
+        case "user.chatfs.direction": item.direction == .sent ? "sent" : "received"
+        case "user.chatfs.item-id": "\(item.id.rawValue)"
+        case "user.chatfs.file-id": item.file.map { "\($0.id.rawValue)" }
+        case "user.chatfs.expires": item.file?.expires.map { "\($0.seconds)" }
+        case "user.chatfs.caption": item.content.text.isEmpty ? nil : item.content.text
+        default: nil
+        }
+    }
+
+    /// Sets the caption of a draft. Any other `user.` attribute of what was copied in is accepted and
+    /// dropped, so that copying tools do not complain.
+    public func setExtendedAttribute(
+        _ name: String, _ value: [UInt8], of id: NodeID
+    ) -> Answer<Void> {
+        guard let node = node(id) else { return .refused(.notFound) }
+        guard name.hasPrefix("user.") else { return .refused(.notSupported) }
+        switch node.content {
+        case .draft(let draft):
+            guard name == "user.chatfs.caption" else { return .done(()) }
+            guard let file = self.draft(draft) else { return .refused(.notFound) }
+            guard let text = String(validating: value, as: UTF8.self) else {
+                return .refused(FileSystemError(EILSEQ))
+            }
+            guard file.condition.state == .draft else { return .refused(.notPermitted) }
+            return blocking { try file.setCaption(text) }
+        case .item(let item) where item.direction == .sent && name != "user.chatfs.caption":
+            return .done(())
+        case .root, .control, .status, .transfers, .recovered, .chat, .item:
+            return .refused(.notPermitted)
+        }
+    }
+
+    /// Nothing that can be removed is ever there.
+    public func removeExtendedAttribute(_ name: String, of id: NodeID) -> FileSystemError {
+        guard let node = node(id) else { return .notFound }
+        guard name.hasPrefix("user.") else { return .notSupported }
+        if case .draft = node.content { return .noAttribute }
+        return .notPermitted
+    }
+}

@@ -1,0 +1,83 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Posix
+
+/// The answer "no": an errno for the program that asked, and where it helps a sentence for the
+/// person (`user.chatfs.error`, the log). `docs/semantics.md` lists which is given when.
+public struct FileSystemError: DescribedError, Equatable {
+    public let code: Int32
+    private let words: String?
+
+    public init(_ code: Int32, _ sentence: String? = nil) {
+        self.code = code
+        words = sentence
+    }
+
+    public var sentence: String { words ?? String(cString: strerror(code)) }
+    public var cause: (any Error)? { nil }
+
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+    static let notFound = FileSystemError(ENOENT)
+    static let notPermitted = FileSystemError(EPERM)
+    static let isFolder = FileSystemError(EISDIR)
+    static let notFolder = FileSystemError(ENOTDIR)
+    static let noAttribute = FileSystemError(ENODATA)
+    static let notSupported = FileSystemError(EOPNOTSUPP)
+    static let badHandle = FileSystemError(EBADF)
+}
+
+extension FileSystemError {
+    /// Why a file cannot be read or sent.
+    public init(_ problem: FileProblem) {
+        self.init(Self.code(of: problem.kind), problem.sentence)
+    }
+
+    static func code(of kind: FileProblem.Kind) -> Int32 {
+        switch kind {
+        case .notApproved, .blocked: EACCES
+        case .expired, .neverUploaded, .cancelledBySender: ENODATA
+        case .damaged: EBADMSG
+        case .timedOut: ETIMEDOUT
+        case .unreachable, .noRelay: EHOSTUNREACH
+        case .noSpace, .relayFull: ENOSPC
+        case .tooLarge: EFBIG
+        case .other: EIO
+        }
+    }
+
+    /// What a core, the index or the disk answered.
+    public init(_ error: any Error) {
+        switch error {
+        case let error as FileSystemError: self = error
+        case let error as ChatError: self.init(Self.code(of: error.code), error.sentence)
+        case let error as NamespaceError: self.init(Self.code(of: error.code), error.sentence)
+        case let error as SystemError: self.init(error.code, error.sentence)
+        default: self.init(EIO, Base.sentence(of: error))
+        }
+    }
+
+    private static func code(of code: ChatError.Code) -> Int32 {
+        switch code {
+        case .sendingRefused: EACCES
+        case .tooLarge: EFBIG
+        case .file(let kind): self.code(of: kind)
+        case .noSuchChat, .noSuchItem, .noSuchFile, .noSuchProfile: ENOENT
+        case .alreadyReceiving, .profileInUse: EBUSY
+        case .nameTaken: EEXIST
+        case .invalidCommand: EPERM
+        case .wrongVersion, .storage, .internalError: EIO
+        }
+    }
+
+    private static func code(of code: NamespaceError.Code) -> Int32 {
+        switch code {
+        case .nameTaken: EEXIST
+        case .noSuchNode: ENOENT
+        case .diskFull: ENOSPC
+        case .damaged, .storage: EIO
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Posix
+
+/// One open file. The kernel keeps it between open and release.
+public final class FileHandle: Sendable {
+    enum Source: Sendable {
+        case content(any OpenContent, size: UInt64)
+        case draft(any DraftFile, forWriting: Bool)
+        /// Made when it was opened: `status.json`, `transfers`.
+        case produced([UInt8])
+    }
+
+    let node: Node
+    let source: Source
+    /// A read that failed is repeated by the kernel page by page: the answer is kept for a moment, so
+    /// that one failure costs one deadline.
+    private let failure = Lock<(error: FileSystemError, until: ContinuousClock.Instant)?>(nil)
+
+    init(node: Node, source: Source) {
+        self.node = node
+        self.source = source
+    }
+
+    /// Pages may stay in the kernel's cache when the file is opened again.
+    public var keepsPages: Bool {
+        if case .produced = source { return false }
+        return true
+    }
+
+    /// The size in `stat` is not the truth by the time it is read.
+    public var bypassesPages: Bool { !keepsPages }
+
+    func recentFailure() -> FileSystemError? {
+        failure.withLock { kept in
+            guard let (error, until) = kept else { return nil }
+            if ContinuousClock.now < until { return error }
+            kept = nil
+            return nil
+        }
+    }
+
+    func remember(_ error: FileSystemError) {
+        failure.withLock { $0 = (error, .now + .seconds(1)) }
+    }
+}
+
+extension FileSystem {
+    /// `flags` are those of open(2), without O_CREAT and O_EXCL.
+    public func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
+        guard let node = names.node(id) else { return .refused(.notFound) }
+        let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
+        switch node.content {
+        case .root, .control, .recovered, .chat:
+            return .refused(.isFolder)
+        case .status, .transfers:
+            guard !writes else { return .refused(.notPermitted) }
+            return .done(handle(on: node, .produced(produce(node.content))))
+        case .item(let item):
+            guard !writes else { return .refused(.notPermitted) }
+            let size = item.file?.size ?? 0
+            return .done(handle(on: node, .content(contents.open(item), size: size)))
+        case .draft(let draft):
+            guard let file = self.draft(draft) else { return .refused(.notFound) }
+            if writes && node.folder == .recovered { return .refused(.notPermitted) }
+            return blocking {
+                try file.open(forWriting: writes)
+                do {
+                    if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
+                } catch {
+                    file.close(forWriting: writes)
+                    throw error
+                }
+                return self.handle(on: node, .draft(file, forWriting: writes))
+            }
+        }
+    }
+
+    /// The last reference of the kernel is gone.
+    public func release(_ handle: FileHandle) {
+        switch handle.source {
+        case .content(let content, _): content.close()
+        case .draft(let draft, let forWriting): draft.close(forWriting: forWriting)
+        case .produced: break
+        }
+        openNodes.withLock { open in
+            guard let (node, count) = open[handle.node.id] else { return }
+            open[handle.node.id] = count > 1 ? (node, count - 1) : nil
+        }
+    }
+
+    func handle(on node: Node, _ source: FileHandle.Source) -> FileHandle {
+        openNodes.withLock { $0[node.id] = (node, ($0[node.id]?.count ?? 0) + 1) }
+        return FileHandle(node: node, source: source)
+    }
+
+    // MARK: - Bytes
+
+    /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
+    public func read(
+        _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) -> ReadAnswer {
+        switch handle.source {
+        case .produced(let bytes):
+            guard offset < UInt64(bytes.count) else { return .filled(0) }
+            let part = bytes[Int(offset)...].prefix(buffer.count)
+            buffer.copyBytes(from: part)
+            return .filled(part.count)
+        case .draft(let draft, _):
+            do {
+                return .filled(try draft.read(into: buffer, at: offset))
+            } catch {
+                return .failed(FileSystemError(error))
+            }
+        case .content(let content, let size):
+            guard offset < size, !buffer.isEmpty else { return .filled(0) }
+            let range = offset..<min(size, offset + UInt64(buffer.count))
+            if let error = handle.recentFailure() { return .failed(error) }
+            switch content.readNow(
+                range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
+            {
+            case .filled(let count): return .filled(count)
+            case .failed(let problem): return .failed(failure(problem, handle))
+            case .notYet: return waitingRead(content, range, handle)
+            }
+        }
+    }
+
+    private func waitingRead(
+        _ content: any OpenContent, _ range: Range<UInt64>, _ handle: FileHandle
+    ) -> ReadAnswer {
+        .later { [settings] buffer in
+            let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))
+            switch await content.read(range, into: part, deadline: settings.readDeadline) {
+            case .filled(let count): return .success(count)
+            case .failed(let problem): return .failure(self.failure(problem, handle))
+            case .notYet: return .failure(FileSystemError(EIO))
+            }
+        }
+    }
+
+    private func failure(_ problem: FileProblem?, _ handle: FileHandle) -> FileSystemError {
+        guard let problem else { return FileSystemError(EINTR) }
+        let error = FileSystemError(problem)
+        handle.remember(error)
+        return error
+    }
+
+    /// Writes to a draft. On the calling thread: the bytes are the kernel's and the disk is local.
+    public func write(
+        _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+    ) -> Result<Int, FileSystemError> {
+        guard case .draft(let draft, forWriting: true) = handle.source else { return .failure(.badHandle) }
+        do {
+            try draft.write(bytes, at: offset)
+            return .success(bytes.count)
+        } catch {
+            return .failure(FileSystemError(error))
+        }
+    }
+
+    /// fsync(2): what was written to a draft survives a power cut.
+    public func synchronise(_ handle: FileHandle) -> Answer<Void> {
+        guard case .draft(let draft, forWriting: true) = handle.source else { return .done(()) }
+        return blocking { try draft.synchronise() }
+    }
+
+    /// Work that may wait for the disk, on a thread that may.
+    func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) -> Answer<Value> {
+        .later {
+            do {
+                return .success(try await ThreadPool.shared.run(body))
+            } catch {
+                return .failure(FileSystemError(error))
+            }
+        }
+    }
+}

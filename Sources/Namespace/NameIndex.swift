@@ -1,0 +1,163 @@
+import Base
+import ChatCore
+import Cryptography
+import Store
+
+/// Which name and inode number belongs to which chat, item or draft: the part of the namespace that
+/// outlives a mount. Names of what was deleted are kept as salted digests only, so that they are not
+/// given away again and cannot be read either.
+struct NameIndex {
+    /// What a name belongs to. Ids of the core and of the outbox, never used twice.
+    enum Owner: Hashable {
+        case chat(ChatReference)
+        case item(ItemID)
+        case draft(DraftID)
+    }
+
+    struct Record {
+        var id: NodeID
+        var folder: NodeID
+        var name: EntryName
+        var owner: Owner
+        var modified: Timestamp?
+    }
+
+    static let migrations = [
+        Migration(
+            "names",
+            """
+            CREATE TABLE node (
+                inode INTEGER PRIMARY KEY AUTOINCREMENT,
+                folder INTEGER NOT NULL,
+                name BLOB NOT NULL,
+                chat TEXT UNIQUE,
+                item INTEGER UNIQUE,
+                draft INTEGER UNIQUE,
+                modified INTEGER,
+                UNIQUE (folder, name),
+                CHECK ((chat IS NOT NULL) + (item IS NOT NULL) + (draft IS NOT NULL) = 1)
+            ) STRICT;
+            INSERT INTO sqlite_sequence (name, seq) VALUES ('node', 1023);
+            CREATE TABLE buried_name (
+                folder INTEGER NOT NULL,
+                digest BLOB NOT NULL,
+                PRIMARY KEY (folder, digest)
+            ) STRICT, WITHOUT ROWID;
+            CREATE TABLE salt (bytes BLOB NOT NULL) STRICT;
+            INSERT INTO salt (bytes) VALUES (randomblob(32));
+            """)
+    ]
+
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func records() throws -> [Record] {
+        try connection.query("SELECT inode, folder, name, chat, item, draft, modified FROM node") { row in
+            let owner: Owner
+            if let item = row.integerOrNil(4) {
+                owner = .item(ItemID(item))
+            } else if let draft = row.integerOrNil(5) {
+                owner = .draft(DraftID(draft))
+            } else if let chat = ChatReference(row.text(3)) {
+                owner = .chat(chat)
+            } else {
+                throw NamespaceError(
+                    .damaged, "The index of names is damaged: remove it, names are made anew.")
+            }
+            return Record(
+                id: NodeID(row.unsigned(0)), folder: NodeID(row.unsigned(1)), name: EntryName(row.bytes(2)),
+                owner: owner, modified: row.timestampOrNil(6))
+        }
+    }
+
+    func record(of owner: Owner) throws -> Record? {
+        try connection.first(
+            "SELECT inode, folder, name, modified FROM node WHERE \(owner.column) IS ?", owner.value
+        ) { row in
+            Record(
+                id: NodeID(row.unsigned(0)), folder: NodeID(row.unsigned(1)), name: EntryName(row.bytes(2)),
+                owner: owner, modified: row.timestampOrNil(3))
+        }
+    }
+
+    /// Whether a name is in use, or was in use by something that is deleted.
+    func isTaken(_ name: EntryName, in folder: NodeID) throws -> Bool {
+        if try connection.exists(
+            "SELECT 1 FROM node WHERE folder = ? AND name = ?", folder.rawValue, name.bytes)
+        {
+            return true
+        }
+        return try connection.exists(
+            "SELECT 1 FROM buried_name WHERE folder = ? AND digest = ?", folder.rawValue, digest(name))
+    }
+
+    /// `wanted`, or the first ` (2)`, ` (3)`, … of it that was never used in this folder.
+    func freeName(
+        _ wanted: EntryName, in folder: NodeID, isReserved: (EntryName) -> Bool = { _ in false }
+    ) throws -> EntryName {
+        var candidate = wanted
+        var number = 2
+        while try isReserved(candidate) || isTaken(candidate, in: folder) {
+            candidate = wanted.numbered(number)
+            number += 1
+        }
+        return candidate
+    }
+
+    func insert(_ owner: Owner, name: EntryName, in folder: NodeID) throws -> NodeID {
+        try connection.execute(
+            "INSERT INTO node (folder, name, \(owner.column)) VALUES (?, ?, ?)", folder.rawValue,
+            name.bytes, owner.value)
+        return NodeID(UInt64(bitPattern: connection.lastInsertedID))
+    }
+
+    func rename(_ id: NodeID, to name: EntryName) throws {
+        try connection.execute("UPDATE node SET name = ? WHERE inode = ?", name.bytes, id.rawValue)
+    }
+
+    /// A draft's node is its item's from now on.
+    func hand(_ id: NodeID, to item: ItemID, modified: Timestamp?) throws {
+        try connection.execute(
+            "UPDATE node SET draft = NULL, item = ?, modified = ? WHERE inode = ?", item.rawValue,
+            modified, id.rawValue)
+    }
+
+    func setModified(_ time: Timestamp, of id: NodeID) throws {
+        try connection.execute("UPDATE node SET modified = ? WHERE inode = ?", time, id.rawValue)
+    }
+
+    func remove(_ id: NodeID) throws {
+        try connection.execute("DELETE FROM node WHERE inode = ?", id.rawValue)
+    }
+
+    /// Keeps others from ever getting this name.
+    func bury(_ name: EntryName, in folder: NodeID) throws {
+        try connection.execute(
+            "INSERT OR IGNORE INTO buried_name (folder, digest) VALUES (?, ?)", folder.rawValue,
+            digest(name))
+    }
+
+    private func digest(_ name: EntryName) throws -> [UInt8] {
+        let salt = try connection.first("SELECT bytes FROM salt") { $0.bytes(0) } ?? []
+        return SHA256.hash(salt + name.bytes)
+    }
+}
+
+extension NameIndex.Owner {
+    fileprivate var column: String {
+        switch self {
+        case .chat: "chat"
+        case .item: "item"
+        case .draft: "draft"
+        }
+    }
+
+    fileprivate var value: any SQLBindable {
+        switch self {
+        case .chat(let chat): chat.description
+        case .item(let item): item.rawValue
+        case .draft(let draft): draft.rawValue
+        }
+    }
+}

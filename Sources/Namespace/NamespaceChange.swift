@@ -1,0 +1,82 @@
+import Base
+import ChatCore
+import Store
+
+/// What a change did to the tree; whoever caches it is told.
+public enum NamespaceChange: Sendable {
+    case appeared(Node)
+    /// Same name and number; attributes or state differ.
+    case changed(Node)
+    case vanished(Node)
+}
+
+/// One change while it is written to the index: looks at what is shown now, and collects what will
+/// be shown when the index has it.
+struct PendingChange {
+    private let shown: Lock<NodeTable>
+    private(set) var steps: [(inout NodeTable) -> Void] = []
+
+    init(shown: Lock<NodeTable>) { self.shown = shown }
+
+    // Only the holder of the change looks here, so nothing moves between two looks.
+    func node(_ owner: NameIndex.Owner) -> Node? {
+        shown.withLock { table in
+            let id =
+                switch owner {
+                case .chat(let chat): table.chats[chat]
+                case .item(let item): table.items[item]
+                case .draft(let draft): table.drafts[draft]
+                }
+            return id.flatMap { table.nodes[$0] }
+        }
+    }
+
+    func node(_ id: NodeID) -> Node? { shown.withLock { $0.nodes[id] } }
+
+    func hasFolder(_ id: NodeID) -> Bool { shown.withLock { $0.nodes[id]?.isFolder == true } }
+
+    func isTaken(_ name: EntryName, in folder: NodeID) -> Bool {
+        shown.withLock { $0.isTaken(name, in: folder) }
+    }
+
+    mutating func add(_ node: Node, at time: Timestamp) { steps.append { $0.show(node, at: time) } }
+    mutating func replace(_ node: Node) { steps.append { $0.replace(node) } }
+    mutating func remove(_ node: Node, at time: Timestamp) { steps.append { $0.remove(node, at: time) } }
+
+    mutating func rename(_ node: Node, to name: EntryName, at time: Timestamp) {
+        steps.append { $0.rename(node, to: name, at: time) }
+    }
+
+    /// Gives up the name of a record that is not shown.
+    mutating func release(_ record: NameIndex.Record) {
+        steps.append { $0.release(record.name, of: record.id, in: record.folder) }
+    }
+
+    mutating func forget(_ draft: DraftID) { steps.append { $0.drafts[draft] = nil } }
+}
+
+extension NamespaceError {
+    /// What a change may meet: an own error as it is, a database's by its consequence.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as NamespaceError: self = error
+        case let error as StoreError where error.code == .diskFull:
+            self.init(.diskFull, error.sentence, cause: error)
+        default:
+            self.init(.storage, "The index of names could not be used. \(Base.sentence(of: error))", cause: error)
+        }
+    }
+}
+
+extension ChatItem {
+    /// This item without its preview picture (up to 14,000 characters).
+    var withoutPreview: ChatItem {
+        var item = self
+        switch content.kind {
+        case .image: item.content.kind = .image(preview: "")
+        case .video(_, let seconds): item.content.kind = .video(preview: "", seconds: seconds)
+        case .text, .file, .voice: break
+        }
+        return item
+    }
+}

@@ -1,0 +1,72 @@
+import Base
+import ChatCore
+
+/// The inode number of a node. Given once, kept across remounts, never used again.
+public struct NodeID: Hashable, Comparable, Sendable {
+    public let rawValue: UInt64
+    public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+    /// 1 is what FUSE calls the root.
+    public static let root = NodeID(1)
+    public static let control = NodeID(2)
+    public static let status = NodeID(3)
+    public static let transfers = NodeID(4)
+    public static let recovered = NodeID(5)
+    /// Smaller numbers belong to what every mount has.
+    public static let firstStored = NodeID(1024)
+}
+
+/// A draft's id in the outbox.
+public struct DraftID: Hashable, Comparable, Sendable {
+    public let rawValue: Int64
+    public init(_ rawValue: Int64) { self.rawValue = rawValue }
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A folder or file of the mount at one moment: an immutable value behind a reference, so that a
+/// reader holds it without copying and without keeping anybody waiting.
+public final class Node: Sendable {
+    public enum Content: Sendable {
+        case root
+        /// `.chatfs` and what is always in it.
+        case control
+        case status
+        case transfers
+        case recovered
+        case chat(Chat)
+        /// An item with a file. Its preview is left out: nothing here shows it, and ten thousand of
+        /// them would be 140 MB.
+        case item(ChatItem)
+        case draft(DraftID)
+    }
+
+    public let id: NodeID
+    /// The folder it lies in; the root lies in itself.
+    public let folder: NodeID
+    public let name: EntryName
+    public let content: Content
+    /// What the writer of a sent file set as its time; nil where the item's own time counts.
+    public let modified: Timestamp?
+
+    init(id: NodeID, folder: NodeID, name: EntryName, content: Content, modified: Timestamp? = nil) {
+        self.id = id
+        self.folder = folder
+        self.name = name
+        self.content = content
+        self.modified = modified
+    }
+
+    public var isFolder: Bool {
+        switch content {
+        case .root, .control, .recovered, .chat: true
+        case .status, .transfers, .item, .draft: false
+        }
+    }
+
+    func with(name: EntryName? = nil, content: Content? = nil, modified: Timestamp? = nil) -> Node {
+        Node(
+            id: id, folder: folder, name: name ?? self.name, content: content ?? self.content,
+            modified: modified ?? self.modified)
+    }
+}
