@@ -12,6 +12,7 @@ enum ChatFS {
             gone again when it ends.
             """,
         subcommands: [
+            CryptoFileCommand.command,
             CompletionCommand.command,
             ManualCommand.command,
         ])

@@ -1,0 +1,96 @@
+import Base
+import CommandLineKit
+import Cryptography
+import Glibc
+import Posix
+
+/// `chatfs cryptofile`: the encrypted files of the SimpleX apps, without a chat.
+enum CryptoFileCommand {
+    static let command = Command(
+        "cryptofile", "Encrypt and decrypt files as SimpleX keeps them on disk.",
+        section: ChatFS.Section.files, subcommands: [encrypt, decrypt])
+
+    private static let encrypt = Command(
+        "encrypt", "Encrypt a file with a fresh key and print the key.",
+        discussion: """
+            Standard output is one line of JSON, {"fileKey":…,"fileNonce":…}. Whoever has it can read OUT; \
+            without it nobody can, and nothing else keeps it.
+            """,
+        arguments: [
+            Argument("IN", .file, "The file to encrypt."),
+            Argument("OUT", .file, "The encrypted file; 16 bytes longer. An existing file is replaced."),
+        ],
+        examples: [
+            Example(
+                "chatfs cryptofile encrypt report.pdf report.enc > report.json", "Keep the key in a file.")
+        ]
+    ) { invocation in
+        let source = invocation.argument("IN")
+        let destination = invocation.argument("OUT")
+        let arguments = try await ThreadPool.shared.run { () throws(CryptographyError) in
+            try CryptoFile.encrypt(from: source, to: destination)
+        }
+        Terminal.print(arguments.text)
+    }
+
+    private static let decrypt = Command(
+        "decrypt", "Decrypt a file after checking that nobody changed it.",
+        discussion: """
+            The key comes from --args, or from --key and --nonce. When the file was changed or the key is \
+            another file's, OUT stays as it was.
+            """,
+        arguments: [
+            Argument("IN", .file, "The encrypted file."),
+            Argument("OUT", .file, "The decrypted file. An existing file is replaced."),
+        ],
+        options: [
+            .value(
+                "args", named: "FILE", .file,
+                "The JSON that 'encrypt' printed, or a file source of the SimpleX apps; - reads standard input."
+            ),
+            .value("key", named: "K", .text, "The key, 44 characters of base64url; may begin with a dash."),
+            .value(
+                "nonce", named: "N", .text, "The nonce, 32 characters of base64url; may begin with a dash."),
+        ],
+        examples: [
+            Example("chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key.")
+        ]
+    ) { invocation in
+        let source = invocation.argument("IN")
+        let destination = invocation.argument("OUT")
+        let arguments: FileArguments
+        switch (invocation["args"], invocation["key"], invocation["nonce"]) {
+        case (let path?, nil, nil):
+            let text = try await ThreadPool.shared.run { () throws(SystemError) in try readText(path) }
+            arguments = try FileArguments(parsing: text)
+        case (nil, let key?, let nonce?):
+            arguments = try FileArguments(key: key, nonce: nonce)
+        default:
+            throw UsageError("the key is missing: give either --args, or --key and --nonce")
+        }
+        try await ThreadPool.shared.run { () throws(CryptographyError) in
+            try CryptoFile.decrypt(from: source, to: destination, arguments: arguments)
+        }
+    }
+
+    /// The text of a small file, or of standard input when the path is a dash. At most 64 KiB.
+    private static func readText(_ path: String) throws(SystemError) -> String {
+        let descriptor =
+            try path == "-"
+            ? check("read standard input") { dup(STDIN_FILENO) }
+            : check("open the file of --args") { open(path, O_RDONLY | O_CLOEXEC) }
+        let file = OpenFile(adopting: descriptor)
+        var bytes = [UInt8](repeating: 0, count: 64 << 10)
+        var filled = 0
+        while filled < bytes.count {
+            let count = try check("read the key") {
+                bytes.withUnsafeMutableBytes {
+                    read(file.descriptor, $0.baseAddress! + filled, $0.count - filled)
+                }
+            }
+            if count == 0 { break }
+            filled += count
+        }
+        return String(decoding: bytes[..<filled], as: UTF8.self)
+    }
+}

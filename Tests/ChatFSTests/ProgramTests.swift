@@ -1,0 +1,73 @@
+import Posix
+import TestSupport
+import Testing
+
+@Suite("The program explains itself")
+struct ProgramTests {
+    @Test("--version and --help go to standard output with 0")
+    func help() async throws {
+        let version = try await ChatFSProcess.run(["--version"])
+        #expect(version.succeeded)
+        #expect(version.output.wholeMatch(of: /chatfs \d+\.\d+\.\d+\n/) != nil)
+        let help = try await ChatFSProcess.run(["--help"])
+        #expect(help.succeeded && help.errors == "")
+        #expect(help.output.contains("Usage: chatfs COMMAND"))
+        #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    }
+
+    @Test("a wrong command line is one line on standard error with 64", arguments: [[], ["mout"], ["--x"]])
+    func usage(words: [String]) async throws {
+        let outcome = try await ChatFSProcess.run(words)
+        #expect(outcome.ending == .code(64))
+        #expect(outcome.output == "")
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+        #expect(outcome.errors.hasSuffix("Try 'chatfs --help'.\n"))
+    }
+
+    @Test("every command has help that fits and names itself")
+    func everyCommand() async throws {
+        let page = try await ChatFSProcess.run(["manual"])
+        try #require(page.succeeded)
+        let synopses = page.output.matches(of: /(?m)^\.SS chatfs ([a-z]+(?: [a-z]+)?)/).map { String($0.1) }
+        #expect(synopses.count > 2)
+        for synopsis in Set(synopses) {
+            let words = synopsis.split(separator: " ").map(String.init)
+            let help = try await ChatFSProcess.run(words + ["--help"])
+            #expect(help.succeeded)
+            #expect(help.output.contains("Usage: chatfs \(synopsis)"))
+            #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(help.output)")
+        }
+    }
+
+    @Test(
+        "the scripts of bash, zsh and fish are accepted by those shells", arguments: ["bash", "zsh", "fish"])
+    func completions(shell: String) async throws {
+        let folder = try TemporaryFolder()
+        let script = try await ChatFSProcess.run(["completion", shell])
+        try #require(script.succeeded)
+        let path = try folder.write(Array(script.output.utf8), to: "script")
+        // bash is always there; the others where they are installed.
+        guard let tool = try? Shell.find(shell) else { return }
+        let outcome = try await Shell.run(tool, ["-n", path])
+        #expect(outcome.succeeded && outcome.errors == "", "\(outcome.errors)")
+    }
+
+    @Test(
+        "bash completes commands, subcommands, options and choices",
+        arguments: [
+            ("chatfs crypt", "cryptofile"), ("chatfs cryptofile d", "decrypt"),
+            ("chatfs cryptofile decrypt --n", "--nonce"), ("chatfs completion z", "zsh"),
+        ])
+    func bash(line: String, answer: String) async throws {
+        let outcome = try await Shell.run(
+            "bash",
+            [
+                "-c",
+                """
+                eval "$("$CHATFS" completion bash)"
+                COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _chatfs; echo "${COMPREPLY[*]}"
+                """, "bash", line,
+            ], environment: ["CHATFS": ChatFSProcess.path])
+        #expect(outcome.output == answer + "\n", "\(outcome.errors)")
+    }
+}
