@@ -21,7 +21,7 @@ public enum Help {
         }
         if !command.subcommands.isEmpty {
             let name = path.map(\.name).joined(separator: " ")
-            sections.append("'\(name) COMMAND --help' explains a command.")
+            sections.append(Wrap.paragraph("'\(name) COMMAND --help' explains a command.", width: width))
         }
         return sections.joined(separator: "\n\n")
     }
@@ -37,13 +37,17 @@ public enum Help {
 
     /// What help says of an argument or option, with its default.
     static func text(of argument: Argument) -> String {
-        argument.help + (argument.defaultText.map { " Default: \($0)." } ?? "")
+        argument.help + (argument.defaultText.map(text(ofDefault:)) ?? "")
+    }
+
+    private static func text(ofDefault value: String) -> String {
+        " Default: " + value + (value.hasSuffix(".") ? "" : ".")
     }
 
     static func text(of option: Option) -> String {
         var text = option.help
         if case .choice(let words)? = option.type { text += " One of: \(words.joined(separator: ", "))." }
-        if let defaultText = option.defaultText { text += " Default: \(defaultText)." }
+        if let defaultText = option.defaultText { text += Help.text(ofDefault: defaultText) }
         if option.repeats { text += " May be repeated." }
         return text
     }

@@ -1,0 +1,110 @@
+import Testing
+
+@testable import CommandLineKit
+
+@Suite("Help is made from the table")
+struct HelpTests {
+    @Test("the program's help lists commands under their headings")
+    func program() {
+        #expect(
+            Help.text(for: [Sample.program], width: 80) == """
+                Carries letters.
+
+                Usage: post COMMAND …
+
+                Letters are carried by hand.
+
+                At night too.
+
+                Letters:
+                  send  Send letters.
+
+                Places:
+                  box   The letter box.
+
+                Options:
+                  -h, --help     Show this help.
+                      --version  Show the version.
+
+                'post COMMAND --help' explains a command.
+                """)
+    }
+
+    @Test("a command's help shows arguments, options, defaults and examples within the width")
+    func command() {
+        #expect(
+            Help.text(for: [Sample.program, Sample.program.subcommands[0]], width: 60) == """
+                Send letters.
+
+                Usage: post send LETTER… PERSON [--quick] [--verbose]
+                       [--relay ADDR]… [--wait TIME] [--copies N]
+                       [--seal KIND] [--limit SIZE]
+
+                Arguments:
+                  LETTER…  What to send.
+                  PERSON   Who gets it.
+
+                Options:
+                  -q, --quick       Run.
+                  -v, --verbose     Tell more.
+                  -r, --relay ADDR  Carry it through this relay. May be
+                                    repeated.
+                      --wait TIME   How long to wait before going. Default:
+                                    1s.
+                      --copies N    How many copies to send. Default: 1.
+                  -s, --seal KIND   How it is closed. One of: wax, tape.
+                      --limit SIZE  The largest letter.
+                  -h, --help        Show this help.
+
+                Examples:
+                  $ post send a.txt Bob
+                      Send a letter to Bob.
+                """)
+    }
+
+    @Test("no line is longer than the width, whatever it is", arguments: [40, 57, 80, 132])
+    func width(columns: Int) {
+        for path in [[Sample.program], [Sample.program, Sample.program.subcommands[0]]] {
+            let lines = Help.text(for: path, width: columns).split(separator: "\n")
+            #expect(lines.allSatisfy { $0.count <= columns })
+        }
+    }
+
+    @Test("the manual page escapes what roff would take for its own")
+    func manual() {
+        let page = ManualPage.text(for: Sample.program, version: "1.2")
+        #expect(page.hasPrefix(".TH POST 1 \"\" \"post 1.2\"\n.SH NAME\npost \\- Carries letters.\n"))
+        #expect(page.contains("\n.SS post box open [FOLDER]\n.PP\nOpen it.\n.TP\n.I FOLDER\n"))
+        #expect(page.contains("\n\\fB\\-s\\fR, \\fB\\-\\-seal\\fR \\fIKIND\\fR\nHow it is closed."))
+        #expect(page.contains(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n"))
+        #expect(ManualPage.escaped(".it's a \\") == "\\&.it's a \\e")
+    }
+
+    @Test("the fish script completes by the place in the line")
+    func fish() {
+        let script = Completion.fish.script(for: Sample.program)
+        #expect(script.contains("            case 'box:open'\n                set place 'box open'\n"))
+        #expect(script.contains("complete -c post -n \"__post_at ''\" -a send -d 'Send letters.'\n"))
+        let seal =
+            "complete -c post -n \"__post_at 'send'\" -s s -l seal -r -a 'wax tape' -d 'How it is closed.'\n"
+        #expect(script.contains(seal))
+        #expect(script.contains("complete -c post -n \"__post_at 'send'\" -F\n"))
+    }
+
+    @Test("a quote in a text does not end the shell's string")
+    func quotes() {
+        let program = Command("a", "It's.", subcommands: [Command("b", "Don't: stop.") { _ in }])
+        #expect(Completion.zsh.script(for: program).contains("'b:Don'\\''t\\: stop.'"))
+        #expect(Completion.fish.script(for: program).contains("-d 'Don\\'t: stop.'"))
+    }
+
+    @Test(
+        "a mistyped word finds its neighbour, a strange one finds none",
+        arguments: [
+            ("mout", "mount"), ("muont", "mount"), ("unmout", "unmount"), ("stat", "status"), ("xyz", nil),
+            ("m", nil),
+        ])
+    func suggestions(word: String, nearest: String?) {
+        #expect(Suggestion.nearest(to: word, among: ["mount", "unmount", "status", "demo"]) == nearest)
+    }
+}

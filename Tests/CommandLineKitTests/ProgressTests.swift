@@ -1,0 +1,56 @@
+import Base
+import Glibc
+import Posix
+import Testing
+
+@testable import CommandLineKit
+
+@Suite("Progress, stopping and going to the background")
+struct ProgressTests {
+    @Test("a bar fills the width of the terminal, no more", arguments: [40, 60, 80, 200])
+    func bar(width: Int) {
+        for done in stride(from: UInt64(0), through: 5_000_000, by: 500_000) {
+            let line = ProgressDisplay.line(
+                "Sending", done: done, total: 5_000_000, elapsed: .seconds(2), width: width)
+            #expect(line.count < width)
+        }
+    }
+
+    @Test("a plain line says how much of what")
+    func plain() {
+        let line = ProgressDisplay.line(
+            "Sending", done: 2_000_000, total: 4_000_000, elapsed: .seconds(2), width: nil)
+        #expect(line == "Sending: 50%, 2.0 MB of 4.0 MB, 1.0 MB/s")
+        let empty = ProgressDisplay.line("Sending", done: 0, total: 0, elapsed: .zero, width: nil)
+        #expect(empty == "Sending: 100%, 0 B of 0 B")
+    }
+
+    @Test("in a pipe there is one line for each tenth, not one for each report")
+    func pipe() throws {
+        var ends: [Int32] = [0, 0]
+        try check("make a pipe") { Glibc.pipe(&ends) }
+        defer { for end in ends { close(end) } }
+        let display = ProgressDisplay("Sending", descriptor: ends[1])
+        for done in UInt64(0)...1000 { display.update(done: done, total: 1000) }
+        display.finish()
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = read(ends[0], &buffer, buffer.count)
+        let lines = String(decoding: buffer[..<count], as: UTF8.self).split(separator: "\n")
+        #expect(lines.count == 11)
+        #expect(lines.first?.hasPrefix("Sending: 0%, ") == true)
+        #expect(lines.last?.hasPrefix("Sending: 100%, 1.0 kB of 1.0 kB") == true)
+    }
+
+    @Test("everybody who waits for the stop hears of it, before and after, and only of the first")
+    func stop() async {
+        let stop = StopRequest()
+        #expect(!stop.isRequested)
+        async let first = stop.wait()
+        async let second = stop.wait()
+        stop.request(signal: SIGTERM)
+        stop.request(signal: SIGINT)
+        #expect(await [first, second] == [SIGTERM, SIGTERM])
+        #expect(await stop.wait() == SIGTERM)
+        #expect(stop.isRequested)
+    }
+}
