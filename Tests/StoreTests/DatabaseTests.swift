@@ -49,6 +49,18 @@ import Testing
         #expect(try database.count("folder") == 1)
     }
 
+    @Test func onlyADurableTransactionIsDurableInAnEventualDatabase() throws {
+        let database = try folder.database(durability: .eventual)
+        let setting = { (connection: Connection) in
+            try connection.first("PRAGMA synchronous") { $0.integer(0) }
+        }
+        #expect(try database.durableTransaction(setting) == 2)
+        #expect(try database.transaction(setting) == 1)
+        struct Change: Error {}
+        #expect(throws: Change.self) { try database.durableTransaction { _ in throw Change() } }
+        #expect(try database.transaction(setting) == 1)
+    }
+
     @Test func theSameStatementCanRunInsideItsOwnRows() throws {
         let database = try folder.database()
         let pairs = try database.transaction { connection in

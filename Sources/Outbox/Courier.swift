@@ -1,0 +1,122 @@
+import Base
+import ChatCore
+import Posix
+
+/// Hands queued drafts to the core: in order within a chat, chats side by side. What the core refuses
+/// for a while is tried again with growing delays and lets the others pass.
+final class Courier: Sendable {
+    private struct State {
+        /// What waits for each chat; a chat is here while its task runs.
+        var lanes: [ChatReference: [Draft]] = [:]
+        var whenIdle: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let core: any ChatCore
+    private let room: Workroom
+    private let clock: any OutboxClock
+    private let step: @Sendable (OutboxStep) -> Void
+    private let state = Lock(State())
+
+    /// For ever: an outbox never gives up what it promised to send.
+    private static let policy = RetryPolicy(first: .seconds(2), longest: .seconds(300), tries: .max)
+
+    init(
+        core: any ChatCore, room: Workroom, clock: any OutboxClock,
+        step: @escaping @Sendable (OutboxStep) -> Void
+    ) {
+        self.core = core
+        self.room = room
+        self.clock = clock
+        self.step = step
+    }
+
+    func take(_ drafts: [Draft]) {
+        let idle = state.withLock { state in
+            drafts.filter { draft in
+                state.lanes[draft.chat, default: []].append(draft)
+                return state.lanes[draft.chat]?.count == 1
+            }.map(\.chat)
+        }
+        for chat in idle { Task { await self.work(through: chat) } }
+    }
+
+    /// Waits until nothing is being handed over. What waits for a later try is not waited for.
+    func becomeIdle() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if !state.lanes.isEmpty { state.whenIdle.append(continuation) }
+                return state.lanes.isEmpty
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+
+    /// The first of a lane stays in it while it is handed over, as the mark that a task runs.
+    private func work(through chat: ChatReference) async {
+        var next = state.withLock { $0.lanes[chat]?.first }
+        while let draft = next {
+            await handOver(draft)
+            let (following, waiting) = state.withLock { state in
+                state.lanes[chat]?.removeFirst()
+                let following = state.lanes[chat]?.first
+                if following == nil { state.lanes[chat] = nil }
+                guard state.lanes.isEmpty else { return (following, [CheckedContinuation<Void, Never>]()) }
+                defer { state.whenIdle = [] }
+                return (following, state.whenIdle)
+            }
+            for continuation in waiting { continuation.resume() }
+            next = following
+        }
+    }
+
+    private func handOver(_ draft: Draft) async {
+        let pool = ThreadPool.shared
+        guard let message = await pool.run({ draft.beginSending() }) else { return }
+        do throws(ChatError) {
+            let item = try await core.send(message, to: draft.chat)
+            step(.handedOver)
+            if await pool.run({ draft.noteSent(item.id) }) {
+                step(.noted)
+                room.news.send(.became(draft, item))
+            } else {
+                await takeBack(item)
+            }
+        } catch {
+            let isFinal = Self.isFinal(error.code)
+            room.log.warning("a file was not sent: \(error.sentence)")
+            let tries = await pool.run { draft.noteRefused(error, isFinal: isFinal) }
+            if let tries, let delay = Self.policy.delay(beforeTry: tries + 1) {
+                clock.call(after: delay) { [weak self] in self?.take([draft]) }
+            }
+        }
+    }
+
+    /// Its entry was removed while the core was taking it: the recipients are to be spared it.
+    private func takeBack(_ item: ChatItem) async {
+        do throws(ChatError) {
+            if let file = item.file { try await core.cancelFile(file.id) }
+        } catch {
+            room.log.notice("a removed file could not be cancelled: \(error.sentence)")
+        }
+        do throws(ChatError) {
+            try await core.deleteItems([item.id], in: item.chat, mode: .broadcast)
+        } catch {
+            room.log.notice("the message of a removed file could not be deleted: \(error.sentence)")
+        }
+    }
+
+    /// Whether trying again without a change by somebody cannot help.
+    static func isFinal(_ code: ChatError.Code) -> Bool {
+        switch code {
+        case .noSuchProfile, .noSuchChat, .noSuchItem, .noSuchFile, .sendingRefused, .tooLarge,
+            .alreadyReceiving, .nameTaken, .invalidCommand, .wrongVersion:
+            true
+        case .profileInUse, .storage, .internalError: false
+        case .file(let kind):
+            switch kind {
+            case .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .notApproved: false
+            case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge, .other: true
+            }
+        }
+    }
+}

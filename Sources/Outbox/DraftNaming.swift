@@ -1,0 +1,44 @@
+import ChatCore
+
+// Renaming and removing, under the draft's turn (`Outbox.rename`, `Outbox.remove`).
+extension Draft {
+    /// The draft, in phase draft or staging, gets a name. One that replaces another takes its place in
+    /// the same transaction.
+    func noteRenamed(to name: [UInt8], replacing other: Draft?) throws {
+        let now = room.clock.now()
+        var (entry, writers) = record.withLock { ($0.entry, $0.writers) }
+        entry.name = name
+        entry.touched = now
+        try room.journal.apply([entry], removing: [other?.id].compactMap { $0 })
+        record.withLock { record in
+            record.entry.name = name
+            record.entry.touched = now
+            // A copy that was being made has the old name.
+            record.version += 1
+            record.phase = .draft
+        }
+        other?.noteGone()
+        if writers == 0 { settle() }
+    }
+
+    /// It is removed by its user: as if it had never been, as far as that is still possible.
+    func noteRemoved() throws {
+        let phase = record.withLock { $0.phase }
+        guard phase != .sent, phase != .removed else { throw OutboxError.immutable }
+        try room.journal.apply(removing: [id])
+        noteGone(isInFlight: phase == .sending)
+    }
+
+    /// The row is gone: so are the files, but for who has them open. What the core is reading at this
+    /// moment is left to the courier, who comes back from it.
+    func noteGone(isInFlight: Bool = false) {
+        let entry = record.withLock { record in
+            record.phase = .removed
+            record.version += 1
+            return record.entry
+        }
+        room.quiet.cancel(self)
+        room.spool.remove(entry.spool)
+        if let staged = entry.staged, !isInFlight { room.staging.remove(staged) }
+    }
+}

@@ -1,0 +1,150 @@
+import Base
+import ChatCore
+
+// From closed to sent. Each step is taken under the draft's turn; the long ones in between are not.
+extension Draft {
+    /// Begins to copy a closed draft, or nil when it is not one that is sent.
+    func beginStaging() -> (Journal.Entry, version: Int)? {
+        turn.with {
+            record.withLock { record in
+                guard record.phase == .draft, record.writers == 0, record.entry.state == .closed,
+                    record.reasonToStay == nil
+                else { return nil }
+                record.phase = .staging
+                return (record.entry, record.version)
+            }
+        }
+    }
+
+    /// Whether a copy that began at `version` is still worth being finished.
+    func isStaging(_ version: Int) -> Bool {
+        record.withLock { $0.phase == .staging && $0.version == version }
+    }
+
+    /// The copy failed. Whether to try again later.
+    func endStaging(_ version: Int, problem: OutboxError) -> Bool {
+        turn.with {
+            guard isStaging(version) else { return false }
+            noteNotQueued(problem: problem)
+            return problem.code != .damaged
+        }
+    }
+
+    /// Under the turn: the row to write, when nothing has changed since `version`.
+    func entryToQueue(_ version: Int, _ staged: Journal.Staged) -> Journal.Entry? {
+        guard isStaging(version) else { return nil }
+        var entry = record.withLock { $0.entry }
+        entry.state = .queued
+        entry.staged = staged
+        entry.problem = nil
+        return entry
+    }
+
+    /// Under the turn: the row is durable.
+    func noteQueued(_ entry: Journal.Entry) {
+        record.withLock { record in
+            record.phase = .queued
+            record.entry = entry
+        }
+        room.news.send(.changed(self))
+    }
+
+    /// Under the turn: it stays a closed draft, for the reason given.
+    func noteNotQueued(problem: OutboxError) {
+        record.withLock { record in
+            record.phase = .draft
+            record.entry.problem = problem.sentence
+            if problem.code == .damaged { record.entry.isBroken = true }
+        }
+        room.news.send(.changed(self))
+    }
+
+    /// The message to hand over, or nil when it was taken back or removed. From now on the draft is
+    /// immutable: the core may have it.
+    func beginSending() -> ComposedMessage? {
+        turn.with {
+            let entry: Journal.Entry? = record.withLock { record in
+                guard record.phase == .queued else { return nil }
+                record.phase = .sending
+                return record.entry
+            }
+            guard let entry, let staged = entry.staged else { return nil }
+            room.news.send(.changed(self))
+            return ComposedMessage(
+                id: entry.message, fileName: staged.fileName, size: entry.size,
+                source: FileSourceLocation(path: room.staging.path(of: staged), arguments: staged.arguments),
+                content: MessageContent(kind: staged.kind, text: entry.caption), modified: entry.modified)
+        }
+    }
+
+    /// The core has it. Whether it still is wanted: false when it was removed meanwhile.
+    func noteSent(_ item: ItemID) -> Bool {
+        turn.with {
+            let (entry, isWanted) = record.withLock { record in
+                guard record.phase == .sending else { return (record.entry, false) }
+                record.phase = .sent
+                record.entry.state = .sent
+                record.entry.item = item
+                record.entry.problem = nil
+                return (record.entry, true)
+            }
+            if isWanted {
+                do {
+                    try room.journal.apply([entry])
+                } catch {
+                    // After a crash it is handed over once more, and the core answers the same item.
+                    room.log.warning("a sent file could not be noted: \(Base.sentence(of: error))")
+                }
+            }
+            if let staged = entry.staged { room.staging.remove(staged) }
+            room.spool.remove(entry.spool)
+            return isWanted
+        }
+    }
+
+    /// The core refused it. For good, or for the `number`th time for now: that number, nil when it is not
+    /// to be tried again.
+    func noteRefused(_ error: ChatError, isFinal: Bool) -> Int? {
+        turn.with {
+            let (entry, isWanted, tries) = record.withLock { record in
+                guard record.phase == .sending else { return (record.entry, false, 0) }
+                record.phase = isFinal ? .failed : .queued
+                record.tries += 1
+                record.mayBeHandedOver = false
+                record.entry.state = isFinal ? .failed : .queued
+                record.entry.problem = error.sentence
+                return (record.entry, true, record.tries)
+            }
+            guard isWanted else {
+                if let staged = entry.staged { room.staging.remove(staged) }
+                return nil
+            }
+            do {
+                try room.journal.apply([entry])
+            } catch {
+                room.log.warning("a refused file could not be noted: \(Base.sentence(of: error))")
+            }
+            room.news.send(.changed(self))
+            return isFinal ? nil : tries
+        }
+    }
+
+    /// A refused file is to be handed over once more. False when it is not a refused one.
+    func noteRetry() throws(OutboxError) -> Bool {
+        try turn.with { () throws(OutboxError) in
+            var entry = record.withLock { $0.entry }
+            guard state == .failed else { return false }
+            entry.state = .queued
+            entry.problem = nil
+            let mine = entry
+            try described { try room.journal.apply([mine], durably: true) }
+            record.withLock { record in
+                record.entry = mine
+                record.phase = .queued
+                record.tries = 0
+            }
+            room.news.send(.changed(self))
+            return true
+        }
+    }
+}

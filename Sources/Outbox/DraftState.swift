@@ -1,0 +1,58 @@
+import Base
+import ChatCore
+
+/// Where an outgoing file stands.
+public enum DraftState: String, Hashable, Sendable {
+    /// Its bytes may still change: it is being written, waits for the quiet time, or stays local.
+    case draft
+    /// Durable and complete, waits to be handed to the core. Becomes a draft again when it is opened
+    /// for writing.
+    case queued
+    /// Being handed to the core; immutable.
+    case sending
+    /// The core has it, the outbox has forgotten it but for its item.
+    case sent
+    /// The core refused it for good; `problem` says why. Becomes a draft again when it is opened for
+    /// writing.
+    case failed
+    /// Was being written when the process or the machine stopped. Never sent; readable, removable.
+    case recovered
+    /// Removed, replaced or dropped. Who has it open can go on reading and writing its bytes.
+    case removed
+}
+
+/// A draft at one moment. Taken from memory, without waiting for files.
+public struct DraftSnapshot: Hashable, Sendable {
+    /// The exact bytes that its writer used; valid UTF-8, at most 255 bytes.
+    public var name: [UInt8]
+    /// Length of the plaintext in bytes.
+    public var size: UInt64
+    /// What the writer set, else the time of the last write.
+    public var modified: Timestamp
+    /// The text that goes with the file, `user.chatfs.caption`.
+    public var caption: String
+    public var state: DraftState
+    /// Why it is not sent: `user.chatfs.error`. Nil when nothing is wrong.
+    public var problem: String?
+    /// Somebody has it open for writing.
+    public var isBeingWritten: Bool
+}
+
+/// What a file description may be used for.
+public enum DraftAccess: Sendable {
+    case reading
+    /// Also when it may read as well.
+    case writing
+}
+
+/// What happened to a draft without its user doing it through the draft.
+public enum OutboxChange: Sendable {
+    /// Its state or its problem is another one.
+    case changed(Draft)
+    /// The core has taken it: from now on it is this item. The outbox remembers that until
+    /// `Outbox.acknowledge` says that the node has been noted as the item's.
+    case became(Draft, ChatItem)
+    /// It is gone: removed, replaced by a rename, left alone for seven days, or its item was deleted
+    /// before anybody learned of it.
+    case removed(Draft)
+}

@@ -1,0 +1,198 @@
+import Base
+import ChatCore
+import Cryptography
+
+// Opening, writing and closing. A draft that has a writer is never staged, and staging gives way to one
+// that comes meanwhile, so bytes change only in the phase `draft` (or of a file that is removed already).
+extension Draft {
+    /// A file description was opened. For writing, a draft that was queued but not handed over becomes
+    /// a draft again, durably before this returns.
+    /// - Throws: `notPermitted` for writing once it is on its way, and when it is removed or recovered.
+    public func opened(for access: DraftAccess) throws(OutboxError) {
+        try turn.with { () throws(OutboxError) in
+            let (entry, file) = record.withLock { ($0.entry, $0.file) }
+            let opened = try described { try file ?? room.spool.open(entry.spool, key: entry.key) }
+            if access == .writing { try takeBack() }
+            record.withLock { record in
+                record.file = opened
+                if access == .writing { record.writers += 1 } else { record.readers += 1 }
+            }
+            if access == .writing { room.quiet.cancel(self) } else { room.quiet.restart(self) }
+        }
+    }
+
+    /// A file description was released. After the last writer's the quiet time begins.
+    public func closed(for access: DraftAccess) {
+        turn.with {
+            // A chat of thousands of drafts keeps no descriptors: the file goes with its last user.
+            let (isLastWriter, file) = record.withLock { record in
+                if access == .writing { record.writers -= 1 } else { record.readers -= 1 }
+                let file = record.file
+                if record.writers == 0 && record.readers == 0 { record.file = nil }
+                return (access == .writing && record.writers == 0 && record.phase == .draft, file)
+            }
+            if isLastWriter { settle() }
+            // Closed here, after the lock.
+            withExtendedLifetime(file) {}
+        }
+    }
+
+    /// Writes all of `bytes` at `offset`, or fails as a whole as far as the file's length goes; then the
+    /// draft is incomplete and stays local until it is emptied and written again.
+    /// - Throws: `tooLarge`, `noSpace`, `notPermitted`, `storage`.
+    public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(OutboxError) {
+        try turn.with { () throws(OutboxError) in
+            let (file, size) = try fileForWriting()
+            let (end, overflow) = offset.addingReportingOverflow(UInt64(bytes.count))
+            guard !bytes.isEmpty else { return }
+            try failingAsIncomplete(file) {
+                try requireAllowed(overflow ? .max : end)
+                if end > size { try requireRoom(for: UInt64(bytes.count), whenLong: end) }
+                try file.write(bytes, at: offset)
+            }
+            noteWritten(size: max(size, end))
+        }
+    }
+
+    /// Sets the length: cuts, or grows by zeros that take no space. Without a writer (truncate(2)) it
+    /// counts as one that opened and closed it.
+    public func truncate(to size: UInt64) throws(OutboxError) {
+        guard record.withLock({ $0.writers > 0 || $0.phase == .removed }) else {
+            try opened(for: .writing)
+            defer { closed(for: .writing) }
+            return try truncate(to: size)
+        }
+        try turn.with { () throws(OutboxError) in
+            let (file, old) = try fileForWriting()
+            try failingAsIncomplete(file) {
+                try requireAllowed(size)
+                if size > old { try requireRoom(for: 0, whenLong: size) }
+                try file.truncate(to: size)
+            }
+            // Emptied, it can be written anew from the start.
+            if size == 0 { record.withLock { $0.entry.isBroken = false } }
+            noteWritten(size: size)
+        }
+    }
+
+    /// Makes everything written so far survive a power cut: the bytes, the name and the key. After a
+    /// crash it is recovered, or sent when it was closed too.
+    public func synchronise() throws(OutboxError) {
+        try turn.with { () throws(OutboxError) in
+            let isKept = record.withLock { $0.phase != .removed }
+            guard isKept else { return }
+            try described {
+                try borrowFile { try $0.synchronise() }
+                try room.spool.synchronise()
+                let entry = record.withLock { record in
+                    record.entry.isDurable = true
+                    return record.entry
+                }
+                try room.journal.apply([entry], durably: true)
+            }
+        }
+    }
+
+    // MARK: - Under the turn
+
+    private func fileForWriting() throws(OutboxError) -> (SealedFile, size: UInt64) {
+        let (file, size, isOpen) = record.withLock { record in
+            let isOpen = record.writers > 0 && [.draft, .removed].contains(record.phase)
+            return (record.file, record.entry.size, isOpen)
+        }
+        guard isOpen, let file else { throw OutboxError.immutable }
+        return (file, size)
+    }
+
+    private func noteWritten(size: UInt64) {
+        let now = room.clock.now()
+        record.withLock { record in
+            record.entry.size = size
+            record.entry.modified = now
+            record.entry.isDurable = false
+        }
+    }
+
+    /// What the writer did not get in is missing: the draft is not fit to be sent.
+    private func failingAsIncomplete(
+        _ file: SealedFile, _ body: () throws -> Void
+    ) throws(OutboxError) {
+        do {
+            try body()
+        } catch {
+            record.withLock { record in
+                record.entry.isBroken = true
+                record.entry.size = file.size
+                record.entry.isDurable = false
+            }
+            throw OutboxError(beneath: error)
+        }
+    }
+
+    private func requireAllowed(_ size: UInt64) throws {
+        let limit = room.largestFile(in: chat)
+        guard size <= limit else {
+            throw OutboxError(
+                .tooLarge, "A file in this chat can have at most \(ByteCount.rounded(limit)); this one is larger.")
+        }
+    }
+
+    /// A draft is copied once when it is sent. A writer learns now, not later, that there is no room.
+    private func requireRoom(for growth: UInt64, whenLong size: UInt64) throws {
+        let (needed, overflow) = growth.addingReportingOverflow(size)
+        guard !overflow, try room.spool.availableBytes() >= needed else {
+            throw OutboxError(.noSpace, OutboxError.noSpaceSentence)
+        }
+    }
+
+    /// Makes it a draft again, for a writer that comes.
+    private func takeBack() throws(OutboxError) {
+        var (entry, phase, writers, mayBeHandedOver) = record.withLock {
+            ($0.entry, $0.phase, $0.writers, $0.mayBeHandedOver)
+        }
+        switch phase {
+        case .draft where writers > 0: return
+        case .queued where mayBeHandedOver: throw OutboxError.immutable
+        case .draft, .staging, .queued, .failed: break
+        case .sending, .sent, .recovered, .removed: throw OutboxError.immutable
+        }
+        // A row that would send these bytes after a crash must not be what a power cut leaves behind.
+        let mustLast = phase == .queued || phase == .failed || entry.isDurable
+        let staged = entry.staged
+        entry.state = .open
+        entry.staged = nil
+        entry.problem = nil
+        let mine = entry
+        // The courier takes a queued draft under the same turn, so nobody has it yet.
+        try described { try room.journal.apply([mine], durably: mustLast) }
+        record.withLock { record in
+            record.entry = mine
+            record.phase = .draft
+            record.version += 1
+            record.tries = 0
+        }
+        if let staged { room.staging.remove(staged) }
+        if phase != .draft || entry.problem != nil { room.news.send(.changed(self)) }
+    }
+
+    /// Nobody writes any longer: the row says so, and the quiet time begins unless it stays local.
+    func settle() {
+        let now = room.clock.now()
+        let (entry, stays, changed) = record.withLock { record in
+            let before = record.entry.problem
+            record.entry.state = .closed
+            record.entry.boot = room.boot
+            record.entry.touched = now
+            record.entry.problem = record.reasonToStay
+            return (record.entry, record.entry.problem != nil, before != record.entry.problem)
+        }
+        do {
+            try room.journal.apply([entry])
+        } catch {
+            // It is sent all the same; only after a crash before that it is taken for unfinished.
+            room.log.warning("a closed draft could not be noted: \(Base.sentence(of: error))")
+        }
+        if stays { room.quiet.cancel(self) } else { room.quiet.begin(self) }
+        if changed { room.news.send(.changed(self)) }
+    }
+}

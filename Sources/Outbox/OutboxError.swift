@@ -1,0 +1,76 @@
+import Base
+import Cryptography
+import Posix
+import Glibc
+import Store
+
+/// What a draft or the outbox could not do.
+public struct OutboxError: DescribedError {
+    /// By its consequence; the file system gives each its errno (`docs/semantics.md`).
+    public enum Code: Hashable, Sendable {
+        /// The write or truncation would make the draft larger than the chat accepts: EFBIG.
+        case tooLarge
+        /// No room for the draft, or not enough to send it afterwards: ENOSPC.
+        case noSpace
+        /// The draft has been handed over and is immutable: EPERM.
+        case notPermitted
+        /// Not valid UTF-8: EILSEQ.
+        case invalidName
+        /// Longer than 255 bytes: ENAMETOOLONG.
+        case nameTooLong
+        /// Another draft of the chat has the name: EEXIST.
+        case nameTaken
+        /// The bytes in the spool are not those that were written: EBADMSG.
+        case damaged
+        /// The outbox is being shut down: ESHUTDOWN.
+        case shuttingDown
+        /// The journal was written by another version of the program.
+        case wrongVersion
+        /// The disk or the database failed: EIO.
+        case storage
+    }
+
+    public let code: Code
+    public let sentence: String
+    public let cause: (any Error)?
+
+    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.sentence = sentence
+        self.cause = cause
+    }
+
+    /// What a failure beneath means for the outbox.
+    init(beneath error: any Error) {
+        switch error {
+        case let error as OutboxError:
+            self = error
+        case let error as SystemError where [ENOSPC, EDQUOT].contains(error.code):
+            self.init(.noSpace, Self.noSpaceSentence, cause: error)
+        case let error as StoreError where error.code == .diskFull:
+            self.init(.noSpace, Self.noSpaceSentence, cause: error)
+        case let error as StoreError where error.code == .wrongVersion:
+            self.init(.wrongVersion, error.sentence, cause: error)
+        case let error as CryptographyError where [ENOSPC, EDQUOT].contains(error.systemCode):
+            self.init(.noSpace, Self.noSpaceSentence, cause: error)
+        case let error as CryptographyError where [.notAuthentic, .tooShort].contains(error.code):
+            self.init(.damaged, "The draft was damaged on disk: write it again.", cause: error)
+        default:
+            self.init(.storage, Base.sentence(of: error), cause: error)
+        }
+    }
+
+    static let noSpaceSentence = "The disk is full: a file that is sent needs its size on disk twice for a moment."
+    static let immutable = OutboxError(
+        .notPermitted, "This file is on its way already and can no longer be changed.")
+    static let leaving = OutboxError(.shuttingDown, "The outbox is closing: nothing new can be written.")
+}
+
+/// Runs `body` and turns what it throws into an `OutboxError`.
+func described<Result>(_ body: () throws -> Result) throws(OutboxError) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw OutboxError(beneath: error)
+    }
+}

@@ -1,0 +1,173 @@
+import Base
+import ChatCore
+import Cryptography
+import Posix
+
+// What the outbox does by itself: it replays the journal, stages what is quiet, drops what was left
+// alone, and closes.
+extension Outbox {
+    /// Staged together: one durable transaction for many small files, none of them waits for a big one.
+    private static let mostInGroup = 64
+    private static let mostBytesInGroup: UInt64 = 8 << 20
+    private static let mostLanes = 2
+    private static let housekeeping = Duration.seconds(3600)
+    private static let retryStaging = Duration.seconds(10)
+
+    // MARK: - Start
+
+    /// Makes the drafts of what the journal knows. What was being written when the process stopped is
+    /// recovered; so is what was closed before a power cut that may have taken bytes of it.
+    func readJournal() throws {
+        var recovered: [Journal.Entry] = []
+        var dropped: [Int64] = []
+        for var entry in try room.journal.entries() {
+            let isComplete = entry.state != .open && (entry.isDurable || entry.boot == room.boot)
+            if [.open, .closed].contains(entry.state) && !isComplete {
+                let size = try? room.spool.open(entry.spool, key: entry.key).size
+                guard let size, size > 0 else {
+                    dropped.append(entry.id)
+                    continue
+                }
+                entry.size = size
+                entry.state = .recovered
+                entry.problem = "This file was still being written when ChatFS stopped. It was not sent."
+                recovered.append(entry)
+            }
+            keep(entry)
+        }
+        try room.journal.apply(recovered, removing: dropped)
+        try room.spool.sweep(keeping: Set(drafts().map { $0.record.withLock { $0.entry.spool } }))
+        try room.staging.sweep(
+            keeping: Set(drafts().compactMap { $0.record.withLock { $0.entry.staged?.folder } }))
+    }
+
+    private func keep(_ entry: Journal.Entry) {
+        let phase: Draft.Phase =
+            switch entry.state {
+            case .open, .closed: .draft
+            case .queued: .queued
+            case .sent: .sent
+            case .failed: .failed
+            case .recovered: .recovered
+            }
+        let draft = Draft(entry, phase: phase, mayBeHandedOver: phase == .queued, room: room)
+        state.withLock { state in
+            state.drafts[draft.id] = draft
+            if phase != .recovered { state.names[NameInChat(chat: entry.chat, name: entry.name)] = draft }
+        }
+    }
+
+    /// Begins to send: what the journal holds first. Returns at once. Who needs to see every change opens
+    /// `changes` before.
+    public func start() {
+        ThreadPool.shared.submit { [self] in
+            let drafts = drafts()
+            courier.take(drafts.filter { $0.state == .queued })
+            for draft in drafts where draft.state == .draft { draft.turn.with { draft.settle() } }
+            let sent = drafts.filter { $0.state == .sent }
+            if !sent.isEmpty { Task { await self.announce(sent) } }
+            keepHouse()
+        }
+    }
+
+    /// Sent by an earlier process that nobody told the file system about.
+    private func announce(_ sent: [Draft]) async {
+        for draft in sent {
+            guard let id = draft.record.withLock({ $0.entry.item }) else { continue }
+            do throws(ChatError) {
+                room.news.send(.became(draft, try await core.item(id, in: draft.chat)))
+            } catch where [.noSuchItem, .noSuchChat].contains(error.code) {
+                // Deleted since.
+                await ThreadPool.shared.run { try? self.acknowledge(draft) }
+                room.news.send(.removed(draft))
+            } catch {
+                room.log.warning("a sent file is announced at the next start: \(error.sentence)")
+            }
+        }
+    }
+
+    /// Drops what was left alone, now and every hour.
+    private func keepHouse() {
+        let oldest = room.clock.now().advanced(by: .zero - Self.longestStay)
+        for draft in drafts() {
+            let isLeft = draft.record.withLock { record in
+                let isTemporary = TemporaryName.matches(record.entry.name)
+                let stays = record.phase == .draft ? record.reasonToStay != nil : isTemporary
+                return [.draft, .recovered].contains(record.phase) && record.writers == 0
+                    && record.readers == 0 && stays && record.entry.touched < oldest
+            }
+            if isLeft { try? remove(draft) }
+        }
+        clock.call(after: Self.housekeeping) { [weak self] in
+            ThreadPool.shared.submit { self?.keepHouse() }
+        }
+    }
+
+    // MARK: - Staging
+
+    /// These are closed and quiet: copies them on threads of the pool, then has them handed over.
+    func stage(_ drafts: [Draft]) {
+        let startsLane = state.withLock { state in
+            state.toStage += drafts
+            guard state.lanes < Self.mostLanes else { return false }
+            state.lanes += 1
+            return true
+        }
+        if startsLane { ThreadPool.shared.submit { self.runLane() } }
+    }
+
+    private func runLane() {
+        while true {
+            let (group, hasMore) = state.withLock { state in
+                let group = Self.takeGroup(from: &state.toStage)
+                return (group, !state.toStage.isEmpty)
+            }
+            if group.isEmpty { break }
+            // A big file does not hold up what comes after it.
+            if hasMore { stage([]) }
+            let outcome = stager.queue(group)
+            courier.take(outcome.queued)
+            if !outcome.later.isEmpty {
+                clock.call(after: Self.retryStaging) { [weak self] in self?.stage(outcome.later) }
+            }
+        }
+        let waiting = state.withLock { state in
+            state.lanes -= 1
+            guard state.lanes == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.whenStaged = [] }
+            return state.whenStaged
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    private static func takeGroup(from drafts: inout [Draft]) -> [Draft] {
+        var bytes: UInt64 = 0
+        let group = drafts.prefix(mostInGroup).prefix { draft in
+            bytes += min(draft.snapshot.size, mostBytesInGroup)
+            return bytes <= mostBytesInGroup
+        }
+        // A big one goes alone.
+        let taken = group.isEmpty ? drafts.prefix(1) : group
+        defer { drafts.removeFirst(taken.count) }
+        return Array(taken)
+    }
+
+    // MARK: - End
+
+    /// Queues closed drafts at once, without quiet time, and waits until all are handed over that can be
+    /// at present; what the core refuses for now is sent at the next start. Drafts that still have a
+    /// writer are recovered then.
+    public func shutDown() async {
+        state.withLock { $0.isShuttingDown = true }
+        room.quiet.end()
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                if state.lanes > 0 { state.whenStaged.append(continuation) }
+                return state.lanes == 0
+            }
+            if isIdle { continuation.resume() }
+        }
+        await courier.becomeIdle()
+        room.news.finish()
+    }
+}

@@ -1,0 +1,130 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// Makes closed drafts durable: one pass writes a CryptoFile with a fresh key, which is never rewritten;
+/// file and folder are synchronised, then the row of the journal. All calls block.
+final class Stager: Sendable {
+    private let room: Workroom
+    /// Called between the steps; a test stops the world there.
+    private let step: @Sendable (OutboxStep) -> Void
+
+    init(room: Workroom, step: @escaping @Sendable (OutboxStep) -> Void) {
+        self.room = room
+        self.step = step
+    }
+
+    struct Outcome {
+        var queued: [Draft] = []
+        /// Could not be copied at present, with the full disk or another reason that may pass.
+        var later: [Draft] = []
+    }
+
+    /// Queues those of `drafts` that are still closed and unchanged at the end, with one durable
+    /// transaction for all of them.
+    func queue(_ drafts: [Draft]) -> Outcome {
+        var outcome = Outcome()
+        var copies: [(draft: Draft, version: Int, staged: Journal.Staged)] = []
+        for draft in drafts {
+            guard let (entry, version) = draft.beginStaging() else { continue }
+            do {
+                let staged = try copy(draft, entry, version)
+                copies.append((draft, version, staged))
+            } catch is Overtaken {
+                continue
+            } catch {
+                if draft.endStaging(version, problem: OutboxError(beneath: error)) { outcome.later.append(draft) }
+            }
+        }
+        step(.staged)
+        // By rising id, as everywhere where several turns are taken.
+        copies.sort { $0.draft.id < $1.draft.id }
+        for copy in copies { copy.draft.turn.take() }
+        defer { for copy in copies { copy.draft.turn.giveBack() } }
+        let (valid, overtaken) = copies.reduce(into: ([(Draft, Journal.Entry)](), [Journal.Staged]())) {
+            if let entry = $1.draft.entryToQueue($1.version, $1.staged) {
+                $0.0.append(($1.draft, entry))
+            } else {
+                $0.1.append($1.staged)
+            }
+        }
+        for staged in overtaken { room.staging.remove(staged) }
+        guard !valid.isEmpty else { return outcome }
+        do {
+            try room.staging.synchronise()
+            try room.journal.apply(valid.map(\.1), durably: true)
+            for (draft, entry) in valid { draft.noteQueued(entry) }
+            outcome.queued = valid.map(\.0)
+        } catch {
+            for (draft, entry) in valid {
+                if let staged = entry.staged { room.staging.remove(staged) }
+                draft.noteNotQueued(problem: OutboxError(beneath: error))
+            }
+            outcome.later += valid.map(\.0)
+        }
+        step(.queued)
+        return outcome
+    }
+
+    /// A writer, a rename or a removal came in between.
+    private struct Overtaken: Error {}
+
+    private func copy(_ draft: Draft, _ entry: Journal.Entry, _ version: Int) throws -> Journal.Staged {
+        let spooled = try room.spool.open(entry.spool, key: entry.key)
+        guard spooled.size == entry.size else {
+            throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")
+        }
+        let (folderName, folder) = try room.staging.makeFolder()
+        do {
+            let staged = Journal.Staged(
+                folder: folderName, fileName: Self.safeName(of: entry),
+                arguments: CryptoFile.freshArguments(),
+                kind: MediaInspection.kind(
+                    name: entry.name, size: entry.size,
+                    content: { offset, count in
+                        try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                            filled = try spooled.read(
+                                into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+                        }
+                    }))
+            let file = try OpenFile(staged.fileName, flags: O_WRONLY | O_CREAT | O_EXCL, in: folder)
+            let writer = try CryptoFileWriter(file: file, arguments: staged.arguments)
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+            defer { buffer.deallocate() }
+            var position: UInt64 = 0
+            while position < entry.size {
+                guard draft.isStaging(version) else { throw Overtaken() }
+                let count = try spooled.read(into: buffer, at: position)
+                guard count > 0 else { throw Overtaken() }
+                try writer.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                position += UInt64(count)
+            }
+            try writer.finish()
+            try file.synchronise()
+            try folder.synchronise()
+            return staged
+        } catch {
+            room.staging.remove(folderName)
+            // What a writer does meanwhile shows as a damaged block too.
+            throw draft.isStaging(version) ? error : Overtaken()
+        }
+    }
+
+    /// The name that the recipients see.
+    static func safeName(of entry: Journal.Entry) -> String {
+        SafeFileName.make(from: String(decoding: entry.name, as: UTF8.self)) ?? "file-\(entry.id)"
+    }
+}
+
+/// The moments between which a crash can fall.
+enum OutboxStep: Sendable {
+    case created
+    case written
+    case closed
+    case staged
+    case queued
+    case handedOver
+    case noted
+}

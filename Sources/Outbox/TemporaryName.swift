@@ -1,0 +1,53 @@
+/// Names that programs use while they are not done: they stay local until a rename makes them final.
+///
+/// The patterns are those of rsync (`.name.XXXXXX`), browsers and download managers (`*.part`,
+/// `*.crdownload`, …), office programs (`.~lock.name#`, `~$name`, `luXXXX.tmp`), GLib
+/// (`.goutputstream-XXXXXX`), vim (`4913`, `*.swp`, `*.swx`), emacs (`#name#`, `.#name`), Kate, sed
+/// (`sedXXXXXX`), mktemp (`tmp.XXXXXXXXXX`), NFS and FUSE (`.nfs…`, `.fuse_hidden…`), and the litter
+/// of file managers (`.directory`, `.DS_Store`, `._name`).
+public enum TemporaryName {
+    /// Whether `name` is one of them. Works on bytes: any name may come.
+    public static func matches(_ name: [UInt8]) -> Bool {
+        let name = name[...]
+        if exact.contains(where: { name.elementsEqual($0) }) { return true }
+        if prefixes.contains(where: { name.starts(with: $0) }) { return true }
+        let lower = name.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+        if suffixes.contains(where: { lower.count > $0.count && lower.suffix($0.count).elementsEqual($0) }) {
+            return true
+        }
+        if name.first == UInt8(ascii: "#"), name.last == UInt8(ascii: "#"), name.count > 2 { return true }
+        return isRsync(name) || isRandom(name, after: "sed", count: 6)
+            || isRandom(name, after: "tmp.", count: 10)
+    }
+
+    private static let exact = ["4913", ".directory", ".DS_Store"].map { Array($0.utf8) }
+
+    private static let prefixes = [
+        ".~lock.", "~$", ".goutputstream-", ".nfs", ".fuse_hidden", ".#", "._", ".~tmp~", ".xdg-tmp-",
+    ].map { Array($0.utf8) }
+
+    private static let suffixes = [
+        ".part", ".partial", ".crdownload", ".download", ".opdownload", ".filepart", ".aria2", ".ytdl",
+        ".tmp", ".temp", "~", ".swp", ".swx", ".swo", ".kate-swp",
+    ].map { Array($0.utf8) }
+
+    /// `.name.XXXXXX`: a leading dot, a name, a dot and six letters or digits.
+    private static func isRsync(_ name: ArraySlice<UInt8>) -> Bool {
+        guard name.first == UInt8(ascii: "."), name.count >= 9 else { return false }
+        return name[name.endIndex - 7] == UInt8(ascii: ".") && name.suffix(6).allSatisfy(isLetterOrDigit)
+    }
+
+    private static func isRandom(_ name: ArraySlice<UInt8>, after prefix: String, count: Int) -> Bool {
+        name.count == prefix.utf8.count + count && name.starts(with: prefix.utf8)
+            && name.suffix(count).allSatisfy(isLetterOrDigit)
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default: false
+        }
+    }
+}
