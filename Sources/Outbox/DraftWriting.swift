@@ -93,6 +93,19 @@ extension Draft {
         }
     }
 
+    /// Closed and quiet, but not one to be sent: it stays for days, so it shall survive a power cut.
+    func keepLocal() {
+        let isLeft = record.withLock { record in
+            record.phase == .draft && record.entry.state == .closed && !record.entry.isDurable
+        }
+        guard isLeft else { return }
+        do {
+            try synchronise()
+        } catch {
+            room.log.notice("a local draft is not safe against a power cut: \(error.sentence)")
+        }
+    }
+
     // MARK: - Under the turn
 
     private func fileForWriting() throws(OutboxError) -> (SealedFile, size: UInt64) {
@@ -133,7 +146,8 @@ extension Draft {
         let limit = room.largestFile(in: chat)
         guard size <= limit else {
             throw OutboxError(
-                .tooLarge, "A file in this chat can have at most \(ByteCount.rounded(limit)); this one is larger.")
+                .tooLarge,
+                "A file in this chat can have at most \(ByteCount.rounded(limit)); this one is larger.")
         }
     }
 
@@ -178,13 +192,13 @@ extension Draft {
     /// Nobody writes any longer: the row says so, and the quiet time begins unless it stays local.
     func settle() {
         let now = room.clock.now()
-        let (entry, stays, changed) = record.withLock { record in
+        let (entry, changed) = record.withLock { record in
             let before = record.entry.problem
             record.entry.state = .closed
             record.entry.boot = room.boot
             record.entry.touched = now
             record.entry.problem = record.reasonToStay
-            return (record.entry, record.entry.problem != nil, before != record.entry.problem)
+            return (record.entry, before != record.entry.problem)
         }
         do {
             try room.journal.apply([entry])
@@ -192,7 +206,7 @@ extension Draft {
             // It is sent all the same; only after a crash before that it is taken for unfinished.
             room.log.warning("a closed draft could not be noted: \(Base.sentence(of: error))")
         }
-        if stays { room.quiet.cancel(self) } else { room.quiet.begin(self) }
+        room.quiet.begin(self)
         if changed { room.news.send(.changed(self)) }
     }
 }

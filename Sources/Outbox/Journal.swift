@@ -164,7 +164,9 @@ final class Journal: Sendable {
     }
 
     private static func entry(_ row: borrowing Row) -> Entry? {
-        guard let chat = ChatReference(row.text(1)), let state = State(rawValue: row.text(6)) else { return nil }
+        guard let chat = ChatReference(row.text(1)), let state = State(rawValue: row.text(6)) else {
+            return nil
+        }
         var entry = Entry(
             id: row.integer(0), chat: chat, name: row.bytes(2), spool: row.text(3), key: row.bytes(4),
             message: row.text(5), state: state, size: row.unsigned(7), modified: row.timestamp(8),

@@ -59,7 +59,9 @@ enum OggFile {
         let tail = try content(size > 65_536 ? size - 65_536 : 0, 65_536)
         for place in tail.indices.reversed() where tail[place...].starts(with: Array("OggS".utf8)) {
             guard tail.count >= place + 14 else { continue }
-            let samples = tail[(place + 6)..<(place + 14)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            let samples = tail[(place + 6)..<(place + 14)].reversed().reduce(UInt64(0)) {
+                $0 << 8 | UInt64($1)
+            }
             guard samples != .max, samples > skipped else { return nil }
             return Double(samples - skipped) / 48_000
         }

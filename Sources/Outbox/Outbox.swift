@@ -120,11 +120,14 @@ public final class Outbox: Sendable {
                 )
             }
             if isShuttingDown { throw OutboxError.leaving }
-            if isTaken { throw OutboxError(.nameTaken, "A file of this name is being sent in this chat already.") }
+            if isTaken {
+                throw OutboxError(.nameTaken, "A file of this name is being sent in this chat already.")
+            }
             let now = room.clock.now()
             var entry = Journal.Entry(
                 chat: chat, name: name, spool: Hexadecimal.encode(random.bytes(16)), key: random.bytes(32),
-                message: Hexadecimal.encode(random.bytes(16)), modified: now, isForced: isForced, touched: now)
+                message: Hexadecimal.encode(random.bytes(16)), modified: now, isForced: isForced, touched: now
+            )
             let file = try described {
                 let file = try room.spool.create(entry.spool, key: entry.key)
                 do {

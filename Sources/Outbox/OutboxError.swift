@@ -1,7 +1,7 @@
 import Base
 import Cryptography
-import Posix
 import Glibc
+import Posix
 import Store
 
 /// What a draft or the outbox could not do.
@@ -60,7 +60,8 @@ public struct OutboxError: DescribedError {
         }
     }
 
-    static let noSpaceSentence = "The disk is full: a file that is sent needs its size on disk twice for a moment."
+    static let noSpaceSentence =
+        "The disk is full: a file that is sent needs its size on disk twice for a moment."
     static let immutable = OutboxError(
         .notPermitted, "This file is on its way already and can no longer be changed.")
     static let leaving = OutboxError(.shuttingDown, "The outbox is closing: nothing new can be written.")

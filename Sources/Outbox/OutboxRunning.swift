@@ -76,7 +76,7 @@ extension Outbox {
             guard let id = draft.record.withLock({ $0.entry.item }) else { continue }
             do throws(ChatError) {
                 room.news.send(.became(draft, try await core.item(id, in: draft.chat)))
-            } catch where [.noSuchItem, .noSuchChat].contains(error.code) {
+            } catch  where [.noSuchItem, .noSuchChat].contains(error.code) {
                 // Deleted since.
                 await ThreadPool.shared.run { try? self.acknowledge(draft) }
                 room.news.send(.removed(draft))
@@ -99,7 +99,8 @@ extension Outbox {
             if isLeft { try? remove(draft) }
         }
         clock.call(after: Self.housekeeping) { [weak self] in
-            ThreadPool.shared.submit { self?.keepHouse() }
+            guard let self else { return }
+            ThreadPool.shared.submit { self.keepHouse() }
         }
     }
 

@@ -28,14 +28,19 @@ final class Stager: Sendable {
         var outcome = Outcome()
         var copies: [(draft: Draft, version: Int, staged: Journal.Staged)] = []
         for draft in drafts {
-            guard let (entry, version) = draft.beginStaging() else { continue }
+            guard let (entry, version) = draft.beginStaging() else {
+                draft.keepLocal()
+                continue
+            }
             do {
                 let staged = try copy(draft, entry, version)
                 copies.append((draft, version, staged))
             } catch is Overtaken {
                 continue
             } catch {
-                if draft.endStaging(version, problem: OutboxError(beneath: error)) { outcome.later.append(draft) }
+                if draft.endStaging(version, problem: OutboxError(beneath: error)) {
+                    outcome.later.append(draft)
+                }
             }
         }
         step(.staged)
@@ -81,7 +86,7 @@ final class Stager: Sendable {
             let staged = Journal.Staged(
                 folder: folderName, fileName: Self.safeName(of: entry),
                 arguments: CryptoFile.freshArguments(),
-                kind: MediaInspection.kind(
+                kind: try MediaInspection.kind(
                     name: entry.name, size: entry.size,
                     content: { offset, count in
                         try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
