@@ -50,11 +50,7 @@ final class ClientConnection: Sendable {
     private let state = Lock(State())
 
     init() throws(NetworkError) {
-        do throws(SystemError) {
-            wakeUp = try WakeUp()
-        } catch {
-            throw NetworkError(.exhausted, error.sentence, cause: error)
-        }
+        wakeUp = try WakeUp.orExhausted()
     }
 
     var isOpen: Bool {

@@ -11,12 +11,7 @@ struct ConnectAttempt: Sendable {
 
     func run() async throws(NetworkError) -> HTTP2Client {
         let connection = try ClientConnection()
-        let stop: WakeUp
-        do throws(SystemError) {
-            stop = try WakeUp()
-        } catch {
-            throw NetworkError(.exhausted, error.sentence, cause: error)
-        }
+        let stop = try WakeUp.orExhausted()
         let outcome: Result<HTTP2Client, NetworkError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 Thread.start("xftp-client") {
@@ -66,12 +61,7 @@ struct ConnectAttempt: Sendable {
     private func resolve(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
         if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
         let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
-        let bell: WakeUp
-        do throws(SystemError) {
-            bell = try WakeUp()
-        } catch {
-            throw NetworkError(.exhausted, error.sentence, cause: error)
-        }
+        let bell = try WakeUp.orExhausted()
         Thread.start("resolver") { [endpoint] in
             let found = Result { () throws(NetworkError) in
                 try SocketAddress.resolve(endpoint, numericOnly: false)

@@ -17,6 +17,11 @@ public final class HTTP2Client: Sendable {
     public let channelBinding: [UInt8]
     /// What the relay showed, DER, leaf first: already checked against the fingerprint.
     public let peerCertificates: [[UInt8]]
+    /// Public key of the leaf, SubjectPublicKeyInfo DER (Ed25519 or Ed448): what the relay signs its
+    /// hello with.
+    public var peerPublicKey: [UInt8] {
+        peerCertificates.first.flatMap { Certificate(der: $0) }?.publicKey ?? []
+    }
 
     init(
         connection: ClientConnection, endpoint: Endpoint, channelBinding: [UInt8],
