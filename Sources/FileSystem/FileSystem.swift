@@ -104,7 +104,7 @@ public final class FileSystem: Sendable {
 
     func draft(_ id: DraftID) -> (any DraftFile)? { drafts.withLock { $0[id] } }
 
-    func attributes(of node: Node) -> Attributes {
+    public func attributes(of node: Node) -> Attributes {
         var attributes = Attributes(
             id: node.id, isFolder: node.isFolder, permissions: node.isFolder ? 0o700 : 0o400, size: 0,
             blocks: 0, modified: startedAt, links: 1, isVolatile: false)

@@ -1,0 +1,118 @@
+import Base
+import CFuse3
+import FileSystem
+import Glibc
+import Namespace
+
+extension Operations {
+    static func addBytes(to table: inout fuse_lowlevel_ops) {
+        table.open = { pointer, node, info in
+            guard let pointer, let info else { return }
+            let request = Request(pointer)
+            let fileSystem = request.session.fileSystem
+            // By value: libfuse's own is gone when the answer comes later.
+            let opened = Opening(info.pointee)
+            request.answer(fileSystem.open(NodeID(UInt64(node)), flags: info.pointee.flags)) {
+                request, handle in
+                var info = opened.info
+                handle.open(&info)
+                if !request.opened(info) { Operations.release(info, fileSystem) }
+            }
+        }
+        table.create = { pointer, folder, name, _, info in
+            guard let pointer, let name, let info else { return }
+            let request = Request(pointer)
+            let session = request.session
+            let opened = Opening(info.pointee)
+            let answer = session.fileSystem.create(
+                EntryName(name), in: NodeID(UInt64(folder)), flags: info.pointee.flags)
+            request.answer(answer) { request, made in
+                var info = opened.info
+                made.1.open(&info)
+                if !request.created(made.0.entry(of: session.owner), info) {
+                    Operations.release(info, session.fileSystem)
+                }
+            }
+        }
+        table.read = { pointer, _, size, offset, info in
+            guard let pointer else { return }
+            Operations.read(Request(pointer), size, offset, FileHandle.of(info))
+        }
+        table.write = { pointer, _, bytes, size, offset, info in
+            guard let pointer else { return }
+            let request = Request(pointer)
+            guard let handle = FileHandle.of(info), offset >= 0 else { return request.fail(EBADF) }
+            let buffer = UnsafeRawBufferPointer(start: bytes, count: size)
+            switch request.session.fileSystem.write(handle, buffer, at: UInt64(offset)) {
+            case .success(let count): request.written(count)
+            case .failure(let error): request.fail(error)
+            }
+        }
+        // Comes with every close(2) of every copy of a descriptor, before the first write too: it says
+        // nothing about being done. Release does.
+        table.flush = { pointer, _, _ in
+            if let pointer { Request(pointer).succeed() }
+        }
+        table.release = { pointer, _, info in
+            guard let pointer else { return }
+            let request = Request(pointer)
+            if let info { Operations.release(info.pointee, request.session.fileSystem) }
+            request.succeed()
+        }
+        table.fsync = { pointer, _, _, info in
+            guard let pointer else { return }
+            let request = Request(pointer)
+            guard let handle = FileHandle.of(info) else { return request.fail(EBADF) }
+            let answer = request.session.fileSystem.synchronise(handle)
+            request.answer(answer) { request, _ in request.succeed() }
+        }
+    }
+
+    /// What is here is answered on this thread; what is not, from a task with memory of its own, which
+    /// costs nothing until it is filled.
+    private static func read(
+        _ request: consuming Request, _ size: Int, _ offset: off_t, _ handle: FileHandle?
+    ) {
+        guard let handle, offset >= 0 else { return request.fail(EBADF) }
+        let session = request.session
+        let pointer = request.withPointer { $0 }
+        let answer = session.buffers.with(size) { buffer -> ReadAnswer in
+            let answer = session.fileSystem.read(handle, at: UInt64(offset), into: buffer)
+            if case .filled(let count) = answer {
+                fuse_reply_buf(
+                    pointer, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), count)
+            }
+            return answer
+        }
+        switch answer {
+        case .filled: request.wasAnswered()
+        case .failed(let error): request.fail(error)
+        case .later(let work):
+            request.deferred().run {
+                let buffer = ReadBuffer(.allocate(byteCount: size, alignment: 4096))
+                let result = await work(buffer)
+                return { request in
+                    switch result {
+                    case .success(let count):
+                        request.bytes(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))
+                    case .failure(let error): request.fail(error)
+                    }
+                    buffer.bytes.deallocate()
+                }
+            }
+        }
+    }
+
+    private static func release(_ info: fuse_file_info, _ fileSystem: FileSystem) {
+        withUnsafePointer(to: info) { info in
+            if let handle = FileHandle.taken(from: info) { fileSystem.release(handle) }
+        }
+    }
+}
+
+/// The kernel's description of an opening, kept for an answer that comes later.
+private struct Opening: @unchecked Sendable {
+    // Safe: a plain C struct of numbers, copied.
+    let info: fuse_file_info
+    init(_ info: fuse_file_info) { self.info = info }
+}

@@ -1,0 +1,62 @@
+import Base
+import CFuse3
+import FileSystem
+import Glibc
+
+/// A request that a task answers when its work is done, and that the program that asked may give up
+/// meanwhile (the kernel then sends FUSE_INTERRUPT).
+///
+/// The order is libfuse's (`lib/fuse_lowlevel.c`): the interrupt function is set before a task
+/// exists; it runs with the request locked, so it only cancels and never answers; it is taken away
+/// again, which waits for one that runs, before the answer frees the request.
+final class DeferredRequest: @unchecked Sendable {
+    // Safe: `pointer` is used only by `run` before the task exists and by `finish`, once.
+    private let pointer: fuse_req_t
+
+    private enum State {
+        case starting(interrupted: Bool)
+        case running(Task<Void, Never>)
+        case answered
+    }
+
+    private let state = Lock(State.starting(interrupted: false))
+
+    init(_ pointer: fuse_req_t) { self.pointer = pointer }
+
+    /// Starts the task that works and answers. `work` must end when it is cancelled, or by itself.
+    func run(_ work: @escaping @Sendable () async -> @Sendable (consuming Request) -> Void) {
+        fuse_req_interrupt_func(pointer, Self.interrupted, Unmanaged.passRetained(self).toOpaque())
+        let task = Task { finish(await work()) }
+        let isInterrupted = state.withLock { state -> Bool in
+            guard case .starting(let interrupted) = state else { return false }
+            state = .running(task)
+            return interrupted
+        }
+        if isInterrupted { task.cancel() }
+    }
+
+    private func finish(_ answer: (consuming Request) -> Void) {
+        state.withLock { $0 = .answered }
+        fuse_req_interrupt_func(pointer, nil, nil)
+        answer(Request(pointer))
+        Unmanaged.passUnretained(self).release()
+    }
+
+    private func interrupt() {
+        let task = state.withLock { state -> Task<Void, Never>? in
+            switch state {
+            case .starting:
+                state = .starting(interrupted: true)
+                return nil
+            case .running(let task): return task
+            case .answered: return nil
+            }
+        }
+        task?.cancel()
+    }
+
+    private static let interrupted: fuse_interrupt_func_t = { _, context in
+        guard let context else { return }
+        Unmanaged<DeferredRequest>.fromOpaque(context).takeUnretainedValue().interrupt()
+    }
+}

@@ -1,0 +1,95 @@
+import Base
+import CFuse3
+import FileSystem
+import Glibc
+import Posix
+
+/// One mounted file system: libfuse's session, its threads, and the notices to the kernel.
+///
+/// `init` mounts, `run` answers requests on threads of libfuse's own until the end, `unmount` from
+/// any other thread brings that end. libfuse's memory is not given back: late notices may still hold
+/// the session, and a process serves one mount.
+public final class FuseSession: @unchecked Sendable {
+    // Safe: `session` is set once, in `init`; libfuse's functions that are called on it from several
+    // threads (notices, exit) are made for that.
+    let fileSystem: FileSystem
+    let owner: Owner
+    let buffers = ReplyBuffers()
+    /// Absolute, without symbolic links.
+    public let mountpoint: String
+    private var session: OpaquePointer?
+    /// Notices wait for locks of the kernel that a request may hold while it is answered: they have a
+    /// thread of their own, never one of libfuse's.
+    private let notices = ThreadPool(name: "notices", threads: 1)
+
+    /// Threads that answer requests. Nothing they do waits for more than this machine's disk.
+    private static let threads: UInt32 = 8
+
+    /// Mounts `fileSystem` at `mountpoint`. From then on requests wait until `run` answers them.
+    public init(_ fileSystem: FileSystem, at mountpoint: Mountpoint) throws(FuseError) {
+        self.fileSystem = fileSystem
+        self.mountpoint = mountpoint.path
+        owner = Owner(user: geteuid(), group: getegid())
+        // No allow_other and no default_permissions: only the mounting user gets in, and the file
+        // system decides. nosuid, nodev and noexec: what others sent is data.
+        let words = ["chatfs", "-o", "fsname=chatfs,subtype=chatfs,nosuid,nodev,noexec"]
+        var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+        defer { for pointer in pointers { free(pointer) } }
+        var operations = Operations.table()
+        let context = Unmanaged.passRetained(self)
+        session = pointers.withUnsafeMutableBufferPointer { buffer in
+            var arguments = fuse_args(argc: Int32(buffer.count), argv: buffer.baseAddress, allocated: 0)
+            defer { fuse_opt_free_args(&arguments) }
+            return fuse_session_new(
+                &arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, context.toOpaque())
+        }
+        guard session != nil, fuse_session_mount(session, mountpoint.path) == 0 else {
+            context.release()
+            throw FuseError(
+                .refused,
+                "The folder could not be mounted: is FUSE there (package fuse3, /dev/fuse) and allowed?")
+        }
+        fileSystem.tellKernel { [self] notice in notices.submit { self.send(notice) } }
+    }
+
+    /// Answers requests until the mount is gone. Blocks.
+    public func run() {
+        let configuration = fuse_loop_cfg_create()
+        defer { fuse_loop_cfg_destroy(configuration) }
+        fuse_loop_cfg_set_max_threads(configuration, Self.threads)
+        // As many may idle as there are: with fewer, threads are made and ended per burst, at a tenth
+        // of the speed.
+        fuse_loop_cfg_set_idle_threads(configuration, Self.threads)
+        fuse_session_loop_mt(session, configuration)
+        fileSystem.tellKernel(through: nil)
+    }
+
+    /// Takes the mount away. True when no file on it was open; otherwise it is only detached from the
+    /// tree: open files end with the process, what was being written to them is not complete.
+    public func unmount() async -> Bool {
+        if await Unmount.run(mountpoint, lazily: false) { return true }
+        fuse_session_exit(session)
+        _ = await Unmount.run(mountpoint, lazily: true)
+        // The threads wait in read(2) for a request and look at the exit mark after one: the kernel's
+        // answer to this notice is one.
+        fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil)
+        return false
+    }
+
+    private func send(_ notice: KernelNotice) {
+        // ENOENT says that the kernel has nothing of it; anything else, that the mount is gone.
+        switch notice {
+        case .attributes(let node):
+            fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), -1, 0)
+        case .content(let node):
+            fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), 0, 0)
+        case .entry(let name, let folder):
+            let parent = fuse_ino_t(folder.rawValue)
+            name.bytes.withUnsafeBytes { bytes in
+                _ = fuse_lowlevel_notify_inval_entry(
+                    session, parent, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+            }
+            fuse_lowlevel_notify_inval_inode(session, parent, 0, 0)
+        }
+    }
+}

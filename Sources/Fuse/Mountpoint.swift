@@ -1,0 +1,75 @@
+import Base
+import Glibc
+import Posix
+
+/// A folder that can be mounted on: it is there, empty, ours, and nothing is mounted on it.
+public struct Mountpoint: Hashable, Sendable {
+    /// Absolute, without symbolic links.
+    public let path: String
+
+    static let type = "fuse.chatfs"
+
+    /// Looks at the folder, makes it when it is missing (mode 0700), and takes away what a daemon
+    /// that died has left mounted on it.
+    public static func prepare(_ path: String) async throws(FuseError) -> Mountpoint {
+        let absolute = try absolutePath(of: path)
+        if let mount = mounted(at: absolute) {
+            guard mount.type == type, access(absolute, F_OK) != 0, errno == ENOTCONN else {
+                throw FuseError(.alreadyMounted, "Something is mounted on this folder already.")
+            }
+            // fusermount3 lets only the mount's own user do this; root may anyway.
+            guard await Unmount.run(absolute, lazily: true) else {
+                throw FuseError(
+                    .alreadyMounted,
+                    "A mount whose program has died is on this folder and could not be taken away.")
+            }
+        }
+        if mkdir(absolute, 0o700) != 0, errno != EEXIST {
+            throw FuseError(
+                .mountpoint, SystemError(code: errno, operation: "make the mountpoint").sentence)
+        }
+        let (isEmpty, owner): (Bool, uid_t)
+        do throws(SystemError) {
+            let folder = try OpenFile(absolute, flags: O_RDONLY | O_DIRECTORY)
+            isEmpty = try PrivateFolder.names(in: folder).isEmpty
+            owner = try folder.status().st_uid
+        } catch {
+            throw FuseError(.mountpoint, error.sentence, cause: error)
+        }
+        guard isEmpty else {
+            throw FuseError(.mountpoint, "The mountpoint is not empty: its files would be hidden.")
+        }
+        guard owner == geteuid() else {
+            throw FuseError(.mountpoint, "The mountpoint belongs to somebody else.")
+        }
+        return Mountpoint(path: absolute)
+    }
+
+    /// The path with the links of its parents resolved. The last part stays as it is: on a mount
+    /// whose daemon is dead nothing can be asked about it.
+    private static func absolutePath(of path: String) throws(FuseError) -> String {
+        let parts = path.split(separator: "/").filter { $0 != "." }
+        guard let last = parts.last, last != ".." else {
+            return try resolved(path.isEmpty ? "." : path)
+        }
+        let parents = (path.hasPrefix("/") ? "/" : "./") + parts.dropLast().joined(separator: "/")
+        let parent = try resolved(parents)
+        let joined = parent == "/" ? "/\(last)" : "\(parent)/\(last)"
+        var status = stat()
+        if lstat(joined, &status) == 0, status.st_mode & S_IFMT == S_IFLNK { return try resolved(joined) }
+        return joined
+    }
+
+    private static func resolved(_ path: String) throws(FuseError) -> String {
+        guard let text = realpath(path, nil) else {
+            throw FuseError(
+                .mountpoint, SystemError(code: errno, operation: "find the mountpoint's folder").sentence)
+        }
+        defer { free(text) }
+        return String(cString: text)
+    }
+
+    private static func mounted(at path: String) -> MountTable.Mount? {
+        (try? MountTable.mounts())?.last { $0.path == path }
+    }
+}

@@ -1,0 +1,109 @@
+import Base
+import CFuse3
+import FileSystem
+import Glibc
+import Namespace
+
+/// How long the kernel keeps what it was told, in seconds. What changes without its doing is
+/// invalidated explicitly (`KernelNotices`), so this is long; with no timeout every `stat` is a round
+/// trip, fifty times slower. Names that are not there are not kept at all: nothing that arrives has
+/// to be waited for.
+enum KeepFor {
+    static let settled = 3600.0
+    /// Sizes and states that move by themselves.
+    static let moving = 1.0
+}
+
+/// What the mount's files belong to.
+struct Owner: Sendable {
+    let user: uid_t
+    let group: gid_t
+}
+
+extension Attributes {
+    var keepFor: Double { isVolatile ? KeepFor.moving : KeepFor.settled }
+
+    func status(of owner: Owner) -> stat {
+        var status = stat()
+        status.st_ino = UInt(id.rawValue)
+        status.st_mode = (isFolder ? S_IFDIR : S_IFREG) | mode_t(permissions)
+        status.st_nlink = nlink_t(links)
+        status.st_uid = owner.user
+        status.st_gid = owner.group
+        status.st_size = off_t(clamping: size)
+        status.st_blocks = blkcnt_t(clamping: blocks)
+        status.st_blksize = 4096
+        // Whole seconds: that is what thumbnails and rsync compare, and what messages carry.
+        status.st_mtim = timespec(tv_sec: Int(modified.seconds), tv_nsec: 0)
+        status.st_atim = status.st_mtim
+        status.st_ctim = status.st_mtim
+        return status
+    }
+
+    func entry(of owner: Owner) -> fuse_entry_param {
+        var entry = fuse_entry_param()
+        entry.ino = id.rawValue
+        // Inode numbers are never used again, so one generation is enough.
+        entry.generation = 1
+        entry.attr = status(of: owner)
+        entry.attr_timeout = keepFor
+        entry.entry_timeout = KeepFor.settled
+        return entry
+    }
+}
+
+extension AttributeChange {
+    /// From the fields of `status` that `fields` (FUSE_SET_ATTR_…) names.
+    init(_ status: stat, fields: Int32, owner: Owner) {
+        func has(_ bit: Int32) -> Bool { fields & bit != 0 }
+        let changesUser = has(FUSE_SET_ATTR_UID) && status.st_uid != owner.user
+        let changesGroup = has(FUSE_SET_ATTR_GID) && status.st_gid != owner.group
+        var modified: Time?
+        if has(FUSE_SET_ATTR_MTIME_NOW) {
+            modified = .now
+        } else if has(FUSE_SET_ATTR_MTIME) {
+            let time = status.st_mtim
+            let (nanoseconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+            let seconds = overflow ? (time.tv_sec < 0 ? Int64.min : Int64.max) : nanoseconds
+            modified = .at(Timestamp(nanoseconds: seconds))
+        }
+        self.init(
+            permissions: has(FUSE_SET_ATTR_MODE) ? UInt16(status.st_mode & 0o7777) : nil,
+            changesOwner: changesUser || changesGroup,
+            size: has(FUSE_SET_ATTR_SIZE) ? UInt64(clamping: status.st_size) : nil, modified: modified)
+    }
+}
+
+extension EntryName {
+    init(_ name: UnsafePointer<CChar>) {
+        self.init(Array(UnsafeRawBufferPointer(start: name, count: strlen(name))))
+    }
+}
+
+extension FileHandle {
+    /// Hands this handle to the kernel, which keeps it until release.
+    func open(_ info: inout fuse_file_info) {
+        info.fh = UInt64(UInt(bitPattern: Unmanaged.passRetained(self).toOpaque()))
+        // Without this every open throws the whole cached file away; content does not change here
+        // without a notice.
+        info.keep_cache = keepsPages ? 1 : 0
+        info.direct_io = bypassesPages ? 1 : 0
+    }
+
+    /// The handle that the kernel was given.
+    static func of(_ info: UnsafePointer<fuse_file_info>?) -> FileHandle? {
+        reference(info)?.takeUnretainedValue()
+    }
+
+    /// The same at its end: whoever takes it is the last to use it.
+    static func taken(from info: UnsafePointer<fuse_file_info>?) -> FileHandle? {
+        reference(info)?.takeRetainedValue()
+    }
+
+    private static func reference(_ info: UnsafePointer<fuse_file_info>?) -> Unmanaged<FileHandle>? {
+        guard let info, let pointer = UnsafeMutableRawPointer(bitPattern: UInt(info.pointee.fh)) else {
+            return nil
+        }
+        return Unmanaged<FileHandle>.fromOpaque(pointer)
+    }
+}
