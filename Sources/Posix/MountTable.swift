@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The mounts that this process sees: /proc/self/mountinfo (proc(5)).
@@ -51,5 +52,24 @@ public enum MountTable {
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension MountTable {
+    /// Takes the FUSE mount at `path` away at once, whoever uses it and whether its daemon lives or
+    /// not: umount2(2) with MNT_DETACH, for users through fusermount3. Never waits for the daemon.
+    public static func detach(_ path: String) async throws(SystemError) {
+        let refusal: Int32? = await ThreadPool.shared.run {
+            chatfs_unmount(path, 1) == 0 ? nil : errno
+        }
+        guard let refusal else { return }
+        guard refusal == EPERM else { throw SystemError(code: refusal, operation: "unmount a folder") }
+        var settings = ChildProcess.Settings("/usr/bin/fusermount3", ["-u", "-z", "-q", path])
+        settings.output = .null
+        settings.errors = .null
+        let child = try await ChildProcess.start(settings)
+        guard await child.ending(within: .seconds(10)) == .code(0) else {
+            throw SystemError(code: EPERM, operation: "unmount a folder")
+        }
     }
 }

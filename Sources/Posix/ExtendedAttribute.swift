@@ -1,0 +1,30 @@
+import CLinux
+import Glibc
+
+/// Extended attributes of files: xattr(7). Symbolic links are not followed.
+public enum ExtendedAttribute {
+    /// The value of the attribute `name`, at most 64 KiB, or nil when the file has none of that name.
+    /// ENOTSUP where the filesystem has no attributes counts as none.
+    public static func value(_ name: String, of path: String) throws(SystemError) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        do throws(SystemError) {
+            let count = try check("read an attribute") {
+                chatfs_getxattr(path, name, &buffer, buffer.count)
+            }
+            return Array(buffer.prefix(count))
+        } catch {
+            if error.code == ENODATA || error.code == EOPNOTSUPP { return nil }
+            throw error
+        }
+    }
+
+    /// The same as text.
+    public static func text(_ name: String, of path: String) throws(SystemError) -> String? {
+        try value(name, of: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Sets it, whether it was there or not.
+    public static func set(_ name: String, to value: [UInt8], of path: String) throws(SystemError) {
+        try check("set an attribute") { chatfs_setxattr(path, name, value, value.count) }
+    }
+}
