@@ -12,6 +12,7 @@ enum ChatFS {
             gone again when it ends.
             """,
         subcommands: [
+            DemoCommand.command,
             CryptoFileCommand.command,
             CompletionCommand.command,
             ManualCommand.command,

@@ -1,0 +1,32 @@
+import CommandLineKit
+import Posix
+
+/// `chatfs demo`: everything at once, to look at and play with.
+enum DemoCommand {
+    static let command = Command(
+        "demo", "Show two people exchanging files through folders, on this machine.",
+        discussion: """
+            Starts a relay and mounts the chats of alice and bob in DIR/alice and DIR/bob, with some files \
+            already sent. Nothing leaves this machine. SIGINT (Ctrl-C) or SIGTERM unmounts and removes \
+            everything it made.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [
+            Argument(
+                "DIR", .folder, count: .optional, default: "./chatfs-demo",
+                "A folder to make, or an empty one.")
+        ],
+        waitsForStop: true
+    ) { invocation in
+        let path = invocation.argument("DIR")
+        let folder = try await ThreadPool.shared.run { try DemoFolder(path) }
+        let shown = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
+        do {
+            try await folder.prepare()
+            try await Demo(folder: folder, shownPath: shown, stop: invocation.stop).run()
+        } catch {
+            try await folder.remove()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Base
+import CommandLineKit
+import Glibc
+import Posix
+
+/// Two people, a relay between them and their chats as folders, on this machine, for as long as it
+/// runs.
+struct Demo {
+    let folder: DemoFolder
+    /// As the user wrote it, for the lines to copy.
+    let shownPath: String
+    let stop: StopRequest
+
+    /// Builds everything up, waits until told to stop, takes everything down.
+    func run() async throws {
+        var children: [DemoChild] = []
+        let watch = TransferWatch(folder)
+        do {
+            try await build(&children)
+            watch.start()
+            showScreen()
+            try await waitForEnd(children)
+        } catch {
+            watch.stop()
+            await takeDown(children)
+            throw error
+        }
+        watch.stop()
+        await takeDown(children)
+        try await folder.remove()
+        Terminal.print("The demo is over; everything it made is removed.")
+    }
+
+    private func build(_ children: inout [DemoChild]) async throws {
+        let data = ["--data", folder.state("data")]
+        Terminal.print("Starting a relay and two people…")
+        let relay = try await DemoChild.start(
+            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay")])
+        children.append(relay)
+        let address = try await relay.line { $0.hasPrefix("xftp://") }
+        for person in DemoFolder.people {
+            try await DemoChild.run(
+                "Making the profile", ["profile", "create", person] + data)
+        }
+        try await DemoChild.run("Connecting", ["connect", "alice", "bob"] + data)
+        try await DemoChild.run(
+            "Making the group", ["group", "create", "Book club", "alice", "bob"] + data)
+        for person in DemoFolder.people {
+            let mount = try await DemoChild.start(
+                "The mount of \(person)",
+                ["mount", folder.mountpoint(of: person), "--profile", person, "--relay", address]
+                    + ["--cache-dir", folder.state("cache-" + person)] + data)
+            children.append(mount)
+            try await waitForMount(mount, person)
+        }
+        try await sendSamples(children)
+    }
+
+    private func waitForMount(_ child: DemoChild, _ person: String) async throws {
+        let path = folder.mountpoint(of: person)
+        try await wait(for: child) {
+            try MountTable.mounts(below: path).contains { $0.path == path && $0.type == "fuse.chatfs" }
+        }
+    }
+
+    /// Looks every 20 ms; a child that ends, or 30 seconds, is the end of hope.
+    private func wait(for child: DemoChild, until holds: @Sendable () async throws -> Bool) async throws {
+        let end = ContinuousClock.now + .seconds(30)
+        while true {
+            if stop.isRequested { throw ExitCode.success }
+            let running = child.isRunning
+            if try await holds() { return }
+            guard running, ContinuousClock.now < end else { throw child.failure() }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Copies the samples into the folders, as a user would, and waits until the other side sees them.
+    private func sendSamples(_ children: [DemoChild]) async throws {
+        for sample in Sample.all {
+            let from = folder.path + "/" + sample.from
+            try await ThreadPool.shared.run { () throws(SystemError) in
+                let file = try OpenFile(from, flags: O_WRONLY | O_CREAT | O_EXCL)
+                try file.write(sample.bytes(), at: 0)
+            }
+        }
+        for sample in Sample.all {
+            let to = folder.path + "/" + sample.to
+            guard let mount = children.last else { continue }
+            try await wait(for: mount) {
+                await ThreadPool.shared.run { access(to, F_OK) == 0 }
+            }
+        }
+    }
+
+    /// Until a stop signal comes or a child ends by itself.
+    private func waitForEnd(_ children: [DemoChild]) async throws {
+        while !stop.isRequested {
+            if let lost = children.first(where: { !$0.isRunning }) {
+                // `chatfs unmount` on one of the folders: the end of the demo, not an accident.
+                if lost.complaints.isEmpty { return }
+                throw lost.failure()
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// Mounts first, both at once, because they still talk to the relay; it goes last.
+    private func takeDown(_ children: [DemoChild]) async {
+        Terminal.write(Terminal.isTerminal(STDOUT_FILENO) ? "\r\u{1B}[K" : "", to: STDOUT_FILENO)
+        await withTaskGroup { group in
+            for mount in children.dropFirst() { group.addTask { await mount.stop(patience: .seconds(15)) } }
+        }
+        await children.first?.stop(patience: .seconds(5))
+    }
+
+    private func showScreen() {
+        let path = shownPath.contains(" ") ? "'\(shownPath)'" : shownPath
+        Terminal.print(
+            """
+
+            ChatFS demo: alice and bob, each with a folder, and a relay between them.
+
+              \(path)/alice    what alice has: her chats with bob and 'Book club', her notes
+              \(path)/bob      what bob has
+
+            Try in another terminal, or in a file manager:
+
+              ls -l \(path)/bob/alice
+                  Files alice sent. Real names and sizes; only the small ones are here yet.
+              getfattr -n user.chatfs.state \(path)/bob/alice/waves.wav
+                  'remote': not one byte of it was downloaded.
+              cp \(path)/bob/alice/waves.wav /tmp
+                  Reading it receives it. Now the state is 'hydrated'.
+              cp /etc/services \(path)/bob/alice/
+                  Copying a file in sends it; look into \(path)/alice/bob.
+              cp /etc/services '\(path)/alice/Book club/'
+                  The same for a group.
+
+            Ctrl-C ends the demo and removes everything. What happens meanwhile:
+
+            """)
+    }
+}
+
+/// A file that is in a chat when the demo begins.
+private struct Sample: Sendable {
+    /// Where it is copied in, and where it shows on the other side, below the demo's folder.
+    let from: String
+    let to: String
+    let bytes: @Sendable () -> [UInt8]
+
+    static let all = [
+        Sample(from: "alice/bob/hello.txt", to: "bob/alice/hello.txt") {
+            Array("Hello Bob! This file came inside the message: it is small.\n".utf8)
+        },
+        Sample(from: "alice/bob/sunset.png", to: "bob/alice/sunset.png") { SampleImage.png() },
+        Sample(from: "alice/bob/waves.wav", to: "bob/alice/waves.wav") { SampleSound.wav() },
+        Sample(from: "bob/Book club/reading list.txt", to: "alice/Book club/reading list.txt") {
+            Array("1. The Sea, the Sea\n2. The Waves\n3. To the Lighthouse\n".utf8)
+        },
+        Sample(from: "alice/Saved notes/shopping.txt", to: "alice/Saved notes/shopping.txt") {
+            Array("tea\nbread\nlamp oil\n".utf8)
+        },
+    ]
+}

@@ -1,0 +1,97 @@
+import Posix
+import TestSupport
+import Testing
+
+@testable import chatfs
+
+@Suite("The parts of the demo")
+struct DemoPartsTests {
+    @Test("the picture is a PNG that others can read, the sound a WAV")
+    func samples() async throws {
+        let folder = try TemporaryFolder()
+        let picture = try folder.write(SampleImage.png(), to: "a")
+        let sound = try folder.write(SampleSound.wav(), to: "b")
+        let outcome = try await Shell.run("file", ["--brief", picture, sound])
+        #expect(
+            outcome.output == """
+                PNG image data, 480 x 320, 8-bit colormap, non-interlaced
+                RIFF (little-endian) data, WAVE audio, Microsoft PCM, 16 bit, mono 44100 Hz
+
+                """)
+        // Python checks what `file` does not look at: the checksums and the deflate stream.
+        let check = try await Shell.run(
+            "python3",
+            [
+                "-c",
+                """
+                import sys, zlib, struct
+                data, at, pixels = open(sys.argv[1], 'rb').read(), 8, b''
+                while at < len(data):
+                    size, kind = struct.unpack('>I4s', data[at:at + 8])
+                    body = data[at + 8:at + 8 + size]
+                    assert struct.unpack('>I', data[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + body)
+                    pixels += body if kind == b'IDAT' else b''
+                    at += 12 + size
+                assert len(zlib.decompress(pixels)) == 320 * 481
+                """, picture,
+            ])
+        #expect(check.succeeded, "\(check.errors)")
+    }
+
+    @Test("the picture travels inside the message, the sound over the relay")
+    func sizes() {
+        #expect(SampleImage.png().count < 261_120)
+        #expect(SampleSound.wav().count > 1_000_000)
+    }
+
+    @Test("what changes between two looks is told once, in order")
+    func changes() {
+        let old = [
+            "bob/alice/a": TransferWatch.Entry(state: "remote", progress: "0", size: 5_000_000),
+            "bob/alice/b": TransferWatch.Entry(state: "stored", progress: "100", size: 7),
+            "bob/alice/c": TransferWatch.Entry(state: "receiving", progress: "10", size: 9),
+        ]
+        let new = [
+            "bob/alice/a": TransferWatch.Entry(state: "hydrated", progress: "100", size: 5_000_000),
+            "bob/alice/c": TransferWatch.Entry(state: "receiving", progress: "60", size: 9),
+            "alice/bob/d": TransferWatch.Entry(state: "draft", progress: "0", size: 1200),
+        ]
+        #expect(
+            TransferWatch.changes(from: old, to: new) == [
+                "alice/bob/d  new: draft, 1.2 kB", "bob/alice/a  remote → hydrated", "bob/alice/b  gone",
+            ])
+    }
+
+    @Test("a folder with anything in it is refused and left as it was")
+    func notEmpty() async throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.makeFolder("demo")
+        try folder.write([1], to: "demo/mine")
+        let outcome = try await ChatFSProcess.run(["demo", folder.path("demo")])
+        #expect(outcome.ending == .code(1))
+        #expect(outcome.errors.contains("is not empty"))
+        #expect(try folder.names(in: "demo") == ["mine"])
+    }
+
+    @Test("what a killed demo left is swept, what others put there keeps the folder")
+    func leftovers() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("demo")
+        do {
+            let demo = try DemoFolder(path)
+            try await demo.prepare()
+            try folder.write([1], to: "demo/.chatfs-demo/left")
+        }
+        #expect(try folder.names(in: "demo") == [".chatfs-demo", "alice", "bob"])
+        do {
+            let demo = try DemoFolder(path)
+            #expect(throws: DemoError.self) { try DemoFolder(path) }
+            try await demo.prepare()
+            #expect(try folder.names(in: "demo/.chatfs-demo") == [".chatfs-folder", "lock"])
+            try folder.write([1], to: "demo/mine")
+            try await demo.remove()
+        }
+        #expect(try folder.names(in: "demo") == ["mine"])
+        #expect(throws: DemoError.self) { try DemoFolder(path) }
+    }
+}
