@@ -1,0 +1,52 @@
+import Base
+import Glibc
+
+/// Memory for one chunk, used again and again. Whoever holds it owns it alone: a buffer is handed
+/// from task to thread and back, never used by two at once.
+public final class ChunkBuffer: @unchecked Sendable {
+    // Safe: the memory has one owner at a time, see above; base and capacity never change.
+    private let memory: UnsafeMutableRawBufferPointer
+    /// Bytes that are filled.
+    public var count = 0
+
+    /// - Parameter capacity: bytes, usually `FileDescription.largestChunk`, 4 MiB at most for files
+    ///   of the official programs.
+    public init(capacity: Int) {
+        memory = .allocate(byteCount: max(capacity, 1), alignment: 64)
+    }
+
+    deinit {
+        if let base = memory.baseAddress { explicit_bzero(base, memory.count) }
+        memory.deallocate()
+    }
+
+    public var capacity: Int { memory.count }
+    /// The filled bytes. Valid as long as the buffer is.
+    public var bytes: UnsafeMutableRawBufferPointer { .init(rebasing: memory[..<count]) }
+    /// All memory, filled or not.
+    var storage: UnsafeMutableRawBufferPointer { memory }
+}
+
+/// A fixed number of chunk buffers that tasks wait for. They are made when first needed.
+public final class ChunkBufferPool: Sendable {
+    private let permits: Permits
+    private let free = Lock<[ChunkBuffer]>([])
+    private let capacity: Int
+
+    public init(count: Int, capacity: Int) {
+        permits = Permits(count: count)
+        self.capacity = capacity
+    }
+
+    /// Waits for a buffer. Throws `.cancelled` only.
+    public func take() async throws(XFTPError) -> ChunkBuffer {
+        try await permits.take()
+        return free.withLock { $0.popLast() } ?? ChunkBuffer(capacity: capacity)
+    }
+
+    public func give(_ buffer: ChunkBuffer) {
+        buffer.count = 0
+        free.withLock { $0.append(buffer) }
+        permits.give()
+    }
+}

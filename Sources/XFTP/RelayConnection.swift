@@ -1,0 +1,215 @@
+import Base
+import Cryptography
+import Network
+
+/// One connection to a relay after its handshake (XFTP protocol, "Transport handshake").
+final class RelayConnection: Sendable {
+    private let http: HTTP2Client
+    private let relay: RelayAddress
+    private let settings: XFTPClientSettings
+    /// The TLS channel binding: names this session in every request and answer.
+    var sessionID: [UInt8] { http.channelBinding }
+    var isOpen: Bool { http.isOpen }
+
+    private init(http: HTTP2Client, relay: RelayAddress, settings: XFTPClientSettings) {
+        self.http = http
+        self.relay = relay
+        self.settings = settings
+    }
+
+    /// Connects to the first address that answers, and shakes hands.
+    static func open(
+        _ relay: RelayAddress, settings: XFTPClientSettings
+    ) async throws(XFTPError) -> RelayConnection {
+        let tls = TLSClientSettings(identityFingerprint: relay.fingerprint)
+        var failure: XFTPError?
+        for endpoint in try await RelayResolver.endpoints(of: relay, policy: settings.policy) {
+            let http: HTTP2Client
+            do throws(NetworkError) {
+                http = try await HTTP2Client.connect(
+                    to: endpoint, tls: tls, timeout: settings.connectDeadline)
+            } catch {
+                failure = XFTPError(error, relay: relay)
+                if error.code == .cancelled { break }
+                continue
+            }
+            let connection = RelayConnection(http: http, relay: relay, settings: settings)
+            do throws(XFTPError) {
+                try await connection.shakeHands()
+                return connection
+            } catch {
+                connection.close()
+                throw error
+            }
+        }
+        throw failure ?? XFTPError(.unreachable, "The relay \(relay.name) has no address.")
+    }
+
+    func close() { http.close() }
+
+    // MARK: Handshake
+
+    private func shakeHands() async throws(XFTPError) {
+        let message = try await exchange([], limit: Block.size)
+        guard let hello = Block.unpad(message) else {
+            throw .brokenProtocol("did not answer with a hello", relay)
+        }
+        guard let hello = ServerHello(decoding: hello) else { throw refusal(hello) }
+        guard constantTimeEqual(hello.sessionID, sessionID) else {
+            throw XFTPError(
+                .wrongIdentity, "The relay \(relay.name) names another session: somebody may sit between.")
+        }
+        // Network has checked that the chain belongs to the fingerprint and signed the leaf.
+        guard hello.certificates == http.peerCertificates else {
+            throw XFTPError(
+                .wrongIdentity, "The relay \(relay.name) shows other certificates than its connection.")
+        }
+        guard let leaf = hello.certificates.first.flatMap(SignedKey.publicKey(ofCertificate:)),
+            let leafKey = VerifyingKey(spki: leaf), let key = SignedKey(hello.signedKey),
+            key.isSigned(by: leafKey)
+        else {
+            throw XFTPError(.wrongIdentity, "The relay \(relay.name) shows a key that it did not sign.")
+        }
+        let supported = XFTPVersion.supported
+        let version = min(hello.versions.upperBound, supported.upperBound)
+        guard version >= max(hello.versions.lowerBound, supported.lowerBound) else {
+            throw XFTPError(
+                .protocolViolation, "The relay \(relay.name) speaks no version of XFTP that is known here.")
+        }
+        guard let block = ClientHello(version: version, identity: relay.fingerprint).block() else {
+            throw .brokenProtocol("has a fingerprint that fits into no hello", relay)
+        }
+        let answer = try await exchange(block, limit: Block.size)
+        guard answer.isEmpty else { throw refusal(Block.unpad(answer) ?? []) }
+    }
+
+    /// In the handshake a relay refuses with a bare word.
+    private func refusal(_ message: [UInt8]) -> XFTPError {
+        guard let error = XFTPProtocolError(text: String(decoding: message, as: UTF8.self)) else {
+            return .brokenProtocol("sent a hello that cannot be read", relay)
+        }
+        return .refused(error, by: relay)
+    }
+
+    private func exchange(_ bytes: [UInt8], limit: Int) async throws(XFTPError) -> [UInt8] {
+        let answer = CollectedBody(limit: limit)
+        try await send(BytesBody(bytes), to: answer, deadline: settings.requestDeadline)
+        return answer.bytes
+    }
+
+    // MARK: Requests
+
+    /// A command without chunk.
+    func perform(
+        _ command: XFTPCommand, on entity: [UInt8] = [], signedBy key: SigningKey? = nil
+    ) async throws(XFTPError) -> XFTPResponse {
+        let answer = try await exchange(
+            try block(command, on: entity, signedBy: key), limit: Block.size)
+        return try read(answer)
+    }
+
+    /// FPUT. After any refusal the connection is closed: the official relay does not give back the
+    /// window of bytes that it did not read, and every later request would hang.
+    func upload(_ chunk: ChunkBody, to entity: [UInt8], signedBy key: SigningKey) async throws(XFTPError) {
+        let block = try block(.upload, on: entity, signedBy: key)
+        let answer = CollectedBody(limit: Block.size)
+        do throws(XFTPError) {
+            try await send(
+                JoinedBody([BytesBody(block), chunk]), to: answer,
+                deadline: settings.deadline(bytes: chunk.length))
+            guard case .ok = try read(answer.bytes) else {
+                throw XFTPError.brokenProtocol("answered an upload with something else", relay)
+            }
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// FGET into `buffer`, decrypted and checked against the digest.
+    func download(
+        _ chunk: FileDescription.Chunk, on entity: [UInt8], signedBy key: SigningKey,
+        into buffer: ChunkBuffer,
+        counter: @escaping ByteCounter
+    ) async throws(XFTPError) {
+        let agreement = AgreementKey.generate()
+        let block = try block(.download(key: agreement.publicKey), on: entity, signedBy: key)
+        let sink = ChunkSink(
+            into: buffer, size: Int(chunk.size), key: agreement, sessionID: sessionID, counter: counter)
+        do throws(XFTPError) {
+            try await send(
+                BytesBody(block), to: sink, deadline: settings.deadline(bytes: Int(chunk.size)))
+            switch sink.response {
+            case .file: break
+            case .error(let error): throw XFTPError.refused(error, by: relay)
+            default: throw XFTPError.brokenProtocol("answered a download with something else", relay)
+            }
+            guard sink.isComplete(digest: chunk.digest) else {
+                close()
+                throw XFTPError(
+                    .damaged,
+                    "Chunk \(chunk.number) from the relay \(relay.name) is not the one that the sender "
+                        + "described.")
+            }
+        } catch {
+            sink.takeBack()
+            throw error
+        }
+    }
+
+    private func block(
+        _ command: XFTPCommand, on entity: [UInt8], signedBy key: SigningKey?
+    ) throws(XFTPError) -> [UInt8] {
+        var transmission = Transmission(sessionID: sessionID, entityID: entity, body: command.encoded)
+        if let key { transmission = transmission.signed(by: key) }
+        guard let block = transmission.block() else {
+            throw XFTPError(.tooLarge, "Too many recipients for one request to a relay.")
+        }
+        return block
+    }
+
+    private func read(_ answer: [UInt8]) throws(XFTPError) -> XFTPResponse {
+        do throws(XFTPError) {
+            let response = try Self.response(in: answer, sessionID: sessionID)
+            if case .error(let error) = response { throw XFTPError.refused(error, by: relay) }
+            return response
+        } catch {
+            switch error.code {
+            // Whatever made the session wrong, this connection will not get better.
+            case .protocolViolation, .relay(.session): close()
+            default: break
+            }
+            throw error
+        }
+    }
+
+    /// The answer in a block, which must be of this session.
+    static func response(in block: [UInt8], sessionID: [UInt8]) throws(XFTPError) -> XFTPResponse {
+        guard let message = Block.unpad(block) else { throw .brokenProtocol("sent less than a block") }
+        guard let transmission = try? Transmission(message: message) else {
+            // Before and outside of a session a relay says a bare word.
+            if let error = XFTPProtocolError(text: String(decoding: message, as: UTF8.self)) {
+                return .error(error)
+            }
+            throw .brokenProtocol("sent a block that holds no answer")
+        }
+        guard let response = XFTPResponse(decoding: transmission.body) else {
+            throw .brokenProtocol("sent an answer that is not known here")
+        }
+        if case .error(.session) = response { return response }
+        guard transmission.sessionID == sessionID else {
+            throw .brokenProtocol("answered in another session")
+        }
+        return response
+    }
+
+    private func send(
+        _ body: any BodySource, to sink: any BodySink, deadline: Duration
+    ) async throws(XFTPError) {
+        do throws(NetworkError) {
+            try await http.send(body, to: sink, deadline: deadline)
+        } catch {
+            throw XFTPError(error, relay: relay)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Base
+
+/// The connections to one relay: as many as the settings allow, opened when they are needed, each
+/// with few requests at a time, closed when nobody uses them.
+final class RelayConnections: Sendable {
+    private struct Slot {
+        let id: Int
+        /// nil while it is being opened.
+        var connection: RelayConnection?
+        var requests = 1
+        var lastUse = ContinuousClock.now
+    }
+
+    private struct State {
+        var slots: [Slot] = []
+        var nextID = 0
+        var isReaping = false
+        var isClosed = false
+    }
+
+    private enum Choice {
+        case use(Int, RelayConnection)
+        case open(Int)
+    }
+
+    private let relay: RelayAddress
+    private let settings: XFTPClientSettings
+    private let permits: Permits
+    private let state = Lock(State())
+
+    init(relay: RelayAddress, settings: XFTPClientSettings) {
+        self.relay = relay
+        self.settings = settings
+        permits = Permits(count: settings.connectionsPerRelay * settings.requestsPerConnection)
+    }
+
+    /// Runs `body` on a connection; waits for its turn when all are in use.
+    func withConnection<Result: Sendable>(
+        _ body: (RelayConnection) async throws(XFTPError) -> Result
+    ) async throws(XFTPError) -> Result {
+        try await permits.take()
+        defer { permits.give() }
+        let (id, connection) = try await choose()
+        defer { release(id) }
+        return try await body(connection)
+    }
+
+    /// Closes all; requests under way fail.
+    func close() {
+        let connections = state.withLock { state in
+            state.isClosed = true
+            defer { state.slots = [] }
+            return state.slots.compactMap(\.connection)
+        }
+        for connection in connections { connection.close() }
+    }
+
+    private func choose() async throws(XFTPError) -> (Int, RelayConnection) {
+        let choice = try state.withLock { state throws(XFTPError) -> Choice in
+            if state.isClosed { throw .cancelled }
+            state.slots.removeAll { $0.connection?.isOpen == false }
+            // An idle one first, then a new one, then the one with the least to do. Permits hold the
+            // sum, so one of the three is always there.
+            let ready = state.slots.indices.filter { state.slots[$0].connection != nil }
+            let best = ready.min { state.slots[$0].requests < state.slots[$1].requests }
+            if let best, let connection = state.slots[best].connection,
+                state.slots[best].requests == 0 || state.slots.count >= settings.connectionsPerRelay
+            {
+                state.slots[best].requests += 1
+                return .use(state.slots[best].id, connection)
+            }
+            state.nextID += 1
+            state.slots.append(Slot(id: state.nextID))
+            return .open(state.nextID)
+        }
+        switch choice {
+        case .use(let id, let connection): return (id, connection)
+        case .open(let id):
+            do throws(XFTPError) {
+                let connection = try await RelayConnection.open(relay, settings: settings)
+                let isWanted = state.withLock { state in
+                    guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return false }
+                    state.slots[index].connection = connection
+                    return true
+                }
+                guard isWanted else {
+                    connection.close()
+                    throw XFTPError.cancelled
+                }
+                return (id, connection)
+            } catch {
+                state.withLock { $0.slots.removeAll { $0.id == id } }
+                throw error
+            }
+        }
+    }
+
+    private func release(_ id: Int) {
+        let startsReaping = state.withLock { state in
+            guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return false }
+            state.slots[index].requests -= 1
+            state.slots[index].lastUse = .now
+            guard !state.isReaping else { return false }
+            state.isReaping = true
+            return true
+        }
+        guard startsReaping else { return }
+        // Weak, so that a client that is dropped takes its connections with it.
+        Task { [weak self, idleTime = settings.idleTime] in
+            repeat { try? await Task.sleep(for: idleTime) } while self?.closeIdle() ?? false
+        }
+    }
+
+    /// Closes what was not used for a while; true when there is more to watch.
+    private func closeIdle() -> Bool {
+        let (idle, goesOn) = state.withLock { state -> ([RelayConnection], Bool) in
+            let limit = ContinuousClock.now - settings.idleTime
+            let idle = state.slots.filter { $0.requests == 0 && $0.lastUse <= limit }
+            state.slots.removeAll { slot in idle.contains { $0.id == slot.id } }
+            state.isReaping = !state.slots.isEmpty
+            return (idle.compactMap(\.connection), state.isReaping)
+        }
+        for connection in idle { connection.close() }
+        return goesOn
+    }
+}

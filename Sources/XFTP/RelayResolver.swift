@@ -1,0 +1,125 @@
+import Base
+import Glibc
+import Network
+import Posix
+
+/// Finds the numeric addresses of a relay that the policy lets through. Connections are made to
+/// those very addresses, so that a second look-up cannot lead elsewhere.
+enum RelayResolver {
+    static func endpoints(
+        of relay: RelayAddress, policy: RelayPolicy
+    ) async throws(XFTPError) -> [Endpoint] {
+        let isConfigured = policy.isConfigured(relay)
+        var endpoints: [Endpoint] = []
+        var refused = 0
+        var failure: String?
+        for host in relay.hosts where !host.lowercased().hasSuffix(".onion") {
+            let addresses: [String]
+            if IPAddress.octetsOfIPv4(host) != nil || IPAddress.octetsOfIPv6(host) != nil {
+                addresses = [host]
+            } else {
+                switch try await LookUp(host: host).run() {
+                case .found(let found): addresses = found
+                case .failed(let reason):
+                    failure = reason
+                    addresses = []
+                }
+            }
+            for address in addresses {
+                let octets = IPAddress.octetsOfIPv4(address) ?? IPAddress.octetsOfIPv6(address) ?? []
+                if !isConfigured, IPAddress.isInternal(octets) {
+                    refused += 1
+                } else {
+                    endpoints.append(Endpoint(host: address, port: relay.port))
+                }
+            }
+        }
+        guard endpoints.isEmpty else { return endpoints }
+        if refused > 0 {
+            throw XFTPError(
+                .relayNotAllowed,
+                "The relay \(relay.name) has an address inside this machine or its network. "
+                    + "Configure it with --relay if it is yours.")
+        }
+        guard let failure else {
+            throw XFTPError(.relayNotAllowed, "The relay \(relay.name) can be reached through Tor only.")
+        }
+        throw XFTPError(.unreachable, "The relay \(relay.name) has no address at present: \(failure).")
+    }
+}
+
+/// One question to the name service, which may take many seconds: on a thread of its own, given up
+/// when the task is cancelled.
+private final class LookUp: Sendable {
+    enum Outcome {
+        case found([String])
+        case failed(String)
+    }
+
+    private struct State {
+        var continuation: CheckedContinuation<Outcome?, Never>?
+        var isOver = false
+    }
+
+    private let host: String
+    private let state = Lock(State())
+
+    init(host: String) { self.host = host }
+
+    func run() async throws(XFTPError) -> Outcome {
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if !state.isOver { state.continuation = continuation }
+                    return state.isOver
+                }
+                guard !isOver else { return continuation.resume(returning: nil) }
+                Thread.start("look-up") { self.finish(Self.resolve(self.host)) }
+            }
+        } onCancel: {
+            finish(nil)
+        }
+        guard let outcome else { throw .cancelled }
+        return outcome
+    }
+
+    private func finish(_ outcome: Outcome?) {
+        let continuation = state.withLock { state in
+            state.isOver = true
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume(returning: outcome)
+    }
+
+    private static func resolve(_ host: String) -> Outcome {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = AI_ADDRCONFIG
+        var list: UnsafeMutablePointer<addrinfo>?
+        var code = getaddrinfo(host, nil, &hints, &list)
+        if code != 0 {
+            // A machine with nothing but loopback has no configured address family.
+            hints.ai_flags = 0
+            code = getaddrinfo(host, nil, &hints, &list)
+        }
+        guard code == 0 else { return .failed(String(cString: gai_strerror(code))) }
+        defer { freeaddrinfo(list) }
+        var addresses: [String] = []
+        var entry = list
+        while let current = entry {
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            let length = current.pointee.ai_addrlen
+            let result = getnameinfo(
+                current.pointee.ai_addr, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+            if result == 0 {
+                let bytes = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+                let address = String(decoding: bytes, as: UTF8.self)
+                if !addresses.contains(address) { addresses.append(address) }
+            }
+            entry = current.pointee.ai_next
+        }
+        return .found(addresses)
+    }
+}

@@ -1,0 +1,205 @@
+import Base
+import Cryptography
+
+/// Talks to any number of relays: makes, uploads, fetches and deletes chunks. One per process is
+/// enough; it may be used from any task.
+///
+/// What fails for a while (no connection, a deadline, a relay in trouble) is tried again with growing
+/// delays as `XFTPClientSettings.retry` says; what a relay refuses for good is thrown at once.
+/// Cancelling the task closes the connection that its request was on.
+public final class XFTPClient: Sendable {
+    public let settings: XFTPClientSettings
+    private let relays = Lock<[RelayAddress: RelayConnections]>([:])
+
+    public init(settings: XFTPClientSettings) { self.settings = settings }
+
+    deinit { close() }
+
+    /// Closes all connections; what is under way fails. The client can be used again.
+    public func close() {
+        let all = relays.withLock { relays in
+            defer { relays = [:] }
+            return Array(relays.values)
+        }
+        for connections in all { connections.close() }
+    }
+
+    /// Asks the relay for a sign of life.
+    public func ping(_ relay: RelayAddress) async throws(XFTPError) {
+        guard case .pong = try await perform(.ping, on: relay) else {
+            throw .brokenProtocol("answered a ping with something else", relay)
+        }
+    }
+
+    /// IDs that a relay gave to a new chunk.
+    public struct CreatedChunk: Hashable, Sendable {
+        public let senderID: [UInt8]
+        /// In the order of the keys.
+        public let recipientIDs: [[UInt8]]
+    }
+
+    /// Recipients in one request.
+    static let recipientsPerRequest = 200
+
+    /// FNEW, and FADD for more recipients than one request takes.
+    /// - Parameters:
+    ///   - relay: with its password, if it has one.
+    ///   - size: bytes of the chunk.
+    ///   - digest: SHA-256 of the chunk.
+    public func create(
+        size: UInt32, digest: [UInt8], senderKey: SigningKey, recipientKeys: [SigningKey],
+        on relay: RelayAddress
+    ) async throws(XFTPError) -> CreatedChunk {
+        let keys = recipientKeys.map(\.publicKey)
+        let first = Array(keys.prefix(Self.recipientsPerRequest))
+        let chunk = XFTPCommand.NewChunk(
+            senderKey: senderKey.publicKey, size: size, digest: digest, recipientKeys: first,
+            password: relay.password.map { Array($0.utf8) })
+        let response: XFTPResponse
+        do throws(XFTPError) {
+            response = try await perform(.create(chunk), on: relay, signedBy: senderKey)
+        } catch {
+            guard error.code == .relay(.authorization) else { throw error }
+            throw XFTPError(
+                .relay(.authorization),
+                "The relay \(relay.name) takes no new files from you: its password is missing or wrong, or it "
+                    + "is closed.", cause: error)
+        }
+        guard case .created(let senderID, var recipientIDs) = response, recipientIDs.count == first.count
+        else { throw .brokenProtocol("gave the wrong number of IDs", relay) }
+        while recipientIDs.count < keys.count {
+            let more = Array(keys[recipientIDs.count...].prefix(Self.recipientsPerRequest))
+            let response = try await perform(
+                .addRecipients(keys: more), on: relay, entity: senderID, signedBy: senderKey)
+            guard case .added(let added) = response, added.count == more.count else {
+                throw .brokenProtocol("gave the wrong number of IDs", relay)
+            }
+            recipientIDs += added
+        }
+        return CreatedChunk(senderID: senderID, recipientIDs: recipientIDs)
+    }
+
+    /// FPUT: brings the bytes of a chunk that was made with their size and digest.
+    public func upload(
+        _ buffer: ChunkBuffer, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress,
+        counter: @escaping ByteCounter = { _ in }
+    ) async throws(XFTPError) {
+        try await retrying { () throws(XFTPError) in
+            try await self.connections(to: relay).withConnection { connection throws(XFTPError) in
+                let body = ChunkBody(buffer, counter: counter)
+                do throws(XFTPError) {
+                    try await connection.upload(body, to: senderID, signedBy: key)
+                } catch {
+                    // The record pins the digest, so what the relay has already is this chunk.
+                    if error.code == .relay(.hasFile) { return }
+                    body.takeBack()
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// FDEL: the chunk is gone for everyone.
+    public func delete(
+        _ senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
+    ) async throws(XFTPError) {
+        try await expectOK(perform(.delete, on: relay, entity: senderID, signedBy: key), relay)
+    }
+
+    /// FACK: the chunk is gone for this recipient.
+    public func acknowledge(
+        _ recipientID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
+    ) async throws(XFTPError) {
+        try await expectOK(perform(.acknowledge, on: relay, entity: recipientID, signedBy: key), relay)
+    }
+
+    /// Fetches a chunk into `buffer`, as it lies on the relay (encrypted), verified by its SHA-256.
+    /// Replicas are tried in turn: one that refuses for good is not asked again.
+    public func fetch(
+        _ chunk: FileDescription.Chunk, into buffer: ChunkBuffer, counter: @escaping ByteCounter = { _ in }
+    ) async throws(XFTPError) {
+        precondition(buffer.capacity >= Int(chunk.size), "the buffer is smaller than the chunk")
+        var replicas = chunk.replicas
+        try await retrying { () throws(XFTPError) in
+            var failure: XFTPError?
+            for replica in replicas {
+                do throws(XFTPError) {
+                    return try await self.fetch(chunk, from: replica, into: buffer, counter: counter)
+                } catch {
+                    if error.code == .cancelled { throw error }
+                    if !error.isTemporary { replicas.removeAll { $0 == replica } }
+                    // What can still get better decides whether there is another round.
+                    if failure == nil || error.isTemporary { failure = error }
+                }
+            }
+            throw failure ?? XFTPError(.damaged, "Chunk \(chunk.number) lies on no relay.")
+        }
+    }
+
+    private func fetch(
+        _ chunk: FileDescription.Chunk, from replica: FileDescription.Replica, into buffer: ChunkBuffer,
+        counter: @escaping ByteCounter
+    ) async throws(XFTPError) {
+        let key = try Self.key(of: replica)
+        try await connections(to: replica.relay).withConnection { connection throws(XFTPError) in
+            try await connection.download(
+                chunk, on: replica.id, signedBy: key, into: buffer, counter: counter)
+        }
+    }
+
+    /// The key that signs for a replica.
+    static func key(of replica: FileDescription.Replica) throws(XFTPError) -> SigningKey {
+        guard let key = SigningKey(pkcs8: replica.key) else {
+            throw XFTPError(.malformedDescription, "The file description has a key that is none.")
+        }
+        return key
+    }
+
+    // MARK: Connections and repetition
+
+    private func perform(
+        _ command: XFTPCommand, on relay: RelayAddress, entity: [UInt8] = [], signedBy key: SigningKey? = nil
+    ) async throws(XFTPError) -> XFTPResponse {
+        try await retrying { () throws(XFTPError) in
+            try await self.connections(to: relay).withConnection { connection throws(XFTPError) in
+                try await connection.perform(command, on: entity, signedBy: key)
+            }
+        }
+    }
+
+    private func expectOK(_ response: XFTPResponse, _ relay: RelayAddress) throws(XFTPError) {
+        guard response == .ok else { throw .brokenProtocol("answered with something else than OK", relay) }
+    }
+
+    private func connections(to relay: RelayAddress) -> RelayConnections {
+        relays.withLock { relays in
+            if let known = relays[relay] { return known }
+            let new = RelayConnections(relay: relay.withoutPassword, settings: settings)
+            relays[relay] = new
+            return new
+        }
+    }
+
+    private func retrying<Result: Sendable>(
+        _ operation: () async throws(XFTPError) -> Result
+    ) async throws(XFTPError) -> Result {
+        var attempt = 1
+        while true {
+            if Task.isCancelled { throw .cancelled }
+            do throws(XFTPError) {
+                return try await operation()
+            } catch {
+                if Task.isCancelled { throw .cancelled }
+                attempt += 1
+                guard error.isTemporary, let delay = settings.retry.delay(beforeTry: attempt) else {
+                    throw error
+                }
+                do {
+                    try await Task.sleep(for: delay)
+                } catch {
+                    throw XFTPError.cancelled
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import Base
+
+/// How a client treats relays. The defaults are for use; tests shorten the waits.
+public struct XFTPClientSettings: Sendable {
+    public var policy: RelayPolicy
+    /// TCP, TLS and handshake together.
+    public var connectDeadline: Duration = .seconds(15)
+    /// For a request as such.
+    public var requestDeadline: Duration = .seconds(30)
+    /// And for each KiB of chunk in it.
+    public var deadlinePerKiB: Duration = .milliseconds(5)
+    /// Connections to one relay.
+    public var connectionsPerRelay = 4
+    /// Requests at once on one connection. Never more than 2: the official relay stops reading when
+    /// three uploads wait for bytes on one connection.
+    public var requestsPerConnection = 2
+    /// An unused connection is closed after this.
+    public var idleTime: Duration = .seconds(30)
+    public var retry = RetryPolicy(first: .milliseconds(100), longest: .seconds(10), tries: 8)
+
+    public init(policy: RelayPolicy) { self.policy = policy }
+
+    func deadline(bytes: Int) -> Duration { requestDeadline + deadlinePerKiB * ((bytes + 1023) / 1024) }
+}

@@ -1,0 +1,51 @@
+import Base
+import Network
+
+extension RelayAddress {
+    /// How errors call a relay: host and, where it is not the usual one, port.
+    public var name: String { port == Self.defaultPort ? hosts[0] : "\(hosts[0]):\(port)" }
+}
+
+extension XFTPError {
+    static let cancelled = XFTPError(.cancelled, "The transfer was cancelled.")
+
+    static func brokenProtocol(_ what: String, _ relay: RelayAddress? = nil) -> XFTPError {
+        XFTPError(.protocolViolation, "The relay \(relay.map { $0.name + " " } ?? "")\(what).")
+    }
+
+    /// A connection that failed, in the words of a transfer.
+    init(_ error: NetworkError, relay: RelayAddress) {
+        // Our own sinks and sources throw XFTPErrors; those tell more.
+        if error.code == .body, let inner = error.cause as? XFTPError {
+            self = inner
+            return
+        }
+        let code: Code =
+            switch error.code {
+            case .nameNotFound, .unreachable, .closed, .exhausted: .unreachable
+            case .timeout: .timedOut
+            case .cancelled: .cancelled
+            case .identity: .wrongIdentity
+            case .handshake, .protocolViolation, .body, .configuration: .protocolViolation
+            }
+        self.init(code, "The relay \(relay.name) failed: \(error.sentence)", cause: error)
+    }
+
+    /// What a refusal means for the file.
+    static func refused(_ error: XFTPProtocolError, by relay: RelayAddress) -> XFTPError {
+        let what =
+            switch error {
+            case .authorization: "does not have the chunk any more, or never had it: expired or deleted"
+            case .noFile: "never got the chunk: its upload was not finished"
+            case .blocked(let reason):
+                "blocked the file by moderation" + (reason.isEmpty ? "" : " (\(reason))")
+            case .quota: "is full"
+            case .size: "does not take chunks of this size"
+            case .digest: "got other bytes than were announced"
+            case .fileIO: "could not read or write its disk, or the upload took too long"
+            case .timeout: "took too long"
+            default: "refused with \(error.text)"
+            }
+        return XFTPError(.relay(error), "The relay \(relay.name) \(what).", cause: error)
+    }
+}
