@@ -98,7 +98,7 @@ struct Demo {
         while !stop.isRequested {
             if let lost = children.first(where: { !$0.isRunning }) {
                 // `chatfs unmount` on one of the folders: the end of the demo, not an accident.
-                if lost.complaints.isEmpty { return }
+                if lost.process.errors.isEmpty { return }
                 throw lost.failure()
             }
             try await Task.sleep(for: .milliseconds(50))
@@ -109,9 +109,11 @@ struct Demo {
     private func takeDown(_ children: [DemoChild]) async {
         Terminal.write(Terminal.isTerminal(STDOUT_FILENO) ? "\r\u{1B}[K" : "", to: STDOUT_FILENO)
         await withTaskGroup { group in
-            for mount in children.dropFirst() { group.addTask { await mount.stop(patience: .seconds(15)) } }
+            for mount in children.dropFirst() {
+                group.addTask { _ = await mount.process.stop(patience: .seconds(15)) }
+            }
         }
-        await children.first?.stop(patience: .seconds(5))
+        await children.first?.process.stop(patience: .seconds(5))
     }
 
     private func showScreen() {
