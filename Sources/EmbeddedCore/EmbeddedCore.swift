@@ -1,1 +1,140 @@
-/// Placeholder until the module's first file lands.
+import Base
+import ChatCore
+import Glibc
+import Posix
+import Store
+
+/// A profile of a data directory: the chat core that needs nothing but this machine. Messages reach
+/// the other profiles of the directory through its database, files of more than 261,120 bytes through
+/// XFTP relays.
+///
+/// One process holds a profile at a time. A message is delivered to sender and recipients in one
+/// transaction; everything else that must not be lost is in the database before anybody is told, so
+/// the process may be killed at any moment: the next `open` resumes what was under way.
+public final class EmbeddedCore: ChatCore {
+    public let profile: Profile
+    public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+    public let stagingFolder: String
+
+    let directory: DataDirectory
+    let folders: ProfileFolders
+    let transfers: any FileTransfers
+    let hub = EventHub()
+    let desk: TransferDesk
+    private let profileLock: ProfileLock
+    private let listener = Lock<BellListener?>(nil)
+
+    /// For the blocking work of all cores of the process.
+    static let pool = ThreadPool(name: "core", threads: 4)
+
+    /// How long to wait for a process that is just leaving the profile.
+    static let patience = Duration.seconds(10)
+    /// Relays keep chunks that long (default of the official relay).
+    static let relayExpiry = Duration.seconds(48 * 3600)
+
+    init(
+        _ directory: DataDirectory, profile: Profile, mountpoint: String?, transfers: any FileTransfers,
+        retry: RetryPolicy, patience: Duration
+    ) throws {
+        self.directory = directory
+        self.profile = profile
+        self.transfers = transfers
+        desk = TransferDesk(retry: retry)
+        folders = try ProfileFolders(of: profile, in: directory)
+        stagingFolder = folders.path + "/staging"
+        profileLock = try ProfileLock(
+            path: folders.path + "/lock", mountpoint: mountpoint, patience: patience)
+    }
+
+    /// Opens a profile and resumes what was under way.
+    ///
+    /// - Parameters:
+    ///   - name: nil takes the only profile there is.
+    ///   - mountpoint: told to others who want the profile.
+    ///   - relays: kept in the profile, for this and for later uploads, and trusted for downloads.
+    /// - Throws: `.profileInUse` naming the process that holds it, after waiting up to 10 s for one
+    ///   that is finishing; `.noSuchProfile`.
+    static func open(
+        _ directory: DataDirectory, profile name: String?, mountpoint: String?,
+        relays: [RelayWithPassword], transfers: any FileTransfers, retry: RetryPolicy,
+        patience: Duration = EmbeddedCore.patience
+    ) async throws(ChatError) -> EmbeddedCore {
+        let core = try await work {
+            let profile = try directory.profile(named: name)
+            let core = try EmbeddedCore(
+                directory, profile: profile, mountpoint: mountpoint, transfers: transfers, retry: retry,
+                patience: patience)
+            try directory.keepRelays(relays, of: profile)
+            try core.takeUp()
+            return core
+        }
+        do throws(SystemError) {
+            let listener = try BellListener(directory.bell) { [weak core] in core?.hear() }
+            core.listener.withLock { $0 = listener }
+        } catch {
+            throw ChatError(wrapping: error)
+        }
+        core.resumeTransfers()
+        return core
+    }
+
+    public func events() -> AsyncStream<ChatEvent> { hub.listen() }
+
+    /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
+    public func shutDown() async {
+        profileLock.finish()
+        await listener.withLock { $0 }?.stop()
+        await desk.close()
+        hub.close()
+    }
+
+    // MARK: - Blocking work
+
+    /// Runs blocking work on the core's threads.
+    static func work<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws(ChatError) -> Result {
+        do {
+            return try await pool.run(body)
+        } catch {
+            throw ChatError(wrapping: error)
+        }
+    }
+
+    func work<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws(ChatError) -> Result {
+        try await Self.work(body)
+    }
+
+    /// Changes the store, then tells the listeners of this process and wakes the others. Blocks.
+    @discardableResult
+    func commit<Result>(_ body: (Change) throws -> Result) throws -> Result {
+        var turn: UInt64?
+        var events: [ChatEvent] = []
+        defer { if let turn { hub.deliver(events, turn: turn) } }
+        var change: Change?
+        let result = try directory.database.transaction { connection in
+            turn = hub.turn()
+            let begun = Change(context: context(connection), profile: profile.id)
+            change = begun
+            return try body(begun)
+        }
+        if let change {
+            events = change.events
+            for name in change.abandonedFiles { folders.remove(name) }
+            if change.ringsBell { directory.bell.ring() }
+        }
+        return result
+    }
+
+    /// Reads from one snapshot of the store. Blocks.
+    func read<Result>(_ body: (ItemRows.Context) throws -> Result) throws -> Result {
+        try directory.database.read { try body(context($0)) }
+    }
+
+    private func context(_ connection: Connection) -> ItemRows.Context {
+        ItemRows.Context(
+            connection: connection, filesPath: folders.filesPath, progress: desk.progress)
+    }
+}

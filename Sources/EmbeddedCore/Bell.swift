@@ -1,0 +1,83 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+
+/// How the processes on one data directory tell each other that there is news: a file that is
+/// written to, and inotify(7) on it. No process looks at the database without having been rung for.
+struct Bell: Sendable {
+    let path: String
+    private let file: OpenFile
+
+    /// Opens the bell, making it when it is missing.
+    init(path: String) throws(SystemError) {
+        self.path = path
+        file = try OpenFile(path, flags: O_RDWR | O_CREAT)
+    }
+
+    /// Wakes every listener of every process, this one's too. Best effort: the news itself is in the
+    /// database and is found by the next ring or at the next start.
+    func ring() { try? file.write([0], at: 0) }
+}
+
+/// A thread that calls `heard` once at its start and after every ring, one call at a time. Rings that
+/// come during a call lead to one more call.
+final class BellListener: Sendable {
+    private let stopping: WakeUp
+    private let ended: Lock<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>
+
+    init(_ bell: Bell, heard: @escaping @Sendable () -> Void) throws(SystemError) {
+        let stopping = try WakeUp()
+        self.stopping = stopping
+        let descriptor = try check("listen for messages of other processes") {
+            inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+        }
+        let notifications = OpenFile(adopting: descriptor)
+        try check("listen for messages of other processes") {
+            inotify_add_watch(descriptor, bell.path, UInt32(IN_MODIFY))
+        }
+        let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
+        self.ended = ended
+        Thread.start("bell") {
+            Self.listen(notifications, stopping, heard)
+            let waiting = ended.withLock { state in
+                state.isOver = true
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+    }
+
+    deinit { stopping.ring() }
+
+    /// Ends the thread and waits until its last call is over.
+    func stop() async {
+        stopping.ring()
+        await withCheckedContinuation { continuation in
+            let isOver = ended.withLock { state in
+                if !state.isOver { state.waiting.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    private static func listen(
+        _ notifications: OpenFile, _ stopping: WakeUp, _ heard: @Sendable () -> Void
+    ) {
+        var requests = [notifications.descriptor, stopping.descriptor].map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
+        defer { buffer.deallocate() }
+        while true {
+            heard()
+            repeat {
+                guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
+                if requests[1].revents != 0 { return }
+            } while requests[0].revents == 0
+            // Drained before the call: what rings from here on is heard again.
+            while Glibc.read(notifications.descriptor, buffer.baseAddress, buffer.count) > 0 {}
+        }
+    }
+}

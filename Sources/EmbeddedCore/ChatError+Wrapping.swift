@@ -1,0 +1,41 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import Store
+
+extension ChatError {
+    /// What an error from beneath means for who gave the command.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as ChatError:
+            self = error
+        case let error as StoreError:
+            switch error.code {
+            case .wrongVersion: self.init(.wrongVersion, error.sentence, cause: error)
+            case .diskFull: self.init(.file(.noSpace), error.sentence, cause: error)
+            case .invalidStatement, .constraint: self.init(.internalError, error.sentence, cause: error)
+            default: self.init(.storage, error.sentence, cause: error)
+            }
+        case let error as SystemError:
+            self.init(Self.code(error.code), error.sentence, cause: error)
+        case let error as CryptographyError:
+            let code = error.systemCode.map(Self.code) ?? .file(.damaged)
+            self.init(code, error.sentence, cause: error)
+        default:
+            self.init(
+                .internalError, "Something unexpected happened: \(Base.sentence(of: error))", cause: error)
+        }
+    }
+
+    private static func code(_ errno: Int32) -> Code {
+        [ENOSPC, EDQUOT].contains(errno) ? .file(.noSpace) : .storage
+    }
+}
+
+extension ChatError {
+    static let noSuchChat = ChatError(.noSuchChat, "This profile has no such chat.")
+    static let noSuchItem = ChatError(.noSuchItem, "The chat has no such message.")
+    static let noSuchFile = ChatError(.noSuchFile, "This profile has no such file.")
+}

@@ -1,0 +1,37 @@
+import ChatCore
+@_spi(_Unicode) import Swift
+
+/// Names of profiles and groups: 1 to 64 characters in Unicode NFC, none of them a control character
+/// or one that changes the direction of text, no space at either end, and no `@`, `#`, `*` in front,
+/// which stand for the kinds of chats on the command line.
+enum DisplayName {
+    static let longest = 64
+
+    static func checked(_ name: String, of what: String) throws(ChatError) -> String {
+        func refusal(_ reason: String) -> ChatError {
+            ChatError(.invalidCommand, "The name of a \(what) \(reason).")
+        }
+        let composed = String(String.UnicodeScalarView(name._nfc))
+        guard !composed.isEmpty else { throw refusal("cannot be empty") }
+        guard composed.count <= longest, composed.utf8.count <= 4 * longest else {
+            throw refusal("can have at most \(longest) characters")
+        }
+        guard composed.first?.isWhitespace == false, composed.last?.isWhitespace == false else {
+            throw refusal("cannot begin or end with a space")
+        }
+        guard !["@", "#", "*"].contains(composed.first) else {
+            throw refusal("cannot begin with @, # or *")
+        }
+        let isPrintable = composed.unicodeScalars.allSatisfy { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .unassigned:
+                // Joiners belong to the spelling of emoji and of several scripts.
+                scalar.value == 0x200C || scalar.value == 0x200D
+                    || (0xE0020...0xE007F).contains(scalar.value)
+            default: true
+            }
+        }
+        guard isPrintable else { throw refusal("cannot hold control characters") }
+        return composed
+    }
+}

@@ -1,0 +1,174 @@
+import Base
+import ChatCore
+import Posix
+import Store
+
+/// What comes from other profiles.
+extension EmbeddedCore {
+    /// How many news are acted on in one transaction.
+    private static let batch = 64
+
+    /// At the start: takes in what arrived meanwhile, without telling, since whoever listens reads
+    /// the lists afterwards. Files that no row names any more go. Blocks.
+    func takeUp() throws {
+        try takeInInline(telling: false)
+        let (named, continued) = try commit { change -> (Set<String>, Set<String>) in
+            try change.connection.execute("DELETE FROM news WHERE profile = ?", profile.id)
+            let named = try change.connection.query(
+                "SELECT stored_name FROM file WHERE profile = ? AND stored_name IS NOT NULL", profile.id
+            ) { $0.text(0) }
+            let receiving = try change.connection.query(
+                """
+                SELECT id FROM file WHERE profile = ?
+                AND status IN ('rcv_accepted', 'rcv_transfer', 'rcv_warning')
+                """, profile.id
+            ) { "\($0.integer(0))" }
+            return (Set(named), Set(receiving))
+        }
+        try folders.removeAll(except: named)
+        try folders.removeIncoming(except: continued)
+    }
+
+    /// After every ring of the bell, on its thread.
+    func hear() {
+        do {
+            try takeInInline(telling: true)
+            while try takeInNews() == Self.batch {}
+        } catch {
+            log.warning("New messages could not be taken in: \(Base.sentence(of: error))")
+        }
+    }
+
+    /// Acts on the oldest news and tells it. Returns how many there were.
+    private func takeInNews() throws -> Int {
+        // The snapshot first: most rings are for others, and those must not cost a write.
+        let count = try read { try News.waiting(for: profile.id, limit: Self.batch, $0.connection).count }
+        guard count > 0 else { return 0 }
+        var followUps: [@Sendable () -> Void] = []
+        try commit { change in
+            for (id, news) in try News.waiting(for: profile.id, limit: count, change.connection) {
+                followUps += try act(on: news, change)
+                try change.connection.execute("DELETE FROM news WHERE id = ?", id)
+            }
+        }
+        for followUp in followUps { followUp() }
+        return count
+    }
+
+    /// Tells one piece of news; answers what to do after the commit.
+    private func act(on news: News, _ change: Change) throws -> [@Sendable () -> Void] {
+        switch news {
+        case .newItem(let id, _):
+            guard let item = try ItemRows.item(id, of: profile.id, change.context) else { return [] }
+            change.tell(.newChatItems([item]))
+            if item.file?.status == .rcvComplete { change.tell(.rcvFileComplete(item)) }
+        case .described(let id, _):
+            guard let item = try ItemRows.item(id, of: profile.id, change.context), let file = item.file
+            else { return [] }
+            change.tell(.rcvFileDescrReady(item))
+            if try beginWhenWanted(item, file, change) {
+                return [{ [weak self] in self?.startDownload(file.id) }]
+            }
+        case .cancelled(let id, _):
+            guard let item = try ItemRows.item(id, of: profile.id, change.context), let file = item.file
+            else { return [] }
+            change.tell(.rcvFileSndCancelled(item))
+            return [{ [weak self] in self?.stopTransfer(file.id) }]
+        case .deleted(let id, let chat, let storedName):
+            change.abandon(storedName)
+            let chat = try ItemRows.chats(of: profile.id, only: chat, change.connection).first?.reference
+            if let chat { change.tell(.chatItemsDeleted([(chat, ItemID(id))])) }
+        case .chatUpdated(let chat):
+            for chat in try ItemRows.chats(of: profile.id, only: chat, change.connection) {
+                change.tell(.chatUpdated(chat))
+            }
+        }
+        return []
+    }
+
+    func stopTransfer(_ file: FileID) {
+        desk.endClaim(file)
+        Task { await desk.stop(file) }
+    }
+
+    // MARK: - Inline files
+
+    /// Turns the content of arrived messages into CryptoFiles and removes it from the rows. What the
+    /// disk has no room for stays in its row and is tried again at the next ring.
+    private func takeInInline(telling: Bool) throws {
+        let files = try read { context in
+            try context.connection.query(
+                "SELECT id FROM file WHERE profile = ? AND inline_content IS NOT NULL ORDER BY id",
+                profile.id
+            ) { $0.integer(0) }
+        }
+        for file in files {
+            do {
+                try takeInInline(file, telling: telling)
+            } catch {
+                let failure = ChatError(wrapping: error)
+                log.warning("A small file could not be stored: \(failure.sentence)")
+                try? warn(file, failure, telling: telling)
+            }
+        }
+    }
+
+    /// Stores one inline file. Nothing when another thread has done so.
+    func takeInInline(_ file: Int64, telling: Bool) throws {
+        let content = try read { context in
+            try context.connection.first(
+                "SELECT inline_content, size FROM file WHERE id = ? AND inline_content IS NOT NULL", file
+            ) { ($0.text(0), $0.unsigned(1)) }
+        }
+        guard let (text, size) = content else { return }
+        guard let bytes = Base64URL.decode(text), UInt64(bytes.count) == size else {
+            try commit { change in
+                let problem = FileProblem(.damaged, "The message does not hold the file it should.")
+                try change.connection.execute("UPDATE file SET inline_content = NULL WHERE id = ?", file)
+                _ = try change.setStatus(
+                    "rcv_error", ofFile: file, from: ["rcv_invitation", "rcv_warning"], problem: problem)
+                if telling { try change.tell({ .rcvFileError($0, problem) }, ofFile: file) }
+            }
+            return
+        }
+        let (name, arguments) = try folders.write(bytes)
+        do {
+            try commit { change in
+                let changed = try change.connection.execute(
+                    """
+                    UPDATE file SET status = 'rcv_complete', problem = NULL, problem_sentence = NULL,
+                        stored_name = ?, key = ?, nonce = ?, inline_content = NULL
+                    WHERE id = ? AND inline_content IS NOT NULL
+                    """, name, arguments.key, arguments.nonce, file)
+                guard changed > 0 else { return change.abandon(name) }
+                // Told with its message, where that has not been told yet.
+                if telling, try !isNews(file, change) {
+                    try change.tell({ .rcvFileComplete($0) }, ofFile: file)
+                }
+            }
+        } catch {
+            folders.remove(name)
+            throw error
+        }
+    }
+
+    private func isNews(_ file: Int64, _ change: Change) throws -> Bool {
+        try change.connection.exists(
+            """
+            SELECT 1 FROM news WHERE kind = 'new' AND item = (SELECT item FROM file WHERE id = ?)
+            """, file)
+    }
+
+    private func warn(_ file: Int64, _ failure: ChatError, telling: Bool) throws {
+        let kind: FileProblem.Kind = if case .file(let kind) = failure.code { kind } else { .other }
+        let problem = FileProblem(kind, failure.sentence)
+        try commit { change in
+            guard
+                try change.setStatus("rcv_warning", ofFile: file, from: ["rcv_invitation"], problem: problem)
+            else { return }
+            if telling { try change.tell({ .rcvFileWarning($0, problem) }, ofFile: file) }
+        }
+    }
+}
+
+let log = Posix.Log("core")

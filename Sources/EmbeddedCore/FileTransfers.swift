@@ -1,0 +1,97 @@
+import Base
+import ChatCore
+import Posix
+
+/// What the core needs of XFTP: whole transfers, each resumable by its caller. `XFTPTransfers` does
+/// it; tests put a small relay in memory in its place.
+protocol FileTransfers: Sendable {
+    /// Uploads a file once for several recipients. `checkpoint` is given the state from which the
+    /// upload can go on after a crash, each time a chunk is done, and is awaited; `progress` counts
+    /// encrypted bytes.
+    func upload(
+        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) async -> Void,
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) -> UploadResult
+
+    /// A link to a file, for a description that an upload made. May upload the description itself.
+    func link(
+        to description: String, relays: [RelayWithPassword]
+    ) async throws(TransferFailure) -> String
+
+    /// Downloads and checks a described file, resuming what is there of it.
+    func download(
+        _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) -> DownloadResult
+
+    /// Has the relays delete the chunks of a finished or of an unfinished upload. Chunks that are gone
+    /// already are no error.
+    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure)
+}
+
+/// A relay as the user configured it. The password is a secret.
+struct RelayWithPassword: Hashable, Sendable {
+    /// The text form without password.
+    var address: String
+    var password: String?
+}
+
+struct UploadOrder: Sendable {
+    enum Source: Sendable {
+        case cryptoFile(path: String, arguments: FileArguments)
+        case plain(path: String)
+    }
+
+    var source: Source
+    /// In the encrypted header; chats show the message's.
+    var fileName: String
+    var recipients: Int
+    var relays: [RelayWithPassword]
+    /// What the last `checkpoint` was given.
+    var state: [UInt8]?
+}
+
+struct UploadResult: Sendable {
+    /// Texts of file descriptions; secrets.
+    var senderDescription: String
+    var recipientDescriptions: [String]
+}
+
+struct DownloadOrder: Sendable {
+    enum Destination: Sendable {
+        /// Gets a fresh key.
+        case cryptoFile
+        /// Plain bytes, of a transfer that belongs to no chat.
+        case plain
+    }
+
+    enum Source: Sendable {
+        case description(String)
+        case link(String)
+    }
+
+    var source: Source
+    var destination: Destination
+    /// Does not exist yet, or holds what an interrupted download left. Absolute.
+    var path: String
+    /// Relays that may be contacted though they are in this machine's own network.
+    var allowedRelays: [RelayWithPassword]
+}
+
+struct DownloadResult: Sendable {
+    /// Plaintext bytes.
+    var size: UInt64
+    var arguments: FileArguments?
+}
+
+/// What an upload left on relays: its sender description, or the state of one that never finished.
+struct UploadRemains: Sendable {
+    var senderDescription: String?
+    var state: [UInt8]?
+}
+
+/// Why a transfer ended.
+struct TransferFailure: Error {
+    var problem: FileProblem
+    /// Worth another try later.
+    var isTemporary: Bool
+}

@@ -1,0 +1,91 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// The files of one profile on disk. Names are random: they say nothing about the content.
+struct ProfileFolders: Sendable {
+    /// Absolute path of the profile's own folder.
+    let path: String
+    private let files: OpenFile
+
+    var filesPath: String { path + "/files" }
+    /// Downloads of the core itself until they are whole.
+    var incomingPath: String { path + "/incoming" }
+
+    init(of profile: Profile, in directory: DataDirectory) throws(SystemError) {
+        let name = "\(profile.id)"
+        path = directory.path + "/profiles/" + name
+        let profiles = try directory.folder.subfolder("profiles")
+        let own = try Self.folder(name, in: profiles)
+        for inner in ["staging", "incoming"] { _ = try Self.folder(inner, in: own) }
+        files = try Self.folder("files", in: own)
+    }
+
+    private static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
+        if mkdirat(directory.descriptor, name, 0o700) != 0 && errno != EEXIST {
+            throw SystemError(code: errno, operation: "make a folder")
+        }
+        return try OpenFile(name, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: directory)
+    }
+
+    /// Gives a finished CryptoFile a second, lasting name in the files folder, durably. The first name
+    /// is removed by the caller once the row is committed: whenever the process dies, either the row
+    /// names the file or the giver still has it.
+    ///
+    /// - Throws: `.invalidCommand` for what is no CryptoFile of `size` bytes of plaintext.
+    func keep(_ location: FileSourceLocation, size: UInt64) throws -> String {
+        guard location.arguments != nil else {
+            throw ChatError(.invalidCommand, "The file to keep is not encrypted.")
+        }
+        let file = try OpenFile(location.path, flags: O_RDONLY | O_NOFOLLOW)
+        let status = try file.status()
+        guard status.st_mode & S_IFMT == S_IFREG, UInt64(status.st_size) == size + 16 else {
+            throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
+        }
+        try file.synchronise()
+        let name = freshName()
+        try check("keep a file") {
+            linkat(AT_FDCWD, location.path, files.descriptor, name, 0)
+        }
+        try files.synchronise()
+        return name
+    }
+
+    /// Writes bytes as a new CryptoFile, durably.
+    func write(_ bytes: [UInt8]) throws -> (name: String, arguments: FileArguments) {
+        let name = freshName()
+        let arguments = CryptoFile.freshArguments()
+        do {
+            let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: files)
+            let writer = try CryptoFileWriter(file: file, arguments: arguments)
+            try writer.append(bytes)
+            try writer.finish()
+            try file.synchronise()
+            try files.synchronise()
+        } catch {
+            remove(name)
+            throw error
+        }
+        return (name, arguments)
+    }
+
+    /// Removes a file that no row names any more. Who has it open keeps reading it.
+    func remove(_ name: String) { unlinkat(files.descriptor, name, 0) }
+
+    /// Removes the files that no row names: what a crash or another process left.
+    func removeAll(except named: Set<String>) throws(SystemError) {
+        for name in try PrivateFolder.names(in: files) where !named.contains(name) { remove(name) }
+    }
+
+    /// Removes what interrupted downloads left, except of those that go on.
+    func removeIncoming(except names: Set<String>) throws(SystemError) {
+        let folder = try OpenFile(incomingPath, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        for name in try PrivateFolder.names(in: folder) where !names.contains(name) {
+            unlinkat(folder.descriptor, name, 0)
+        }
+    }
+
+    private func freshName() -> String { Hexadecimal.encode(SystemRandomSource().bytes(16)) }
+}

@@ -1,0 +1,126 @@
+import Store
+
+/// The tables of a data directory. All profiles share one database, so that a message reaches sender
+/// and recipients in one transaction.
+///
+/// Times are nanoseconds since 1970. `direction`, `kind`, `status` and `transport` hold the words of
+/// the SimpleX chat API. Ids are never used again (AUTOINCREMENT).
+enum Schema {
+    static let migrations = [
+        Migration("chats", chats),
+        Migration("transfers", transfers),
+    ]
+
+    /// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient,
+    /// whose `origin` is the sender's item.
+    private static let chats = """
+        CREATE TABLE profile (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, created INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE chat_group (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, created INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE member (
+            chat_group INTEGER NOT NULL REFERENCES chat_group,
+            profile INTEGER NOT NULL REFERENCES profile,
+            role TEXT NOT NULL CHECK (role IN ('owner', 'member')),
+            PRIMARY KEY (chat_group, profile)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE chat (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            kind TEXT NOT NULL CHECK (kind IN ('direct', 'group', 'notes')),
+            contact INTEGER REFERENCES profile,
+            chat_group INTEGER REFERENCES chat_group,
+            updated INTEGER NOT NULL,
+            UNIQUE (profile, contact), UNIQUE (profile, chat_group)
+        ) STRICT;
+        CREATE UNIQUE INDEX one_note_folder ON chat (profile) WHERE kind = 'notes';
+
+        CREATE TABLE item (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            chat INTEGER NOT NULL REFERENCES chat,
+            origin INTEGER,
+            message_id TEXT,
+            direction TEXT NOT NULL CHECK (direction IN ('sent', 'received')),
+            sender TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            created INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            preview TEXT NOT NULL,
+            seconds INTEGER NOT NULL,
+            text TEXT NOT NULL,
+            UNIQUE (profile, message_id)
+        ) STRICT;
+        CREATE INDEX item_by_chat ON item (chat, id);
+        CREATE INDEX item_by_origin ON item (origin) WHERE origin IS NOT NULL;
+
+        CREATE TABLE file (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            item INTEGER UNIQUE REFERENCES item ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            transport TEXT NOT NULL,
+            status TEXT NOT NULL,
+            problem TEXT,
+            problem_sentence TEXT,
+            stored_name TEXT,
+            key BLOB,
+            nonce BLOB,
+            created INTEGER NOT NULL,
+            expires INTEGER,
+            inline_content TEXT
+        ) STRICT;
+        CREATE INDEX file_on_its_way ON file (profile) WHERE inline_content IS NOT NULL;
+
+        CREATE TABLE news (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            kind TEXT NOT NULL,
+            chat INTEGER NOT NULL,
+            item INTEGER,
+            stored_name TEXT
+        ) STRICT;
+        CREATE INDEX news_by_profile ON news (profile, id);
+        """
+
+    /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for
+    /// this file; `plain_path` and `link` are of transfers that belong to no chat.
+    private static let transfers = """
+        ALTER TABLE profile ADD COLUMN relay_policy TEXT NOT NULL DEFAULT 'ask';
+        ALTER TABLE file ADD COLUMN recipients INTEGER;
+        ALTER TABLE file ADD COLUMN recipient INTEGER;
+        ALTER TABLE file ADD COLUMN description TEXT;
+        ALTER TABLE file ADD COLUMN sender_description TEXT;
+        ALTER TABLE file ADD COLUMN upload_state BLOB;
+        ALTER TABLE file ADD COLUMN to_receive INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE file ADD COLUMN approved INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE file ADD COLUMN plain_path TEXT;
+        ALTER TABLE file ADD COLUMN link TEXT;
+        CREATE INDEX file_by_status ON file (profile, status);
+
+        CREATE TABLE relay (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            address TEXT NOT NULL,
+            password TEXT,
+            UNIQUE (profile, address)
+        ) STRICT;
+        CREATE TABLE approval (
+            profile INTEGER NOT NULL REFERENCES profile,
+            fingerprint BLOB NOT NULL,
+            host TEXT NOT NULL,
+            port INTEGER NOT NULL,
+            PRIMARY KEY (profile, fingerprint, host, port)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE chunk_deletion (
+            file INTEGER PRIMARY KEY,
+            profile INTEGER NOT NULL REFERENCES profile,
+            sender_description TEXT,
+            upload_state BLOB,
+            created INTEGER NOT NULL
+        ) STRICT;
+        """
+}

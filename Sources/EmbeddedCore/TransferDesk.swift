@@ -1,0 +1,155 @@
+import Base
+import ChatCore
+
+/// Which transfers of a profile are running or waiting for their turn, how far they are, and which
+/// files somebody else is fetching. At most one piece of work per file.
+final class TransferDesk: Sendable {
+    enum Lane: Hashable {
+        case upload
+        case download
+        case deletion
+    }
+
+    /// One try; true when another is wanted, later.
+    typealias Work = @Sendable () async -> Bool
+
+    private struct State {
+        var tasks: [FileID: Task<Void, Never>] = [:]
+        var progress: [FileID: TransferProgress] = [:]
+        var claims: Set<FileID> = []
+        var isClosed = false
+    }
+
+    private let state = Lock(State())
+    private let slots: [Lane: Slots]
+    private let retry: RetryPolicy
+
+    /// - Parameter running: transfers at once in each lane; more would only share the same line and
+    ///   hold more chunks in memory.
+    init(retry: RetryPolicy, running: Int = 2) {
+        self.retry = retry
+        slots = [.upload: Slots(running), .download: Slots(running), .deletion: Slots(1)]
+    }
+
+    /// Starts work on a file, repeated with growing delay as long as it wants. Nothing when there is
+    /// some for this file already.
+    func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
+        guard let slots = slots[lane] else { return }
+        state.withLock { state in
+            guard state.tasks[file] == nil, !state.isClosed else { return }
+            state.tasks[file] = Task { [retry, weak self] in
+                var number = 1
+                while await slots.enter() {
+                    let wantsMore = await work()
+                    slots.leave()
+                    number += 1
+                    guard wantsMore, let delay = retry.delay(beforeTry: number) else { break }
+                    guard (try? await Task.sleep(for: delay)) != nil else { break }
+                }
+                self?.end(file)
+            }
+        }
+    }
+
+    private func end(_ file: FileID) {
+        state.withLock { state in
+            state.tasks[file] = nil
+            state.progress[file] = nil
+        }
+    }
+
+    func isBusy(with file: FileID) -> Bool { state.withLock { $0.tasks[file] != nil } }
+
+    /// Cancels the work on a file and waits for its end. Never from that work itself.
+    func stop(_ file: FileID) async {
+        let task = state.withLock { $0.tasks[file] }
+        task?.cancel()
+        await task?.value
+    }
+
+    /// Ends everything and takes no more.
+    func close() async {
+        let tasks = state.withLock { state in
+            state.isClosed = true
+            return Array(state.tasks.values)
+        }
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+    }
+
+    // MARK: - Progress
+
+    var progress: [FileID: TransferProgress] { state.withLock { $0.progress } }
+
+    /// Notes how far a transfer is; true when that is worth telling: a new hundredth, or the end.
+    func note(_ progress: TransferProgress, of file: FileID) -> Bool {
+        state.withLock { state in
+            let last = state.progress.updateValue(progress, forKey: file)
+            guard let last, last.total == progress.total, progress.done < progress.total else { return true }
+            let step = max(progress.total / 100, 1)
+            return progress.done / step != last.done / step
+        }
+    }
+
+    // MARK: - Claims
+
+    /// False when the file is claimed already.
+    func claim(_ file: FileID) -> Bool { state.withLock { $0.claims.insert(file).inserted } }
+    func isClaimed(_ file: FileID) -> Bool { state.withLock { $0.claims.contains(file) } }
+    func endClaim(_ file: FileID) { state.withLock { _ = $0.claims.remove(file) } }
+}
+
+/// A number of places; who finds none waits in line.
+final class Slots: Sendable {
+    private struct State {
+        var free: Int
+        var nextNumber: UInt64 = 0
+        var line: [(number: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+    }
+
+    private let state: Lock<State>
+
+    init(_ count: Int) { state = Lock(State(free: count)) }
+
+    /// Waits for a place. False, without one, when the task is cancelled.
+    func enter() async -> Bool {
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            return state.nextNumber
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer = state.withLock { state -> Bool? in
+                    // Cancelled from here on, it is found in the line by the handler below.
+                    if Task.isCancelled { return false }
+                    if state.free > 0 {
+                        state.free -= 1
+                        return true
+                    }
+                    state.line.append((number, continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let continuation = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+                state.line.firstIndex { $0.number == number }.map {
+                    state.line.remove(at: $0).continuation
+                }
+            }
+            continuation?.resume(returning: false)
+        }
+    }
+
+    /// Gives the place to the next in line.
+    func leave() {
+        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard !state.line.isEmpty else {
+                state.free += 1
+                return nil
+            }
+            return state.line.removeFirst().continuation
+        }
+        next?.resume(returning: true)
+    }
+}

@@ -1,0 +1,187 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import XFTP
+
+@testable import EmbeddedCore
+
+/// A relay of a few lines in memory: takes files in steps, gives them back by description, and can be
+/// told to fail.
+final class MemoryRelay: FileTransfers {
+    struct State {
+        var files: [UInt64: [UInt8]] = [:]
+        var uploadsBegun = 0
+        var stepsSent = 0
+        var recipients: [Int] = []
+        var passwords: [String?] = []
+        var deleted: [UInt64] = []
+        var nextFile: UInt64 = 1
+        /// Steps that may still be sent; then uploads fail, or wait to be cancelled.
+        var allowance = Int.max
+        var waits = false
+        var failure = TransferFailure(problem: FileProblem(.unreachable, "No way."), isTemporary: true)
+        var downloadFailures: [TransferFailure] = []
+        var downloads = 0
+    }
+
+    static let stepSize = 100_000
+    static let address = "xftp://\(Base64URL.encode([UInt8](repeating: 5, count: 32)))@relay.example.org:5443"
+    static let other = "xftp://\(Base64URL.encode([UInt8](repeating: 6, count: 32)))@127.0.0.1:5443"
+    static let relay = RelayWithPassword(address: address, password: "hunter2")
+
+    let state = Lock(State())
+    let relayInDescriptions: String
+
+    init(relayInDescriptions: String = MemoryRelay.address) {
+        self.relayInDescriptions = relayInDescriptions
+    }
+
+    func upload(
+        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) async -> Void,
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) -> UploadResult {
+        let content = try Self.read(order.source)
+        var (file, done) = (UInt64(0), 0)
+        if let stored = order.state, stored.count == 16 {
+            var reader = ByteReader(stored)
+            file = reader.integer(UInt64.self) ?? 0
+            done = Int(reader.integer(UInt64.self) ?? 0)
+        } else {
+            file = state.withLock { state in
+                state.nextFile += 1
+                state.files[state.nextFile] = []
+                return state.nextFile
+            }
+        }
+        state.withLock { state in
+            state.uploadsBegun += 1
+            state.recipients.append(order.recipients)
+            state.passwords.append(order.relays.first?.password)
+        }
+        while done < content.count {
+            guard
+                state.withLock({ state in
+                    state.allowance -= 1
+                    return state.allowance >= 0
+                })
+            else {
+                if state.withLock({ $0.waits }) { try? await Task.sleep(for: .seconds(60)) }
+                throw state.withLock { $0.failure }
+            }
+            let end = min(done + Self.stepSize, content.count)
+            state.withLock { [done, file] state in
+                state.files[file, default: []] += content[done..<end]
+                state.stepsSent += 1
+            }
+            done = end
+            var saved: [UInt8] = []
+            saved.append(bigEndian: file)
+            saved.append(bigEndian: UInt64(done))
+            await checkpoint(saved)
+            progress(UInt64(done), UInt64(content.count))
+        }
+        return UploadResult(
+            senderDescription: description(of: file, .sender, recipient: 0),
+            recipientDescriptions: (0..<order.recipients).map {
+                description(of: file, .recipient, recipient: UInt64($0))
+            })
+    }
+
+    func link(
+        to description: String, relays: [RelayWithPassword]
+    ) async throws(TransferFailure) -> String {
+        do {
+            return FileLink(try FileDescription(parsing: description)).text
+        } catch {
+            throw TransferFailure(problem: FileProblem(.damaged, error.sentence), isTemporary: false)
+        }
+    }
+
+    func download(
+        _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) -> DownloadResult {
+        let failure = state.withLock { state -> TransferFailure? in
+            state.downloads += 1
+            return state.downloadFailures.isEmpty ? nil : state.downloadFailures.removeFirst()
+        }
+        if let failure { throw failure }
+        do {
+            let text =
+                switch order.source {
+                case .description(let text): text
+                case .link(let link): try FileLink(parsing: link).fileDescription.text
+                }
+            let content = state.withLock { $0.files[Self.file(in: text)] }
+            guard let content else {
+                throw TransferFailure(problem: FileProblem(.expired, "Gone."), isTemporary: false)
+            }
+            progress(UInt64(content.count / 2), UInt64(content.count))
+            let file = try OpenFile(order.path, flags: O_RDWR | O_CREAT | O_TRUNC)
+            guard case .cryptoFile = order.destination else {
+                try file.write(content, at: 0)
+                return DownloadResult(size: UInt64(content.count), arguments: nil)
+            }
+            let arguments = CryptoFile.freshArguments()
+            let writer = try CryptoFileWriter(file: file, arguments: arguments)
+            try writer.append(content)
+            try writer.finish()
+            return DownloadResult(size: UInt64(content.count), arguments: arguments)
+        } catch let error as TransferFailure {
+            throw error
+        } catch {
+            throw TransferFailure(problem: FileProblem(.other, "\(error)"), isTemporary: false)
+        }
+    }
+
+    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
+        let file =
+            remains.senderDescription.map { Self.file(in: $0) }
+            ?? remains.state.flatMap { state -> UInt64? in
+                var reader = ByteReader(state)
+                return reader.integer(UInt64.self)
+            }
+        guard let file else { return }
+        state.withLock { state in
+            state.files[file] = nil
+            state.deleted.append(file)
+        }
+    }
+
+    private func description(of file: UInt64, _ party: FileDescription.Party, recipient: UInt64) -> String {
+        var id: [UInt8] = []
+        id.append(bigEndian: file)
+        id.append(bigEndian: recipient)
+        guard let relay = RelayAddress(relayInDescriptions) else { return "" }
+        let key = SigningKey.generate().pkcs8
+        let chunk = FileDescription.Chunk(
+            number: 1, size: 65_536, digest: [UInt8](repeating: 1, count: 32),
+            replicas: [FileDescription.Replica(relay: relay, id: id, key: key)])
+        return FileDescription(
+            party: party, digest: [UInt8](repeating: 2, count: 64), key: [UInt8](repeating: 3, count: 32),
+            nonce: [UInt8](repeating: 4, count: 24), chunks: [chunk]
+        ).text
+    }
+
+    private static func file(in description: String) -> UInt64 {
+        guard let id = try? FileDescription(parsing: description).chunks[0].replicas[0].id else { return 0 }
+        var reader = ByteReader(id)
+        return reader.integer(UInt64.self) ?? 0
+    }
+
+    private static func read(_ source: UploadOrder.Source) throws(TransferFailure) -> [UInt8] {
+        do {
+            switch source {
+            case .plain(let path): return try OpenFile(path, flags: O_RDONLY).readAll(limit: 1 << 24)
+            case .cryptoFile(let path, let arguments):
+                var bytes: [UInt8] = []
+                try CryptoFileReader(file: OpenFile(path, flags: O_RDONLY), arguments: arguments)
+                    .decrypt { bytes.append(contentsOf: $0) }
+                return bytes
+            }
+        } catch {
+            throw TransferFailure(problem: FileProblem(.damaged, "\(error)"), isTemporary: false)
+        }
+    }
+}

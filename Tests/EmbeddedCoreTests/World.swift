@@ -1,0 +1,144 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// A clock that tests set by hand.
+final class ManualClock: WallClock {
+    private let time = Lock(Timestamp(seconds: 1_800_000_000))
+    func now() -> Timestamp { time.withLock { $0 } }
+    func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+}
+
+/// A data directory with some profiles, and a relay in memory.
+struct World {
+    let folder: TemporaryFolder
+    let clock = ManualClock()
+    let relay: MemoryRelay
+    let directory: DataDirectory
+
+    init(_ profiles: [String] = ["alice", "bob"], relay: MemoryRelay = MemoryRelay()) throws {
+        folder = try TemporaryFolder()
+        self.relay = relay
+        directory = try DataDirectory(folder.path("data"), clock: clock)
+        for name in profiles { _ = try directory.createProfile(name) }
+    }
+
+    /// A connection to the directory as another process has it.
+    func open(
+        _ name: String, mountpoint: String? = nil, relays: [RelayWithPassword] = [MemoryRelay.relay],
+        patience: Duration = .seconds(10)
+    ) async throws -> EmbeddedCore {
+        let directory = try DataDirectory(folder.path("data"), clock: clock)
+        return try await EmbeddedCore.open(
+            directory, profile: name, mountpoint: mountpoint, relays: relays, transfers: relay,
+            retry: RetryPolicy(first: .milliseconds(5), longest: .milliseconds(20), tries: .max),
+            patience: patience)
+    }
+}
+
+func pattern(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
+}
+
+extension EmbeddedCore {
+    /// Stages bytes as the outbox does and composes a message.
+    func compose(
+        _ bytes: [UInt8], name: String = "report.pdf", id: String = UUIDText.fresh(),
+        kind: MessageContent.Kind = .file
+    ) throws -> ComposedMessage {
+        let path = stagingFolder + "/" + UUIDText.fresh()
+        let arguments = CryptoFile.freshArguments()
+        let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL)
+        let writer = try CryptoFileWriter(file: file, arguments: arguments)
+        try writer.append(bytes)
+        try writer.finish()
+        return ComposedMessage(
+            id: id, fileName: name, size: UInt64(bytes.count),
+            source: FileSourceLocation(path: path, arguments: arguments),
+            content: MessageContent(kind: kind, text: "caption"))
+    }
+
+    func chat(named name: String) async throws -> ChatReference {
+        let chats = try await chats()
+        return try #require(chats.first { $0.displayName == name }).reference
+    }
+
+    func newest(in name: String) async throws -> ChatItem {
+        let items = try await items(of: chat(named: name), before: nil, count: 1)
+        return try #require(items.first)
+    }
+
+    /// The newest item once its status is one of those wanted.
+    func item(in name: String, when condition: @escaping (FileStatus) -> Bool) async throws -> ChatItem {
+        try await wait(for: "an item in \(name) of the wanted status") {
+            let chat = try await chat(named: name)
+            let item = try await items(of: chat, before: nil, count: 1).first
+            return item?.file.map { condition($0.status) } == true ? item : nil
+        }
+    }
+}
+
+enum UUIDText {
+    static func fresh() -> String { Hexadecimal.encode(SystemRandomSource().bytes(16)) }
+}
+
+extension ChatItem {
+    /// The bytes at the item's source.
+    func content() throws -> [UInt8] {
+        let source = try #require(file?.source)
+        let arguments = try #require(source.arguments)
+        let reader = try CryptoFileReader(file: OpenFile(source.path, flags: O_RDONLY), arguments: arguments)
+        var bytes: [UInt8] = []
+        try reader.decrypt { bytes.append(contentsOf: $0) }
+        return bytes
+    }
+}
+
+/// Collects the events of a core.
+final class Listener: Sendable {
+    let events = Lock<[ChatEvent]>([])
+    private let task: Task<Void, Never>
+
+    init(_ core: EmbeddedCore) {
+        let stream = core.events()
+        let events = events
+        task = Task {
+            for await event in stream { events.withLock { $0.append(event) } }
+        }
+    }
+
+    deinit { task.cancel() }
+
+    /// Names of the events so far.
+    var names: [String] {
+        events.withLock { events in
+            events.map { String(describing: $0).split(separator: "(").first.map(String.init) ?? "" }
+        }
+    }
+
+    func waits(for name: String, times: Int = 1) async throws {
+        try await wait(until: "\(name) has come; so far \(names)") {
+            names.filter { $0 == name }.count >= times
+        }
+    }
+}
+
+/// The error with which a command is refused; records an issue when it is not.
+func refusal<Result>(
+    _ body: () async throws -> Result, at location: SourceLocation = #_sourceLocation
+) async -> ChatError? {
+    do {
+        _ = try await body()
+        Issue.record("The command was not refused.", sourceLocation: location)
+        return nil
+    } catch {
+        return error as? ChatError
+    }
+}
