@@ -14,6 +14,7 @@ enum ChatFS {
         subcommands: [
             DemoCommand.command,
             CryptoFileCommand.command,
+            RelayCommand.command,
             CompletionCommand.command,
             ManualCommand.command,
         ])

@@ -1,0 +1,114 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+
+/// The bytes of the chunks on disk, and how much of the quota they take.
+final class ChunkFiles: Sendable {
+    private let folder: RelayFolder
+    private let quota: UInt64
+    private let state = Lock(State())
+
+    private struct State {
+        /// Chunks on disk, and uploads under way, which must not overfill the disk together.
+        var stored: UInt64 = 0
+        var reserved: UInt64 = 0
+        var uploads: UInt64 = 0
+    }
+
+    init(folder: RelayFolder, quota: UInt64?) {
+        self.folder = folder
+        self.quota = quota ?? .max
+    }
+
+    /// The file name of a chunk, as in the official relay.
+    static func name(_ senderID: [UInt8]) -> String { Base64URL.encode(senderID) }
+
+    /// Removes files that belong to no record (uploads and deletions that a crash cut short) and
+    /// answers the records whose file is missing or has the wrong length.
+    func tidy(_ records: [ChunkRecord]) throws(SystemError) -> [ChunkRecord] {
+        let byName = Dictionary(records.map { (Self.name($0.senderID), $0) }) { first, _ in first }
+        var found: Set<String> = []
+        var used: UInt64 = 0
+        for name in try PrivateFolder.names(in: folder.chunks) {
+            var status = stat()
+            if let record = byName[name], fstatat(folder.chunks.descriptor, name, &status, 0) == 0,
+                status.st_size == off_t(record.size)
+            {
+                found.insert(name)
+                used += UInt64(record.size)
+            } else {
+                unlinkat(folder.chunks.descriptor, name, 0)
+            }
+        }
+        state.withLock { $0.stored = used }
+        return byName.filter { !found.contains($0.key) }.map(\.value)
+    }
+
+    /// Bytes on disk.
+    var stored: UInt64 { state.withLock { $0.stored } }
+
+    /// Begins an upload, or answers nil when the quota has no room for it.
+    func beginUpload(of record: ChunkRecord) throws(SystemError) -> ChunkUpload? {
+        let size = UInt64(record.size)
+        let number: UInt64? = state.withLock { state in
+            let (sum, overflow) = (state.stored + state.reserved).addingReportingOverflow(size)
+            guard !overflow, sum <= quota else { return nil }
+            state.reserved += size
+            state.uploads += 1
+            return state.uploads
+        }
+        guard let number else { return nil }
+        do throws(SystemError) {
+            let flags = O_RDWR | O_CREAT | O_EXCL
+            let file = try OpenFile("\(number)", flags: flags, in: folder.incoming)
+            return ChunkUpload(record: record, file: file, name: "\(number)")
+        } catch {
+            state.withLock { $0.reserved -= size }
+            throw error
+        }
+    }
+
+    /// Drops what an upload has written.
+    func discard(_ upload: ChunkUpload) {
+        unlinkat(folder.incoming.descriptor, upload.name, 0)
+        state.withLock { $0.reserved -= UInt64(upload.record.size) }
+    }
+
+    /// Gives the complete bytes of an upload their place and makes them durable. The caller then marks
+    /// the record and says with `settle` what came of it.
+    func place(_ upload: ChunkUpload) throws(SystemError) {
+        let name = Self.name(upload.record.senderID)
+        // Renamed first: one flush of the file system's journal then covers data and name.
+        try check("store a chunk") {
+            renameat(folder.incoming.descriptor, upload.name, folder.chunks.descriptor, name)
+        }
+        try upload.file.synchronise()
+        try folder.chunks.synchronise()
+    }
+
+    /// Ends the reservation of an upload that was placed.
+    func settle(_ upload: ChunkUpload, _ marking: RelayRecords.Marking) {
+        let size = UInt64(upload.record.size)
+        state.withLock { state in
+            state.reserved -= size
+            if marking == .marked { state.stored += size }
+        }
+        if marking == .isGone { unlink(upload.record.senderID) }
+    }
+
+    /// Removes the bytes of a chunk whose record is gone.
+    func remove(_ record: ChunkRecord) {
+        unlink(record.senderID)
+        state.withLock { $0.stored -= min($0.stored, UInt64(record.size)) }
+    }
+
+    private func unlink(_ senderID: [UInt8]) {
+        unlinkat(folder.chunks.descriptor, Self.name(senderID), 0)
+    }
+
+    /// Opens a chunk for reading. What is open stays readable when the chunk is deleted.
+    func open(_ record: ChunkRecord) throws(SystemError) -> OpenFile {
+        try OpenFile(Self.name(record.senderID), flags: O_RDONLY | O_NOFOLLOW, in: folder.chunks)
+    }
+}

@@ -1,0 +1,122 @@
+import Base
+import Glibc
+import Network
+import Posix
+import Store
+import XFTP
+
+/// A relay for encrypted chunks (XFTP protocol): whoever has an upload's sender key can fill, extend
+/// and delete it, whoever has a recipient key can fetch it, and the relay learns nothing else.
+///
+/// Chunks lie in files, records in SQLite. A chunk is acknowledged when both are on disk, so a crash
+/// at any moment loses nothing that was acknowledged.
+public final class Relay: Sendable {
+    /// How to reach it, with the fingerprint of its certificates and without its password.
+    public let address: RelayAddress
+    private let server: HTTP2Server
+    private let service: RelayService
+    private let folder: RelayFolder
+    private let sweeper: Sweeper
+
+    /// Starts a relay: reads or makes its identity, tidies up after a crash, listens. Blocks for the
+    /// disk.
+    public static func start(_ settings: RelaySettings) throws(RelayError) -> Relay {
+        let folder = try RelayFolder(settings.folder)
+        let identity = try folder.identity(settings.certificate)
+        let service = try makeService(settings, folder, identity)
+        let server = try listen(settings, folder, identity, RelayHandler(service: service))
+        folder.keep(port: server.endpoint.port)
+        do throws(SystemError) {
+            let sweeper = try Sweeper(service: service, expiry: settings.expiry)
+            return Relay(settings, folder, service, server, sweeper)
+        } catch {
+            throw RelayError(.folder, error.sentence, cause: error)
+        }
+    }
+
+    private init(
+        _ settings: RelaySettings, _ folder: RelayFolder, _ service: RelayService, _ server: HTTP2Server,
+        _ sweeper: Sweeper
+    ) {
+        self.folder = folder
+        self.service = service
+        self.server = server
+        address = RelayAddress(
+            fingerprint: service.identity.fingerprint,
+            hosts: [Self.reachableHost(settings.listen.host)], port: server.endpoint.port)
+        self.sweeper = sweeper
+    }
+
+    private static func makeService(
+        _ settings: RelaySettings, _ folder: RelayFolder, _ identity: ServerIdentity
+    ) throws(RelayError) -> RelayService {
+        do {
+            let records = try RelayRecords(path: folder.recordsPath, random: settings.random)
+            let files = ChunkFiles(folder: folder, quota: settings.quota)
+            for record in try files.tidy(records.storedChunks()) {
+                Log("relay").warning("The bytes of a chunk are missing on disk.")
+                try records.markLost(record.id)
+            }
+            let service = RelayService(
+                settings: settings, identity: identity, records: records, files: files)
+            _ = try service.expire()
+            return service
+        } catch let error as StoreError {
+            throw RelayError(.records, error.sentence, cause: error)
+        } catch {
+            throw RelayError(.folder, sentence(of: error), cause: error)
+        }
+    }
+
+    private static func listen(
+        _ settings: RelaySettings, _ folder: RelayFolder, _ identity: ServerIdentity, _ handler: RelayHandler
+    ) throws(RelayError) -> HTTP2Server {
+        func listen(_ endpoint: Endpoint) throws(NetworkError) -> HTTP2Server {
+            try HTTP2Server.start(
+                on: endpoint, tls: TLSServerSettings(identity: identity), limits: settings.limits,
+                handler: handler)
+        }
+        if settings.listen.port == 0, let port = folder.lastPort(),
+            let server = try? listen(Endpoint(host: settings.listen.host, port: port))
+        {
+            return server
+        }
+        do throws(NetworkError) {
+            return try listen(settings.listen)
+        } catch {
+            throw RelayError(
+                .address, "The relay cannot listen on \(settings.listen). \(error.sentence)", cause: error)
+        }
+    }
+
+    /// What others can write in an address: where every address of the machine is listened on, its name.
+    private static func reachableHost(_ host: String) -> String {
+        guard host == "0.0.0.0" || host == "::" else { return host }
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, 255) == 0 else { return "localhost" }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Closes all connections and returns when nothing of the relay runs any more.
+    public func stop() async {
+        await server.stop()
+        await sweeper.stop()
+    }
+
+    /// Deletes what has expired by now, as the relay does by itself now and then. Answers how many
+    /// chunks. Blocks.
+    @discardableResult
+    public func expire() throws -> Int { try service.expire() }
+
+    /// Bytes of chunks on disk.
+    public var storedBytes: UInt64 { service.files.stored }
+}
+
+/// Gives each connection its session.
+struct RelayHandler: HTTP2ServerHandler {
+    let service: RelayService
+
+    func connected(channelBinding: [UInt8]) -> any ServerConnectionHandler {
+        RelaySession(service: service, sessionID: channelBinding)
+    }
+}

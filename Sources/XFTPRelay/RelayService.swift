@@ -1,0 +1,181 @@
+import Base
+import Cryptography
+import Network
+import Posix
+import XFTP
+
+/// What all connections of a relay share: who may do what, and doing it. Every method blocks for the
+/// disk and may be called from any thread.
+final class RelayService: Sendable {
+    let identity: ServerIdentity
+    let records: RelayRecords
+    let files: ChunkFiles
+    private let settings: RelaySettings
+
+    /// Sizes of chunks that are taken, as configured in the official relay by default.
+    static let chunkSizes: Set<UInt32> = [64 << 10, 256 << 10, 1 << 20, 4 << 20]
+
+    init(settings: RelaySettings, identity: ServerIdentity, records: RelayRecords, files: ChunkFiles) {
+        self.settings = settings
+        self.identity = identity
+        self.records = records
+        self.files = files
+    }
+
+    /// What a request is about, once its signature has been checked.
+    enum Subject {
+        case nothing
+        case sender(ChunkRecord)
+        case recipient(ChunkRecord)
+    }
+
+    /// Checks that the command has the signature and entity it needs, and that both fit.
+    func authorise(
+        _ command: XFTPCommand, _ transmission: Transmission
+    ) throws -> Subject {
+        let isSigned = !transmission.signature.isEmpty
+        let hasEntity = !transmission.entityID.isEmpty
+        switch command {
+        case .ping:
+            guard !isSigned, !hasEntity else { throw XFTPProtocolError.command(.hasSignature) }
+            return .nothing
+        case .create(let chunk):
+            guard isSigned else { throw XFTPProtocolError.command(.noSignature) }
+            guard !hasEntity else { throw XFTPProtocolError.command(.hasSignature) }
+            guard (chunk.recipientKeys + [chunk.senderKey]).allSatisfy({ VerifyingKey(spki: $0) != nil })
+            else { throw XFTPProtocolError.command(.syntax) }
+            try verify(transmission, key: chunk.senderKey)
+            return .nothing
+        case .addRecipients(let keys):
+            guard keys.allSatisfy({ VerifyingKey(spki: $0) != nil }) else {
+                throw XFTPProtocolError.command(.syntax)
+            }
+        case .upload, .delete, .download, .acknowledge: break
+        }
+        guard isSigned, hasEntity else { throw XFTPProtocolError.command(.noSignature) }
+        switch command {
+        case .download, .acknowledge:
+            let found = try records.chunk(ofRecipient: transmission.entityID)
+            try verify(transmission, key: found?.key)
+            guard let found, !hasExpired(found.record) else { throw XFTPProtocolError.authorization }
+            return .recipient(found.record)
+        default:
+            let found = try records.chunk(ofSender: transmission.entityID)
+            try verify(transmission, key: found?.senderKey)
+            guard let found, !hasExpired(found) else { throw XFTPProtocolError.authorization }
+            return .sender(found)
+        }
+    }
+
+    /// A key nobody has: unknown IDs cost as much time as known ones, and tell nothing.
+    private static let nobody = SigningKey.generate().publicKey
+
+    private func verify(_ transmission: Transmission, key: [UInt8]?) throws(XFTPProtocolError) {
+        guard let verifying = VerifyingKey(spki: key ?? Self.nobody),
+            verifying.isValid(transmission.signature, for: transmission.signedBytes), key != nil
+        else { throw .authorization }
+    }
+
+    // MARK: Commands
+
+    func create(_ chunk: XFTPCommand.NewChunk) throws -> XFTPResponse {
+        if let password = settings.password {
+            guard constantTimeEqual(Array(password.utf8), chunk.password ?? []) else {
+                throw XFTPProtocolError.authorization
+            }
+        }
+        guard Self.chunkSizes.contains(chunk.size) else { throw XFTPProtocolError.size }
+        let now = settings.clock.now().seconds
+        let made = try records.create(
+            senderKey: chunk.senderKey, size: chunk.size, digest: chunk.digest,
+            recipientKeys: chunk.recipientKeys, created: now - now % settings.roundingSeconds)
+        return .created(sender: made.sender, recipients: made.recipients)
+    }
+
+    func addRecipients(_ keys: [[UInt8]], to record: ChunkRecord) throws -> XFTPResponse {
+        guard let ids = try records.addRecipients(keys, to: record.id) else {
+            throw XFTPProtocolError.authorization
+        }
+        return .added(recipients: ids)
+    }
+
+    func delete(_ record: ChunkRecord) throws -> XFTPResponse {
+        if let wasStored = try records.delete(record.id), wasStored { files.remove(record) }
+        return .ok
+    }
+
+    func acknowledge(_ recipientID: [UInt8]) throws -> XFTPResponse {
+        try records.removeRecipient(recipientID)
+        return .ok
+    }
+
+    /// The box of one download, and the answer that lets the client make the same.
+    func agree(with clientKey: [UInt8]) throws(XFTPProtocolError) -> (box: StreamBox, response: XFTPResponse)
+    {
+        let key = AgreementKey.generate()
+        let nonce = settings.random.bytes(XFTPResponse.nonceSize)
+        // Of another kind, or of small order.
+        guard let shared = try? key.sharedSecret(with: clientKey),
+            let box = try? StreamBox(key: shared, nonce: nonce)
+        else { throw .command(.syntax) }
+        return (box, .file(key: key.publicKey, nonce: nonce))
+    }
+
+    func open(_ record: ChunkRecord) throws -> OpenFile {
+        guard record.isStored else { throw XFTPProtocolError.noFile }
+        return try files.open(record)
+    }
+
+    func beginUpload(of record: ChunkRecord) throws -> ChunkUpload {
+        guard let upload = try files.beginUpload(of: record) else { throw XFTPProtocolError.quota }
+        return upload
+    }
+
+    /// Judges a complete upload and keeps it: when this returns, the chunk survives whatever happens.
+    func finish(_ upload: ChunkUpload) throws -> XFTPResponse {
+        do {
+            guard upload.isComplete else { throw XFTPProtocolError.size }
+            guard upload.isAuthentic else { throw XFTPProtocolError.digest }
+            try files.place(upload)
+        } catch {
+            files.discard(upload)
+            throw error
+        }
+        do {
+            files.settle(upload, try records.markStored(upload.record.id))
+        } catch {
+            files.settle(upload, .isGone)
+            throw error
+        }
+        return .ok
+    }
+
+    // MARK: Expiry
+
+    private func hasExpired(_ record: ChunkRecord) -> Bool { record.created < expiryLimit }
+
+    /// Records created before this are gone: seconds since 1970.
+    private var expiryLimit: Int64 {
+        settings.clock.now().seconds - settings.expiry.components.seconds
+    }
+
+    /// Deletes what has expired. Answers how many chunks.
+    func expire() throws -> Int {
+        var count = 0
+        while true {
+            let batch = try records.chunks(createdBefore: expiryLimit, limit: 500)
+            if batch.isEmpty { return count }
+            for record in batch { _ = try delete(record) }
+            count += batch.count
+        }
+    }
+
+    // MARK: Refusals
+
+    /// The word for what went wrong here; what the client did not cause is told to the operator.
+    static func refusal(of error: any Error) -> XFTPProtocolError {
+        if let error = error as? XFTPProtocolError { return error }
+        Log("relay").error("A request failed. \(sentence(of: error))")
+        return error is SystemError ? .fileIO : .internalError
+    }
+}

@@ -1,0 +1,131 @@
+import Base
+import Cryptography
+import Network
+import XFTP
+
+/// One connection to the relay: first the handshake, then commands (XFTP protocol, "Transport
+/// handshake"). Lives on the connection's thread.
+final class RelaySession: ServerConnectionHandler {
+    private enum State {
+        /// Nothing has been said; the first request is empty and asks for the hello.
+        case silent
+        /// The client has the hello and must choose a version.
+        case greeted
+        case ready
+    }
+
+    let service: RelayService
+    /// The TLS channel binding: part of every transmission and of what is signed.
+    private let sessionID: [UInt8]
+    private var state = State.silent
+
+    init(service: RelayService, sessionID: [UInt8]) {
+        self.service = service
+        self.sessionID = sessionID
+    }
+
+    func requestBegan() -> any ServerExchange { RelayExchange(session: self) }
+
+    var isReady: Bool { state == .ready }
+
+    // MARK: Handshake
+
+    /// Answers a request of the handshake: the relay's hello, nothing, or the bare word HANDSHAKE.
+    func shakeHands(_ request: [UInt8]) -> [UInt8] {
+        let refusal = Block.pad(Array(XFTPProtocolError.handshake.text.utf8)) ?? []
+        switch state {
+        case .silent where request.isEmpty:
+            guard let hello = try? hello() else { return refusal }
+            state = .greeted
+            return hello
+        case .greeted:
+            guard let message = Block.unpad(request), let hello = ClientHello(decoding: message),
+                hello.identity == service.identity.fingerprint,
+                XFTPVersion.supported.contains(hello.version)
+            else { return refusal }
+            state = .ready
+            return []
+        default: return refusal
+        }
+    }
+
+    private func hello() throws(NetworkError) -> [UInt8]? {
+        // Commands are signed, so the other half of this key is never used.
+        let key = AgreementKey.generate().publicKey
+        return ServerHello(
+            versions: XFTPVersion.supported, sessionID: sessionID,
+            certificates: service.identity.certificates,
+            signedKey: try SignedKey.make(key, signedBy: service.identity)
+        ).block()
+    }
+
+    // MARK: Commands
+
+    /// Reads a block and checks that its sender may do what it asks.
+    func examine(_ block: [UInt8]) -> Examined {
+        var transmission = Transmission(sessionID: sessionID, body: [])
+        do {
+            transmission = try Transmission(block: block)
+            guard transmission.sessionID == sessionID else { throw XFTPProtocolError.session }
+            let command = try XFTPCommand(decoding: transmission.body)
+            // A key of the wrong kind is a syntax error, and those come before all others.
+            var agreement: (box: StreamBox, response: XFTPResponse)?
+            if case .download(let key) = command { agreement = try service.agree(with: key) }
+            let subject = try service.authorise(command, transmission)
+            return .request(
+                Request(
+                    command: command, subject: subject, agreement: agreement, transmission: transmission))
+        } catch {
+            return .refused(answer(.error(RelayService.refusal(of: error)), to: transmission))
+        }
+    }
+
+    enum Examined {
+        case request(Request)
+        case refused([UInt8])
+    }
+
+    struct Request {
+        let command: XFTPCommand
+        let subject: RelayService.Subject
+        let agreement: (box: StreamBox, response: XFTPResponse)?
+        let transmission: Transmission
+    }
+
+    /// Carries out any command but FPUT.
+    func perform(_ request: Request) -> any BodySource {
+        do {
+            switch (request.command, request.subject) {
+            case (.ping, _): return BytesBody(answer(.pong, to: request.transmission))
+            case (.create(let chunk), _):
+                return BytesBody(answer(try service.create(chunk), to: request.transmission))
+            case (.addRecipients(let keys), .sender(let record)):
+                return BytesBody(
+                    answer(try service.addRecipients(keys, to: record), to: request.transmission))
+            case (.delete, .sender(let record)):
+                return BytesBody(answer(try service.delete(record), to: request.transmission))
+            case (.acknowledge, .recipient):
+                return BytesBody(
+                    answer(
+                        try service.acknowledge(request.transmission.entityID), to: request.transmission))
+            case (.download, .recipient(let record)):
+                guard let agreement = request.agreement else { throw XFTPProtocolError.internalError }
+                let file = try service.open(record)
+                return ChunkDownload(
+                    block: answer(agreement.response, to: request.transmission), file: file,
+                    size: record.size, box: agreement.box)
+            default: throw XFTPProtocolError.authorization
+            }
+        } catch {
+            return BytesBody(answer(.error(RelayService.refusal(of: error)), to: request.transmission))
+        }
+    }
+
+    /// The block of an answer; it repeats the session and the IDs of the request, and is not signed.
+    func answer(_ response: XFTPResponse, to request: Transmission) -> [UInt8] {
+        let transmission = Transmission(
+            sessionID: sessionID, correlationID: request.correlationID, entityID: request.entityID,
+            body: response.encoded)
+        return transmission.block() ?? []
+    }
+}

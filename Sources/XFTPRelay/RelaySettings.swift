@@ -1,0 +1,42 @@
+import Base
+import Network
+
+/// What a relay is told at its start.
+public struct RelaySettings: Sendable {
+    /// Made when missing, mode 0700: certificates, records and chunks.
+    public var folder: String
+    /// Port 0 takes the port of the last time when it is still free, else any.
+    public var listen: Endpoint
+    /// Bytes of chunks in all, nil for no limit but the disk.
+    public var quota: UInt64?
+    /// Age at which a chunk and its record go.
+    public var expiry: Duration
+    /// Asked of who creates chunks, nil for nobody. A secret.
+    public var password: String?
+    /// Algorithm of the certificates made at the first start; nil takes what is there, else Ed25519.
+    public var certificate: CertificateKind?
+    public var clock: any WallClock
+    public var random: any RandomSource
+    public var limits: HTTP2Server.Limits
+
+    public init(
+        folder: String, listen: Endpoint = Endpoint(host: "127.0.0.1", port: 0), quota: UInt64? = nil,
+        expiry: Duration = .seconds(48 * 3600), password: String? = nil, certificate: CertificateKind? = nil,
+        clock: any WallClock = SystemWallClock(), random: any RandomSource = SystemRandomSource(),
+        limits: HTTP2Server.Limits = .init()
+    ) {
+        self.folder = folder
+        self.listen = listen
+        self.quota = quota
+        self.expiry = expiry
+        self.password = password
+        self.certificate = certificate
+        self.clock = clock
+        self.random = random
+        self.limits = limits
+    }
+
+    /// Creation times are rounded down to this many seconds, so that the records tell little about
+    /// who sent when: an hour as in the official relay, less where chunks live for less than a day.
+    var roundingSeconds: Int64 { min(3600, max(1, expiry.components.seconds / 24)) }
+}

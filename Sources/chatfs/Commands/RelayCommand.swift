@@ -1,0 +1,77 @@
+import Base
+import CommandLineKit
+import Glibc
+import Network
+import Posix
+import XFTPRelay
+
+/// `chatfs relay`: an XFTP relay on this machine.
+enum RelayCommand {
+    static let command = Command(
+        "relay", "Run a relay that keeps encrypted chunks for a while.",
+        discussion: """
+            Prints its address as one line when it is ready: that line is what --relay takes elsewhere. \
+            Certificates are made at the first start; the fingerprint in the address stays the same as long \
+            as DIR does. A chunk that was acknowledged survives crashes and power cuts.
+
+            SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly.
+            """,
+        section: ChatFS.Section.other,
+        options: [
+            .value(
+                "listen", named: "HOST:PORT", .text, default: "127.0.0.1:0",
+                "Where to listen. Port 0 takes the port of the last time if it is free, else any."),
+            .value(
+                "dir", named: "DIR", .folder,
+                "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay."),
+            .value("quota", named: "SIZE", .byteCount, default: "10gb", "Bytes of chunks to keep at most."),
+            .value("expire", named: "TIME", .duration, default: "48h", "How long a chunk is kept."),
+            .value(
+                "password", named: "P", .text,
+                "Ask this of who wants to create chunks: xftp://FINGERPRINT:P@HOST:PORT."),
+            .value(
+                "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
+                "Algorithm of the certificates made at the first start; ed25519 when left out."),
+        ],
+        examples: [
+            Example("chatfs relay", "A relay for this machine."),
+            Example(
+                "chatfs relay --listen 0.0.0.0:443 --password s3cret", "A relay for everybody who knows."),
+        ],
+        waitsForStop: true
+    ) { invocation in
+        let settings = try settings(from: invocation)
+        let relay = try await ThreadPool.shared.run { () throws(RelayError) in try Relay.start(settings) }
+        Terminal.print(relay.address.text)
+        await invocation.stop.wait()
+        await relay.stop()
+    }
+
+    private static func settings(from invocation: Invocation) throws -> RelaySettings {
+        let text = invocation["listen"] ?? ""
+        guard let endpoint = Endpoint(text) else {
+            throw UsageError("'\(text)' is no address to listen on: expected HOST:PORT")
+        }
+        guard let expiry = invocation.duration("expire"), expiry >= .seconds(1) else {
+            throw UsageError("--expire must be at least 1s")
+        }
+        if let password = invocation["password"] {
+            guard (1...255).contains(password.utf8.count), password.utf8.allSatisfy({ $0 > 32 && $0 < 127 })
+            else { throw UsageError("--password takes 1 to 255 ASCII characters without spaces") }
+        }
+        return RelaySettings(
+            folder: invocation["dir"] ?? defaultFolder(), listen: endpoint,
+            quota: invocation.byteCount("quota"), expiry: expiry, password: invocation["password"],
+            certificate: invocation["certificate"].flatMap(CertificateKind.init))
+    }
+
+    /// `chatfs/relay` among the user's data (XDG Base Directory Specification: a relative
+    /// XDG_DATA_HOME does not count).
+    private static func defaultFolder() -> String {
+        if let data = getenv("XDG_DATA_HOME").map({ String(cString: $0) }), data.hasPrefix("/") {
+            return data + "/chatfs/relay"
+        }
+        let home = getenv("HOME").map { String(cString: $0) } ?? "."
+        return home + "/.local/share/chatfs/relay"
+    }
+}
