@@ -1,0 +1,86 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import XFTP
+
+extension FileProblem {
+    /// The consequence of any error on the way of a file, for who reads it (`docs/semantics.md`).
+    init(_ error: any Error) {
+        switch error {
+        case let error as HydrationError where error.code == .damaged:
+            self.init(.damaged, error.sentence)
+        case let error as XFTPError:
+            self.init(Self.kind(of: error), error.sentence)
+        case let error as ChatError:
+            self.init(Self.kind(of: error), error.sentence)
+        case let error as CryptographyError:
+            self.init(Self.kind(of: error), error.sentence)
+        case let error as SystemError:
+            self.init(error.code == ENOSPC || error.code == EDQUOT ? .noSpace : .other, error.sentence)
+        default:
+            self.init(.other, Base.sentence(of: error))
+        }
+    }
+
+    private static func kind(of error: XFTPError) -> Kind {
+        switch error.code {
+        case .malformedAddress, .malformedDescription, .damaged, .tooLarge: .damaged
+        case .relay(.authorization): .expired
+        case .relay(.noFile): .neverUploaded
+        case .relay(.blocked): .blocked
+        case .relay(.quota): .relayFull
+        case .relay(.timeout), .timedOut: .timedOut
+        case .relayNotAllowed: .notApproved
+        case .noRelay: .noRelay
+        case .relay, .unreachable, .wrongIdentity, .protocolViolation: .unreachable
+        case .storage, .source: isFullDisk(error.cause) ? .noSpace : .other
+        case .wrongState, .cancelled: .other
+        }
+    }
+
+    private static func kind(of error: ChatError) -> Kind {
+        switch error.code {
+        case .file(let kind): kind
+        case .noSuchFile, .noSuchItem, .noSuchChat: .expired
+        case .tooLarge: .tooLarge
+        default: isFullDisk(error.cause) ? .noSpace : .other
+        }
+    }
+
+    private static func kind(of error: CryptographyError) -> Kind {
+        switch error.code {
+        case .notAuthentic, .tooShort, .invalidKey: .damaged
+        default: isFullDisk(error) ? .noSpace : .other
+        }
+    }
+
+    private static func isFullDisk(_ error: (any Error)?) -> Bool {
+        var next = error
+        while let error = next {
+            if let error = error as? SystemError { return error.code == ENOSPC || error.code == EDQUOT }
+            next = (error as? any DescribedError)?.cause
+        }
+        return false
+    }
+
+    /// Trying again cannot help: the sender or the relay would have to change something.
+    var isFinal: Bool {
+        switch kind {
+        case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge: true
+        case .notApproved, .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other: false
+        }
+    }
+}
+
+extension FileProblem {
+    static let deleted = FileProblem(
+        .cancelledBySender, "The message was deleted; only what had been read before is still here.")
+    static let timedOut = FileProblem(
+        .timedOut, "The relay did not send this part in time. It is still being tried; read again.")
+    static let leaving = FileProblem(.unreachable, "The mount is being left.")
+    static let noCopy = FileProblem(.other, "The core keeps no copy of this file.")
+    static let wrongLength = FileProblem(
+        .damaged, "The file has another length than its message says; nothing of it is shown.")
+}

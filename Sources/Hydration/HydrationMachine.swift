@@ -1,0 +1,288 @@
+import ChatCore
+
+/// Every file that is open or has blocks in the cache, who waits for what, and what is on its way. Pure:
+/// events go in with the time, actions come out for the hydrator to carry out. Times are counted from
+/// the hydrator's start.
+struct HydrationMachine: Sendable {
+    enum Action: Hashable, Sendable {
+        /// Find out where the bytes are: the core's copy, chunks to be claimed, or the core itself.
+        case prepare(FileID, Generation)
+        case fetch(FileID, Generation, chunk: Int)
+        /// All chunks are here: check the whole and hand it to the core.
+        case complete(FileID, Generation)
+        /// Answer a waiting reader; nil: its bytes are at hand.
+        case wake(WaiterID, FileProblem?)
+        /// Let go of the content: nothing may be served from it again.
+        case drop(FileID)
+        /// Give the claim back with the reason.
+        case abandon(FileID, FileProblem)
+        case changed(FileID)
+        case invalidated(FileID)
+    }
+
+    /// Tells the answers of an abandoned attempt from those of the present one.
+    typealias Generation = UInt64
+    typealias WaiterID = UInt64
+
+    enum Phase: Sendable {
+        case idle
+        case preparing
+        /// The core receives it; its events will tell.
+        case awaitingCore
+        case chunks(ChunkDownload)
+        /// A verified copy of the whole.
+        case whole
+        /// For good, as far as this mount is concerned.
+        case failed(FileProblem)
+    }
+
+    struct Waiter: Sendable {
+        var id: WaiterID
+        var range: Range<UInt64>
+        var patience: Duration
+        var deadline: Duration
+    }
+
+    struct Entry: Sendable {
+        var item: ChatItem
+        var file: ChatFile
+        var opens = 0
+        var generation: Generation = 0
+        var phase = Phase.idle
+        var waiters: [Waiter] = []
+        var readAhead = ReadAhead()
+        var isRemoved = false
+        /// Why the last attempt to prepare failed, and until when that is the answer.
+        var recent: (problem: FileProblem, until: Duration)?
+    }
+
+    /// What a read finds.
+    enum Place: Hashable, Sendable {
+        /// In the cache, from this position of the stream on.
+        case stream(UInt64)
+        case whole
+        case notYet
+        case failed(FileProblem)
+    }
+
+    struct Flight: Sendable {
+        var file: FileID
+        var chunk: Int
+        var bytes: UInt64
+        var relay: String
+        var started: Duration
+    }
+
+    let settings: HydrationSettings
+    var entries: [FileID: Entry] = [:]
+    /// Files with chunks to fetch, who was served longest ago first.
+    var rotation: [FileID] = []
+    var flights: [Flight] = []
+    private var lastGeneration: Generation = 0
+
+    init(settings: HydrationSettings) { self.settings = settings }
+
+    var hasWaiters: Bool { entries.values.contains { !$0.waiters.isEmpty } }
+
+    // MARK: - Who has what open
+
+    mutating func open(_ item: ChatItem, _ file: ChatFile) {
+        entries[file.id, default: Entry(item: item, file: file)].opens += 1
+    }
+
+    mutating func close(_ id: FileID, now: Duration) -> [Action] {
+        guard var entry = entries[id] else { return [] }
+        entry.opens = max(0, entry.opens - 1)
+        if entry.opens == 0 { entry.readAhead.forget() }
+        entries[id] = entry
+        return entry.opens == 0 ? forgetIfUseless(id) : []
+    }
+
+    /// What the core said about an item.
+    mutating func update(_ item: ChatItem, now: Duration) -> [Action] {
+        guard let file = item.file, var entry = entries[file.id], !entry.isRemoved else { return [] }
+        let before = entry.file
+        entry.item = item
+        entry.file = file
+        if before.status != file.status { entry.recent = nil }
+        entries[file.id] = entry
+        switch entry.phase {
+        case .awaitingCore:
+            if file.status.isReadable { return prepare(file.id) }
+            if let problem = file.status.problem { return preparationFailed(file.id, problem, now: now) }
+            return [.changed(file.id)]
+        case .chunks(var download):
+            guard let problem = file.status.problem, problem.isFinal, download.dead == nil else { return [] }
+            download.dead = problem
+            entries[file.id]?.phase = .chunks(download)
+            return evaluate(file.id) + [.changed(file.id)]
+        case .failed where before.status != file.status:
+            entries[file.id]?.phase = .idle
+            return forgetIfUseless(file.id)
+        case .idle, .preparing, .whole, .failed:
+            return []
+        }
+    }
+
+    /// The item is deleted. `atOnce`: also what open readers could still have had.
+    mutating func remove(_ id: FileID, atOnce: Bool) -> [Action] {
+        guard var entry = entries[id] else { return [] }
+        entry.isRemoved = true
+        var actions: [Action] = []
+        if atOnce {
+            actions = retire(&entry, id, .failed(.deleted))
+            actions += [.drop(id), .invalidated(id)]
+        } else {
+            switch entry.phase {
+            case .chunks(var download):
+                download.dead = download.dead ?? .deleted
+                entry.phase = .chunks(download)
+            case .preparing, .awaitingCore: actions = retire(&entry, id, .idle)
+            case .idle, .whole, .failed: break
+            }
+        }
+        entries[id] = entry
+        return actions + evaluate(id) + forgetIfUseless(id)
+    }
+
+    /// Back to what the core has: the cache of a file that nobody has open goes.
+    mutating func dehydrate(_ id: FileID) -> Bool {
+        guard let entry = entries[id], entry.opens == 0 else { return entries[id] == nil }
+        if case .chunks(let download) = entry.phase, download.isCompleting { return false }
+        leaveRotation(id)
+        entries[id] = nil
+        return true
+    }
+
+    // MARK: - Reading
+
+    /// Where a range of the content is, which must not reach beyond its end.
+    mutating func locate(_ id: FileID, _ range: Range<UInt64>, now: Duration) -> (Place, [Action]) {
+        guard let entry = entries[id] else { return (.failed(.deleted), []) }
+        switch entry.phase {
+        case .whole: return (.whole, [])
+        case .failed(let problem): return (.failed(problem), [])
+        case .idle where entry.isRemoved: return (.failed(.deleted), [])
+        case .idle, .preparing, .awaitingCore:
+            if let recent = entry.recent, recent.until > now { return (.failed(recent.problem), []) }
+            return (.notYet, [])
+        case .chunks(let download):
+            entries[id]?.readAhead.note(range)
+            guard let start = download.place(of: range) else {
+                return (download.problem(for: range, now: now).map(Place.failed) ?? .notYet, [])
+            }
+            return (.stream(start), download.isComplete ? [] : schedule(now: now))
+        }
+    }
+
+    /// A reader waits for a range. It is answered by `wake`, at once or later, at the latest when
+    /// `patience` has passed without a chunk of its file arriving.
+    mutating func wait(
+        _ waiter: WaiterID, _ id: FileID, _ range: Range<UInt64>, patience: Duration, now: Duration
+    ) -> [Action] {
+        guard let entry = entries[id] else { return [.wake(waiter, .deleted)] }
+        if let recent = entry.recent, recent.until > now { return [.wake(waiter, recent.problem)] }
+        if case .chunks(let download) = entry.phase, let problem = download.problem(for: range, now: now) {
+            return [.wake(waiter, problem)]
+        }
+        entries[id]?.waiters.append(
+            Waiter(id: waiter, range: range, patience: patience, deadline: now + patience))
+        var actions: [Action] = []
+        if case .idle = entry.phase, !entry.isRemoved { actions = prepare(id) }
+        return actions + evaluate(id) + schedule(now: now)
+    }
+
+    /// A reader gave up. The others, and what is on its way, go on.
+    mutating func leave(_ waiter: WaiterID, _ id: FileID) {
+        entries[id]?.waiters.removeAll { $0.id == waiter }
+    }
+
+    /// Answers who has waited long enough, and looks again at what may be fetched.
+    mutating func tick(now: Duration) -> [Action] {
+        var actions: [Action] = []
+        for id in Array(entries.keys) {
+            guard var entry = entries[id] else { continue }
+            let late = entry.waiters.filter { $0.deadline <= now }
+            guard !late.isEmpty else { continue }
+            entry.waiters.removeAll { $0.deadline <= now }
+            if case .chunks(var download) = entry.phase {
+                for waiter in late { download.timedOut(waiter.range, now: now, settings: settings) }
+                entry.phase = .chunks(download)
+            } else {
+                entry.recent = (.timedOut, now + settings.failureMemory)
+            }
+            entries[id] = entry
+            actions += late.map { .wake($0.id, .timedOut) } + [.changed(id)]
+        }
+        return actions + schedule(now: now)
+    }
+
+    // MARK: - Inside
+
+    mutating func prepare(_ id: FileID) -> [Action] {
+        lastGeneration += 1
+        entries[id]?.generation = lastGeneration
+        entries[id]?.phase = .preparing
+        return [.prepare(id, lastGeneration), .changed(id)]
+    }
+
+    /// Wakes the waiters whose answer is known.
+    mutating func evaluate(_ id: FileID) -> [Action] {
+        guard var entry = entries[id], !entry.waiters.isEmpty else { return [] }
+        var actions: [Action] = []
+        entry.waiters.removeAll { waiter in
+            switch entry.phase {
+            case .whole: actions.append(.wake(waiter.id, nil))
+            case .failed(let problem): actions.append(.wake(waiter.id, problem))
+            case .idle where entry.isRemoved: actions.append(.wake(waiter.id, .deleted))
+            case .idle, .preparing, .awaitingCore: return false
+            case .chunks(let download):
+                if download.place(of: waiter.range) != nil {
+                    actions.append(.wake(waiter.id, nil))
+                } else if let problem = download.dead {
+                    actions.append(.wake(waiter.id, problem))
+                } else {
+                    return false
+                }
+            }
+            return true
+        }
+        entries[id] = entry
+        return actions
+    }
+
+    /// Ends what the entry was doing: answers of the attempt so far are not listened to any more.
+    mutating func retire(_ entry: inout Entry, _ id: FileID, _ phase: Phase) -> [Action] {
+        lastGeneration += 1
+        entry.generation = lastGeneration
+        entry.phase = phase
+        leaveRotation(id)
+        return [.changed(id)]
+    }
+
+    mutating func leaveRotation(_ id: FileID) { rotation.removeAll { $0 == id } }
+
+    /// An entry that nobody has open and that holds nothing is no entry.
+    private mutating func forgetIfUseless(_ id: FileID) -> [Action] {
+        guard let entry = entries[id], entry.opens == 0, entry.waiters.isEmpty else { return [] }
+        if entry.isRemoved {
+            leaveRotation(id)
+            entries[id] = nil
+            return [.drop(id), .invalidated(id)]
+        }
+        if case .idle = entry.phase, entry.recent == nil { entries[id] = nil }
+        return []
+    }
+}
+
+extension FileStatus {
+    /// Why the bytes will not come by themselves.
+    var problem: FileProblem? {
+        switch self {
+        case .rcvError(let problem), .rcvWarning(let problem): problem
+        case .rcvCancelled: FileProblem(.cancelledBySender, "The file was cancelled; ask for it again.")
+        case .rcvAborted: FileProblem(.notApproved, "Its relays are not approved; run chatfs approve.")
+        default: nil
+        }
+    }
+}

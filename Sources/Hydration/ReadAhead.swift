@@ -1,0 +1,58 @@
+/// Recognises who reads on and on, in a file that several may be reading, by the ranges alone. Reading on
+/// opens a window in front of the reader that grows with what was read; jumping about opens none.
+struct ReadAhead: Sendable {
+    private struct Stream {
+        /// Where the next read is expected.
+        var next: UInt64
+        /// Bytes read on without a jump.
+        var run: UInt64
+        var lastUse: UInt64
+    }
+
+    /// The kernel's own read-ahead asks for several pieces at once, and they arrive in any order.
+    private static let disorder: UInt64 = 512 << 10
+    private static let mostStreams = 4
+
+    private var streams: [Stream] = []
+    private var uses: UInt64 = 0
+
+    /// A read of this range of the content, hit or miss.
+    mutating func note(_ range: Range<UInt64>) {
+        uses += 1
+        let known = streams.firstIndex { stream in
+            range.lowerBound <= stream.next + Self.disorder && range.upperBound + Self.disorder >= stream.next
+        }
+        if let known {
+            let progress = range.upperBound > streams[known].next ? range.upperBound - streams[known].next : 0
+            streams[known].run += progress
+            streams[known].next += progress
+            streams[known].lastUse = uses
+            return
+        }
+        if streams.count == Self.mostStreams,
+            let oldest = streams.indices.min(by: { streams[$0].lastUse < streams[$1].lastUse })
+        {
+            streams.remove(at: oldest)
+        }
+        // A reader at the start will most likely go on, one elsewhere has to show it.
+        let run = range.lowerBound == 0 ? UInt64(range.count) : 0
+        streams.append(Stream(next: range.upperBound, run: run, lastUse: uses))
+    }
+
+    mutating func forget() { streams = [] }
+
+    /// Where each reader is and how many chunks ahead of it are worth fetching, most recent first.
+    func windows(most: Int) -> [(position: UInt64, chunks: Int)] {
+        streams.sorted { $0.lastUse > $1.lastUse }.map { stream in
+            let chunks =
+                switch stream.run {
+                case ..<(512 << 10): 0
+                case ..<(1 << 20): 1
+                case ..<(2 << 20): 2
+                case ..<(8 << 20): 4
+                default: most
+                }
+            return (stream.next, min(chunks, most))
+        }
+    }
+}
