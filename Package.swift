@@ -67,7 +67,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "chatfs-bench",
-            dependencies: ["Base", "Posix", "Cryptography", "CommandLineKit"],
+            dependencies: ["Base", "Posix", "CommandLineKit"],
             swiftSettings: settings),
 
         .target(

@@ -1,1 +1,3 @@
-print("chatfs-bench")
+import CommandLineKit
+
+Program.main(BenchProgram.program, version: "0.1.0")
