@@ -35,6 +35,10 @@ int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length) {
     return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
+int chatfs_reserve(int descriptor, int64_t length) {
+    return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, length);
+}
+
 int chatfs_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 int chatfs_signal_on_parent_death(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }

@@ -17,6 +17,8 @@ int chatfs_open_unnamed(int directory);
 // fallocate(2) with mode 0, and with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
 int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
+// fallocate(2) with FALLOC_FL_KEEP_SIZE from the start: room without length.
+int chatfs_reserve(int descriptor, int64_t length);
 // prctl(2): PR_SET_DUMPABLE 0; PR_SET_PDEATHSIG; PR_SET_NAME of the calling thread.
 int chatfs_forbid_dumps(void);
 int chatfs_signal_on_parent_death(int signal);

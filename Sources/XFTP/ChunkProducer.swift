@@ -1,0 +1,98 @@
+import Base
+import Cryptography
+import Posix
+
+/// Makes the encrypted chunks of a file in order: header, content, padding, sealed as one stream,
+/// the tag at the end of the last. One thread at a time.
+final class ChunkProducer: @unchecked Sendable {
+    // Safe: `FileUpload` asks for one chunk after the other, each from one pool thread.
+    let sizes: [UInt32]
+    private let source: any UploadSource
+    private let header: [UInt8]
+    private let total: UInt64
+    private var box: StreamBox
+    private var position: UInt64 = 0
+
+    /// - Parameter isSingle: one chunk only, the smallest that holds the file.
+    init(source: any UploadSource, state: UploadState, isSingle: Bool) throws(XFTPError) {
+        self.source = source
+        header = FileHeader.encode(name: state.fileName, contentSize: source.size)
+        let fileSize = UInt64(header.count - 8) + source.size
+        if isSingle {
+            guard let size = ChunkPlan.singleSize(for: fileSize) else {
+                throw XFTPError(.tooLarge, "The file has so many chunks that its description fits into none.")
+            }
+            sizes = [size]
+        } else {
+            sizes = ChunkPlan.sizes(for: fileSize)
+        }
+        total = sizes.reduce(0) { $0 + UInt64($1) }
+        do {
+            box = try StreamBox(key: state.keyBytes, nonce: state.nonceBytes)
+        } catch {
+            throw XFTPError(.wrongState, "The state of the upload has no proper key.", cause: error)
+        }
+    }
+
+    var encryptedSize: UInt64 { total }
+
+    /// Fills `buffer` with chunk `index`, which must be the next.
+    func produce(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {
+        buffer.count = Int(sizes[index])
+        let end = position + UInt64(buffer.count)
+        let isLast = index == sizes.count - 1
+        let plain = isLast ? buffer.count - StreamBox.tagLength : buffer.count
+        try fill(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<plain]))
+        if isLast { buffer.bytes[plain...].copyBytes(from: box.tag()) }
+        position = end
+    }
+
+    /// The next bytes of the stream, in pieces that stay in the processor's cache between reading
+    /// and sealing.
+    private func fill(_ target: UnsafeMutableRawBufferPointer) throws(XFTPError) {
+        let piece = 256 << 10
+        var filled = 0
+        while filled < target.count {
+            let count = min(piece, target.count - filled)
+            let slice = UnsafeMutableRawBufferPointer(rebasing: target[filled..<filled + count])
+            try fillPlain(slice, at: position + UInt64(filled))
+            box.seal(slice)
+            filled += count
+        }
+    }
+
+    private func fillPlain(_ slice: UnsafeMutableRawBufferPointer, at start: UInt64) throws(XFTPError) {
+        let contentStart = UInt64(header.count)
+        var filled = 0
+        if start < contentStart {
+            let from = Int(start)
+            filled = min(header.count - from, slice.count)
+            slice[..<filled].copyBytes(from: header[from..<from + filled])
+        }
+        let offset = start + UInt64(filled) - contentStart
+        if filled < slice.count, offset < source.size {
+            let count = Int(min(UInt64(slice.count - filled), source.size - offset))
+            let part = UnsafeMutableRawBufferPointer(rebasing: slice[filled..<filled + count])
+            do {
+                guard try source.read(into: part, at: offset) == count else {
+                    throw XFTPError(.source, "The file became shorter while it was being sent.")
+                }
+            } catch let error as XFTPError {
+                throw error
+            } catch {
+                throw XFTPError(.source, "The file could not be read: \(sentence(of: error))", cause: error)
+            }
+            filled += count
+        }
+        for index in filled..<slice.count { slice[index] = UInt8(ascii: "#") }
+    }
+}
+
+/// SHA-512 of the whole encrypted file, chunk after chunk. Runs beside the sealing of the next chunk.
+final class FileDigest: @unchecked Sendable {
+    // Safe: each update waits for the one before it, see `FileUpload`.
+    private var digest = SHA512()
+
+    func update(_ buffer: ChunkBuffer) { digest.update(UnsafeRawBufferPointer(buffer.bytes)) }
+    func finalize() -> [UInt8] { digest.finalize() }
+}

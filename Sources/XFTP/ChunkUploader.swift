@@ -1,0 +1,134 @@
+import Base
+import Cryptography
+import Posix
+
+/// The state of an upload while several chunks change it; saved after each change.
+final class UploadRecords: Sendable {
+    private let current: Lock<UploadState>
+    private let saving = Permits(count: 1)
+    private let save: @Sendable (UploadState) throws -> Void
+
+    init(_ state: UploadState, save: @escaping @Sendable (UploadState) throws -> Void) {
+        current = Lock(state)
+        self.save = save
+    }
+
+    var state: UploadState { current.withLock { $0 } }
+
+    /// Puts a chunk's record in place of an older one and saves, one at a time and in order.
+    func put(_ chunk: UploadState.CreatedChunk) async throws(XFTPError) {
+        current.withLock { state in
+            state.chunks.removeAll { $0.index == chunk.index }
+            state.chunks.append(chunk)
+        }
+        try await saving.take()
+        defer { saving.give() }
+        do {
+            try await ThreadPool.shared.run { try self.save(self.state) }
+        } catch {
+            throw XFTPError(
+                .storage, "The state of the upload could not be saved: \(sentence(of: error))", cause: error)
+        }
+    }
+}
+
+/// Brings single chunks to relays: digest, record, bytes. Skips what an earlier attempt has done.
+final class ChunkUploader: Sendable {
+    private let client: XFTPClient
+    private let relays: [RelayAddress]
+    private let records: UploadRecords
+    private let total: UInt64
+    private let sent = Lock<Int64>(0)
+    private let progress: @Sendable (UInt64, UInt64) -> Void
+    private let firstFailure = Lock<XFTPError?>(nil)
+
+    init(
+        client: XFTPClient, relays: [RelayAddress], records: UploadRecords, sizes: [UInt32],
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) {
+        self.client = client
+        self.relays = relays
+        self.records = records
+        self.progress = progress
+        total = sizes.reduce(0) { $0 + UInt64($1) }
+    }
+
+    /// The failure that ended the upload; those after it only follow from it.
+    var failure: XFTPError? { firstFailure.withLock { $0 } }
+
+    func throwFailure() throws(XFTPError) {
+        if let failure { throw failure }
+    }
+
+    func upload(_ index: Int, _ buffer: ChunkBuffer) async throws(XFTPError) {
+        do throws(XFTPError) {
+            try await uploadToSome(index, buffer)
+        } catch {
+            firstFailure.withLock { if $0 == nil { $0 = error } }
+            throw error
+        }
+    }
+
+    private func uploadToSome(_ index: Int, _ buffer: ChunkBuffer) async throws(XFTPError) {
+        let digest = await ThreadPool.shared.run { SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) }
+        if let known = records.state.chunk(index) {
+            guard known.digest == Base64URL.encode(digest) else {
+                throw XFTPError(.source, "The file is not the same any more as when its upload began.")
+            }
+            if known.isUploaded {
+                count(buffer.count)
+                return
+            }
+            // The record may have gone meanwhile; then the chunk is made anew.
+            if (try? await finish(known, buffer)) != nil { return }
+        }
+        var failure: XFTPError?
+        for attempt in relays.indices {
+            let relay = relays[(index + attempt) % relays.count]
+            do throws(XFTPError) {
+                return try await uploadToOne(relay, index, buffer, digest: digest)
+            } catch {
+                if error.code == .cancelled || error.code == .storage { throw error }
+                if failure == nil { failure = error }
+            }
+        }
+        throw failure ?? .cancelled
+    }
+
+    private func uploadToOne(
+        _ relay: RelayAddress, _ index: Int, _ buffer: ChunkBuffer, digest: [UInt8]
+    ) async throws(XFTPError) {
+        let senderKey = SigningKey.generate()
+        let recipientKeys = (0..<records.state.recipients).map { _ in SigningKey.generate() }
+        let created = try await client.create(
+            size: UInt32(buffer.count), digest: digest, senderKey: senderKey, recipientKeys: recipientKeys,
+            on: relay)
+        let record = UploadState.CreatedChunk(
+            index: index, relay: relay, created: created, senderKey: senderKey, recipientKeys: recipientKeys,
+            digest: digest)
+        try await records.put(record)
+        try await finish(record, buffer)
+    }
+
+    private func finish(
+        _ record: UploadState.CreatedChunk, _ buffer: ChunkBuffer
+    ) async throws(XFTPError) {
+        guard let replica = record.senderReplica else {
+            throw XFTPError(.wrongState, "The saved state of the upload is damaged.")
+        }
+        try await client.upload(
+            buffer, to: replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay
+        ) { self.count($0) }
+        var done = record
+        done.isUploaded = true
+        try await records.put(done)
+    }
+
+    private func count(_ bytes: Int) {
+        let sum = sent.withLock { sent in
+            sent += Int64(bytes)
+            return sent
+        }
+        progress(UInt64(max(0, sum)), total)
+    }
+}

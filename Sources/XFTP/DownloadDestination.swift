@@ -1,0 +1,73 @@
+import Base
+import Cryptography
+import Posix
+
+/// Where a downloaded file goes. Blocking; called on pool threads.
+///
+/// Nothing that was written counts before `finish`. What an interrupted download has written is read
+/// back by the next one, which uses what proves right, writes it again and fetches the rest.
+public protocol DownloadDestination: Sendable {
+    /// Bytes of content that an earlier attempt left, from the start of the content on.
+    func bytesPresent() throws -> UInt64
+    /// The header has been read. Called once, before `write`.
+    func begin(_ header: FileHeader) throws
+    /// Reads present bytes back, from any place, while other places are being written.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
+    /// The next bytes of content, in order from 0. `bytes` may be changed.
+    func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws
+    /// The whole file has been checked and is `size` bytes long: make it durable.
+    func finish(size: UInt64) throws
+}
+
+/// A CryptoFile, written without plaintext ever being on disk. Resumable when file and arguments are
+/// the same as before.
+public final class CryptoFileDestination: DownloadDestination {
+    private let file: OpenFile
+    private let cipher: StreamBox
+    /// Encrypts and authenticates what is written, in order.
+    private let box: Lock<StreamBox>
+
+    /// - Parameter file: open for reading and writing.
+    public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
+        self.file = file
+        cipher = try StreamBox(key: arguments.key, nonce: arguments.nonce)
+        box = Lock(cipher)
+    }
+
+    public func bytesPresent() throws -> UInt64 { try file.size() }
+
+    public func begin(_ header: FileHeader) throws {}
+
+    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        let count = try file.read(into: buffer, at: offset)
+        cipher.transform(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+        return count
+    }
+
+    public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws {
+        box.withLock { $0.seal(bytes) }
+        try file.write(UnsafeRawBufferPointer(bytes), at: offset)
+    }
+
+    public func finish(size: UInt64) throws {
+        let tag = box.withLock { $0.tag() }
+        try file.truncate(to: size)
+        try file.write(tag, at: size)
+        try file.synchronise()
+    }
+}
+
+/// Content that stays in memory, up to a limit: the description behind a redirect.
+final class MemoryDestination: DownloadDestination {
+    private let content = Lock<[UInt8]>([])
+
+    var bytes: [UInt8] { content.withLock { $0 } }
+
+    func bytesPresent() -> UInt64 { 0 }
+    func begin(_ header: FileHeader) {}
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int { 0 }
+    func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) {
+        content.withLock { $0.append(contentsOf: bytes) }
+    }
+    func finish(size: UInt64) {}
+}

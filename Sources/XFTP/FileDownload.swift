@@ -1,0 +1,200 @@
+import Base
+import Cryptography
+import Posix
+
+/// Fetches a whole file: several chunks at once, written in order, checked one by one and as a whole.
+/// Memory: `buffers` chunks.
+public enum FileDownload {
+    /// Chunks in memory at once, 4 MiB each at most.
+    public static let buffers = 6
+
+    /// Downloads what `description` describes, a redirect followed first, into `destination`.
+    ///
+    /// - Parameter progress: encrypted bytes that are here, and in all. Called often, from any thread.
+    /// - Returns: the header of the file.
+    @discardableResult
+    public static func run(
+        _ description: FileDescription, client: XFTPClient, to destination: any DownloadDestination,
+        progress: @escaping @Sendable (_ received: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) async throws(XFTPError) -> FileHeader {
+        let resolved = try await followRedirect(description, client: client)
+        let reader = try ChunkwiseReader(resolved, client: client)
+        return try await OrderedDownload(reader: reader, destination: destination, progress: progress).run()
+    }
+
+    /// The description itself, or the one that it leads to, which must be of the announced size and
+    /// digest.
+    public static func followRedirect(
+        _ description: FileDescription, client: XFTPClient
+    ) async throws(XFTPError) -> FileDescription {
+        guard let redirect = description.redirect else { return description }
+        var direct = description
+        direct.redirect = nil
+        let content = MemoryDestination()
+        try await run(direct, client: client, to: content)
+        guard let text = String(validating: content.bytes, as: UTF8.self) else {
+            throw XFTPError(.malformedDescription, "The link leads to something that is no file description.")
+        }
+        let found = try FileDescription(parsing: text)
+        guard found.size == redirect.size, found.digest == redirect.digest, found.redirect == nil else {
+            throw XFTPError(.damaged, "The link leads to the description of another file.")
+        }
+        return found
+    }
+}
+
+/// One download under way.
+private final class OrderedDownload: Sendable {
+    private let reader: ChunkwiseReader
+    private let destination: any DownloadDestination
+    private let progress: @Sendable (UInt64, UInt64) -> Void
+    private let pool: ChunkBufferPool
+    private let received = Lock<Int64>(0)
+    private let header = Lock<FileHeader?>(nil)
+
+    init(
+        reader: ChunkwiseReader, destination: any DownloadDestination,
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) {
+        self.reader = reader
+        self.destination = destination
+        self.progress = progress
+        pool = ChunkBufferPool(
+            count: min(FileDownload.buffers, reader.chunkCount), capacity: reader.largestChunk)
+    }
+
+    func run() async throws(XFTPError) -> FileHeader {
+        let present = try await storing { try self.destination.bytesPresent() }
+        var check = try WholeFileCheck(reader.description)
+        var next = 0
+        if present > 0 {
+            // The header tells where the present bytes belong.
+            check = try await consume(try await obtain(0, present: 0), chunk: 0, check: check)
+            next = 1
+        }
+        check = try await inOrder(from: next, present: present, check: check)
+        let final = check
+        try await ThreadPool.shared.run { () throws(XFTPError) in try final.finish() }
+        guard let header = header.withLock({ $0 }) else { throw .cancelled }
+        try await storing { try self.destination.finish(size: header.contentSize) }
+        return header
+    }
+
+    private func inOrder(
+        from first: Int, present: UInt64, check: WholeFileCheck
+    ) async throws(XFTPError) -> WholeFileCheck {
+        let count = reader.chunkCount
+        do {
+            return try await withThrowingTaskGroup(of: (Int, ChunkBuffer).self) { group in
+                var check = check
+                var started = first
+                var ready: [Int: ChunkBuffer] = [:]
+                func start() {
+                    guard started < count else { return }
+                    let chunk = started
+                    started += 1
+                    group.addTask { (chunk, try await self.obtain(chunk, present: present)) }
+                }
+                for _ in 0..<FileDownload.buffers { start() }
+                for consumed in first..<max(first, count) {
+                    while ready[consumed] == nil, let (chunk, buffer) = try await group.next() {
+                        ready[chunk] = buffer
+                    }
+                    guard let buffer = ready.removeValue(forKey: consumed) else { throw XFTPError.cancelled }
+                    check = try await self.consume(buffer, chunk: consumed, check: check)
+                    start()
+                }
+                return check
+            }
+        } catch let error as XFTPError {
+            throw error
+        } catch {
+            throw .cancelled
+        }
+    }
+
+    /// The encrypted chunk: what an earlier attempt left of it when that proves right, otherwise from
+    /// a relay.
+    private func obtain(_ chunk: Int, present: UInt64) async throws(XFTPError) -> ChunkBuffer {
+        let buffer = try await pool.take()
+        do throws(XFTPError) {
+            if try await storing({ try self.recover(chunk, present: present, into: buffer) }) {
+                count(buffer.count)
+                return buffer
+            }
+            try await reader.fetchEncrypted(chunk: chunk, into: buffer, counter: count)
+            return buffer
+        } catch {
+            pool.give(buffer)
+            throw error
+        }
+    }
+
+    /// Encrypts again what is in the destination. Only chunks that are all content can be had so.
+    private func recover(_ chunk: Int, present: UInt64, into buffer: ChunkBuffer) throws -> Bool {
+        guard let header = header.withLock({ $0 }) else { return false }
+        let range = reader.streamRange(ofChunk: chunk)
+        let end = header.contentOffset + min(present, header.contentSize)
+        guard range.lowerBound >= header.contentOffset, range.upperBound <= end,
+            range.upperBound <= reader.streamSize - UInt64(StreamBox.tagLength)
+        else { return false }
+        buffer.count = range.count
+        let offset = range.lowerBound - header.contentOffset
+        guard try destination.read(into: buffer.bytes, at: offset) == buffer.count else { return false }
+        reader.transform(buffer, chunk: chunk)
+        return SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) == reader.description.chunks[chunk].digest
+    }
+
+    /// Checks, decrypts and writes the next chunk.
+    private func consume(
+        _ buffer: ChunkBuffer, chunk: Int, check: WholeFileCheck
+    ) async throws(XFTPError) -> WholeFileCheck {
+        defer { pool.give(buffer) }
+        return try await storing {
+            var check = check
+            check.update(encrypted: UnsafeRawBufferPointer(buffer.bytes))
+            self.reader.transform(buffer, chunk: chunk)
+            let header = try self.header(buffer, chunk: chunk)
+            let range = self.reader.streamRange(ofChunk: chunk)
+            let content = header.contentOffset..<header.contentOffset + header.contentSize
+            let part = range.clamped(to: content)
+            if !part.isEmpty {
+                let start = Int(part.lowerBound - range.lowerBound)
+                try self.destination.write(
+                    UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[start..<start + part.count]),
+                    at: part.lowerBound - header.contentOffset)
+            }
+            return check
+        }
+    }
+
+    private func header(_ buffer: ChunkBuffer, chunk: Int) throws -> FileHeader {
+        if let known = header.withLock({ $0 }) { return known }
+        let header = try reader.header(inFirstChunk: buffer)
+        try destination.begin(header)
+        self.header.withLock { $0 = header }
+        return header
+    }
+
+    /// Blocking work at the destination, whose errors are about storage.
+    private func storing<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws(XFTPError) -> Result {
+        do {
+            return try await ThreadPool.shared.run(body)
+        } catch let error as XFTPError {
+            throw error
+        } catch {
+            throw XFTPError(
+                .storage, "The received file could not be written: \(sentence(of: error))", cause: error)
+        }
+    }
+
+    @Sendable private func count(_ bytes: Int) {
+        let sum = received.withLock { received in
+            received += Int64(bytes)
+            return received
+        }
+        progress(UInt64(max(0, sum)), reader.streamSize)
+    }
+}

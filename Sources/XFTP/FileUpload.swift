@@ -1,0 +1,181 @@
+import Base
+import Cryptography
+import Posix
+
+/// What an upload gives.
+public struct UploadedFile: Sendable {
+    /// Deletes the file from the relays. Never given to others.
+    public let sender: FileDescription
+    /// One for each recipient: each has its own IDs and keys.
+    public let recipients: [FileDescription]
+}
+
+/// Brings a file to relays in one pass and without a temporary copy: it is read once, sealed chunk
+/// by chunk, and several chunks are on their way at once. Memory: `buffers` chunks.
+public enum FileUpload {
+    /// What happens to the chunks on the relays when an upload ends before it is complete.
+    public enum AbandonedChunks: Sendable {
+        /// They stay, to be resumed with the saved state.
+        case keep
+        /// They are deleted, as far as the relays can be reached within some seconds.
+        case delete
+    }
+
+    /// Chunks in memory at once, 4 MiB each at most.
+    public static let buffers = 6
+
+    /// Uploads `source`.
+    ///
+    /// - Parameters:
+    ///   - fileName: goes into the encrypted header.
+    ///   - recipients: how many descriptions, at least 1.
+    ///   - relays: with their passwords; chunks go to them in turn, and to the next one where one fails.
+    ///   - state: of an earlier attempt with the same file, name and number of recipients.
+    ///   - save: called with the new state whenever a relay has a record or a chunk more. What it
+    ///     throws ends the upload.
+    ///   - progress: encrypted bytes that have left, and in all. Called often, from any thread.
+    public static func run(
+        _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
+        client: XFTPClient, state: UploadState? = nil, abandoned: AbandonedChunks = .keep,
+        save: @escaping @Sendable (UploadState) throws -> Void = { _ in },
+        progress: @escaping @Sendable (_ sent: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) async throws(XFTPError) -> UploadedFile {
+        try await run(
+            source, fileName: fileName, recipients: recipients, relays: relays, client: client, state: state,
+            abandoned: abandoned, isSingle: false, save: save, progress: progress)
+    }
+
+    static func run(
+        _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
+        client: XFTPClient, state: UploadState?, abandoned: AbandonedChunks, isSingle: Bool,
+        save: @escaping @Sendable (UploadState) throws -> Void,
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(XFTPError) -> UploadedFile {
+        precondition(recipients >= 1)
+        guard !relays.isEmpty else {
+            throw XFTPError(.noRelay, "No relay is configured to send to. Give one with --relay.")
+        }
+        guard source.size <= ChunkPlan.largestFile else {
+            throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the most that XFTP carries.")
+        }
+        if let state, !state.isOf(fileName: fileName, size: source.size, recipients: recipients) {
+            throw XFTPError(.wrongState, "The saved state belongs to the upload of another file.")
+        }
+        let start =
+            state
+            ?? UploadState(
+                fileName: fileName, size: source.size, recipients: recipients, random: SystemRandomSource())
+        let producer = try ChunkProducer(source: source, state: start, isSingle: isSingle)
+        let records = UploadRecords(start, save: save)
+        let uploader = ChunkUploader(
+            client: client, relays: relays, records: records, sizes: producer.sizes, progress: progress)
+        do throws(XFTPError) {
+            let digest = try await transfer(producer, uploader: uploader)
+            return try describe(records.state, digest: digest, sizes: producer.sizes)
+        } catch {
+            if abandoned == .delete { await discard(records.state, client: client) }
+            throw error
+        }
+    }
+
+    /// The pipeline: chunks are produced one after the other; each is digested for the whole file
+    /// and uploaded while the next ones are being made.
+    private static func transfer(
+        _ producer: ChunkProducer, uploader: ChunkUploader
+    ) async throws(XFTPError) -> [UInt8] {
+        let largest = producer.sizes.reduce(0) { max($0, Int($1)) }
+        let pool = ChunkBufferPool(count: min(buffers, producer.sizes.count), capacity: largest)
+        let digest = FileDigest()
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                var lastDigest: Task<Void, Never>?
+                for index in producer.sizes.indices {
+                    let buffer = try await pool.take()
+                    try uploader.throwFailure()
+                    try await ThreadPool.shared.run { () throws(XFTPError) in
+                        try producer.produce(index, into: buffer)
+                    }
+                    let previous = lastDigest
+                    let current = Task {
+                        await previous?.value
+                        await ThreadPool.shared.run { digest.update(buffer) }
+                    }
+                    lastDigest = current
+                    group.addTask {
+                        let outcome: Result<Void, XFTPError>
+                        do throws(XFTPError) {
+                            outcome = .success(try await uploader.upload(index, buffer))
+                        } catch {
+                            outcome = .failure(error)
+                        }
+                        await current.value
+                        // Also after a failure: the loop may be waiting for a buffer.
+                        pool.give(buffer)
+                        try outcome.get()
+                    }
+                }
+                try await group.waitForAll()
+                await lastDigest?.value
+            }
+        } catch let error as XFTPError {
+            throw uploader.failure ?? error
+        } catch {
+            throw .cancelled
+        }
+        return digest.finalize()
+    }
+
+    private static func describe(
+        _ state: UploadState, digest: [UInt8], sizes: [UInt32]
+    ) throws(XFTPError) -> UploadedFile {
+        func description(
+            _ party: FileDescription.Party,
+            _ replica: (UploadState.CreatedChunk) -> FileDescription.Replica?
+        ) throws(XFTPError) -> FileDescription {
+            var chunks: [FileDescription.Chunk] = []
+            for (index, size) in sizes.enumerated() {
+                guard let created = state.chunk(index), let replica = replica(created),
+                    let digest = Base64URL.decode(created.digest)
+                else { throw XFTPError(.wrongState, "The saved state of the upload is damaged.") }
+                chunks.append(.init(number: index + 1, size: size, digest: digest, replicas: [replica]))
+            }
+            return FileDescription(
+                party: party, digest: digest, key: state.keyBytes, nonce: state.nonceBytes, chunks: chunks)
+        }
+        var recipients: [FileDescription] = []
+        for recipient in 0..<state.recipients {
+            recipients.append(try description(.recipient) { $0.recipientReplica(recipient) })
+        }
+        return UploadedFile(sender: try description(.sender) { $0.senderReplica }, recipients: recipients)
+    }
+
+    /// Deletes from the relays what an unfinished upload made there, as far as they can be reached
+    /// within `deadline`. What stays expires by itself.
+    public static func discard(
+        _ state: UploadState, client: XFTPClient, deadline: Duration = .seconds(10)
+    ) async {
+        let replicas = state.chunks.compactMap(\.senderReplica)
+        // Of its own, because the caller's task may be cancelled: that is why it discards.
+        let deletion = Task { try? await FileDeletion.delete(replicas, client: client) }
+        let limit = Task {
+            try await Task.sleep(for: deadline)
+            deletion.cancel()
+        }
+        _ = await deletion.value
+        limit.cancel()
+    }
+
+    /// Uploads the description of a file as a file of its own, in one chunk, and answers the short
+    /// description that leads to it: what links are made of when the file has several chunks.
+    public static func redirect(
+        to description: FileDescription, relays: [RelayAddress], client: XFTPClient
+    ) async throws(XFTPError) -> FileDescription {
+        let source = BytesSource(bytes: Array(description.text.utf8))
+        let uploaded = try await run(
+            source, fileName: "direct.yaml", recipients: 1, relays: relays, client: client, state: nil,
+            abandoned: .delete, isSingle: true, save: { _ in }, progress: { _, _ in })
+        var short = uploaded.recipients[0]
+        short.redirect = .init(size: description.size, digest: description.digest)
+        return short
+    }
+}

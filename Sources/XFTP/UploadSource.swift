@@ -1,0 +1,41 @@
+import Base
+import Posix
+
+/// The plaintext of a file to send. Blocking; called on a pool thread, one call at a time, in order
+/// from the start (again from the start when an upload is resumed).
+public protocol UploadSource: Sendable {
+    /// Bytes in all, fixed for the whole upload.
+    var size: UInt64 { get }
+
+    /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
+}
+
+/// A plain file on disk.
+public struct PlainFileSource: UploadSource {
+    private let file: OpenFile
+    public let size: UInt64
+
+    public init(_ file: OpenFile) throws(SystemError) {
+        self.file = file
+        size = try file.size()
+    }
+
+    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        try file.read(into: buffer, at: offset)
+    }
+}
+
+/// Bytes in memory: the description behind a redirect.
+struct BytesSource: UploadSource {
+    let bytes: [UInt8]
+
+    var size: UInt64 { UInt64(bytes.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+        let start = Int(min(offset, size))
+        let count = min(buffer.count, bytes.count - start)
+        buffer.copyBytes(from: bytes[start..<start + count])
+        return count
+    }
+}

@@ -1,0 +1,87 @@
+import Base
+import Cryptography
+
+/// Where an upload stands: enough to go on after a restart, or to delete what it made. Holds the
+/// file's key and the sender's keys: a secret.
+public struct UploadState: Sendable, Codable {
+    /// A chunk that a relay has a record of.
+    struct CreatedChunk: Sendable, Codable {
+        /// From 0.
+        var index: Int
+        var relay: String
+        var senderID: String
+        var senderKey: String
+        var recipientIDs: [String]
+        var recipientKeys: [String]
+        var digest: String
+        /// Whether its bytes are there, too.
+        var isUploaded: Bool
+    }
+
+    public let fileName: String
+    /// Bytes of plaintext.
+    public let size: UInt64
+    /// Recipient IDs of each chunk.
+    public let recipients: Int
+    let key: String
+    let nonce: String
+    var chunks: [CreatedChunk] = []
+
+    /// A new upload with a fresh key.
+    init(fileName: String, size: UInt64, recipients: Int, random: some RandomSource) {
+        self.fileName = fileName
+        self.size = size
+        self.recipients = recipients
+        key = Base64URL.encode(random.bytes(32))
+        nonce = Base64URL.encode(random.bytes(24))
+    }
+
+    var keyBytes: [UInt8] { Base64URL.decode(key) ?? [] }
+    var nonceBytes: [UInt8] { Base64URL.decode(nonce) ?? [] }
+
+    func isOf(fileName: String, size: UInt64, recipients: Int) -> Bool {
+        self.fileName == fileName && self.size == size && self.recipients == recipients
+            && keyBytes.count == 32 && nonceBytes.count == 24
+    }
+
+    func chunk(_ index: Int) -> CreatedChunk? { chunks.first { $0.index == index } }
+}
+
+extension UploadState: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the keys.
+    public var description: String { "UploadState(\(chunks.count) chunks)" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension UploadState.CreatedChunk {
+    init(
+        index: Int, relay: RelayAddress, created: XFTPClient.CreatedChunk, senderKey: SigningKey,
+        recipientKeys: [SigningKey], digest: [UInt8]
+    ) {
+        self.index = index
+        self.relay = relay.text
+        senderID = Base64URL.encode(created.senderID)
+        self.senderKey = Base64URL.encode(senderKey.pkcs8)
+        recipientIDs = created.recipientIDs.map { Base64URL.encode($0) }
+        self.recipientKeys = recipientKeys.map { Base64URL.encode($0.pkcs8) }
+        self.digest = Base64URL.encode(digest)
+        isUploaded = false
+    }
+
+    /// The sender's replica in a description, nil when the state was tampered with.
+    var senderReplica: FileDescription.Replica? {
+        guard let relay = RelayAddress(relay), let id = Base64URL.decode(senderID),
+            let key = Base64URL.decode(senderKey)
+        else { return nil }
+        return .init(relay: relay, id: id, key: key)
+    }
+
+    func recipientReplica(_ recipient: Int) -> FileDescription.Replica? {
+        guard recipientIDs.indices.contains(recipient), recipientKeys.indices.contains(recipient),
+            let relay = RelayAddress(relay), let id = Base64URL.decode(recipientIDs[recipient]),
+            let key = Base64URL.decode(recipientKeys[recipient])
+        else { return nil }
+        return .init(relay: relay, id: id, key: key)
+    }
+}
