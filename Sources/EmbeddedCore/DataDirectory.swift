@@ -217,6 +217,7 @@ public final class DataDirectory: Sendable {
         return Profile(id: found, displayName: name)
     }
 
+    @discardableResult
     func wrapping<Result>(_ body: () throws -> Result) throws(ChatError) -> Result {
         do {
             return try body()

@@ -86,9 +86,8 @@ extension EmbeddedCore {
         return []
     }
 
-    func stopTransfer(_ file: FileID) {
-        desk.endClaim(file)
-        Task { await desk.stop(file) }
+    private func stopTransfer(_ file: FileID) {
+        Task { [weak self] in await self?.end(file) }
     }
 
     // MARK: - Inline files

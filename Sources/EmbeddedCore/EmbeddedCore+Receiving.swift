@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Glibc
 import Posix
 import Store
@@ -148,8 +149,8 @@ extension EmbeddedCore {
         do throws(ChatError) {
             guard let job = try await work({ [self] in try beginDownload(file) }) else { return false }
             switch await fetch(job, file) {
-            case .success(let result):
-                try await work { [self] in try finishDownload(file, job.order, result) }
+            case .success:
+                _ = try await work { [self] in try store(job.location, of: file) }
                 return false
             case .failure where Task.isCancelled:
                 return false
@@ -170,7 +171,7 @@ extension EmbeddedCore {
 
     private func fetch(
         _ job: DownloadJob, _ file: FileID
-    ) async -> Result<DownloadResult, TransferFailure> {
+    ) async -> Result<Void, TransferFailure> {
         do throws(TransferFailure) {
             return .success(
                 try await transfers.download(job.order) { [self] done, total in
@@ -182,9 +183,17 @@ extension EmbeddedCore {
     }
 
     private struct DownloadJob {
-        var order: DownloadOrder
+        var description: String
+        /// Where the CryptoFile grows, with the key that it has from the first attempt on.
+        var location: FileSourceLocation
         var item: ChatItem
         var created: Timestamp
+
+        var order: DownloadOrder {
+            DownloadOrder(
+                source: .description(description),
+                destination: location.arguments.map { .cryptoFile($0) } ?? .plain, path: location.path)
+        }
     }
 
     private func beginDownload(_ file: FileID) throws -> DownloadJob? {
@@ -196,24 +205,20 @@ extension EmbeddedCore {
                 let item = try change.item(ofFile: file.rawValue)
             else { return nil }
             try check(description, approvedNow: offer.approved, change.connection)
-            change.tell(.rcvFileStart(item))
+            let fresh = CryptoFile.freshArguments()
+            try change.connection.execute(
+                "UPDATE file SET key = ?, nonce = ? WHERE id = ? AND key IS NULL",
+                fresh.key, fresh.nonce, file.rawValue)
+            let arguments = try change.connection.first(
+                "SELECT key, nonce FROM file WHERE id = ?", file.rawValue
+            ) { FileArguments(key: $0.bytes(0), nonce: $0.bytes(1)) }
+            if offer.status == "rcv_accepted" { change.tell(.rcvFileStart(item)) }
             return DownloadJob(
-                order: DownloadOrder(
-                    source: .description(description), destination: .cryptoFile,
-                    path: folders.incomingPath + "/\(file.rawValue)",
-                    allowedRelays: try allowedRelays(change.connection)),
+                description: description,
+                location: FileSourceLocation(
+                    path: folders.incomingPath(of: file), arguments: arguments),
                 item: item, created: offer.created)
         }
-    }
-
-    /// Relays of the machine's own network that the rules let through.
-    func allowedRelays(_ connection: Connection) throws -> [RelayWithPassword] {
-        try directory.relays(of: profile, connection)
-    }
-
-    private func finishDownload(_ file: FileID, _ order: DownloadOrder, _ result: DownloadResult) throws {
-        let location = FileSourceLocation(path: order.path, arguments: result.arguments)
-        _ = try store(location, of: file)
     }
 
     /// Makes a CryptoFile the received content of a file. Returns where it lies now.
@@ -257,7 +262,7 @@ extension EmbeddedCore {
             default: try change.tell({ .chatItemUpdated($0) }, ofFile: file.rawValue)
             }
         }
-        if isFinal { unlink(folders.incomingPath + "/\(file.rawValue)") }
+        if isFinal { unlink(folders.incomingPath(of: file)) }
     }
 
     func tellProgress(of file: FileID, _ progress: TransferProgress, item: ChatItem) {

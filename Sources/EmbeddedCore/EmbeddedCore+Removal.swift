@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Store
 
 extension EmbeddedCore {
@@ -29,9 +30,16 @@ extension EmbeddedCore {
                 }
             }
         }
+        await end(file)
+        startChunkDeletions()
+    }
+
+    /// Stops a transfer and removes what it has received so far.
+    func end(_ file: FileID) async {
         desk.endClaim(file)
         await desk.stop(file)
-        startChunkDeletions()
+        let incoming = folders.incomingPath(of: file)
+        _ = try? await work { unlink(incoming) }
     }
 
     private func cancelReceived(_ file: FileID, _ change: Change) throws {
@@ -41,7 +49,8 @@ extension EmbeddedCore {
                 from: ["rcv_invitation", "rcv_accepted", "rcv_transfer", "rcv_warning", "rcv_aborted"])
         else { throw ChatError(.invalidCommand, "The file transfer is over.") }
         try change.connection.execute(
-            "UPDATE file SET to_receive = 0, approved = 0 WHERE id = ?", file.rawValue)
+            "UPDATE file SET to_receive = 0, approved = 0, key = NULL, nonce = NULL WHERE id = ?",
+            file.rawValue)
         try change.tell({ .chatItemUpdated($0) }, ofFile: file.rawValue)
     }
 
@@ -82,10 +91,7 @@ extension EmbeddedCore {
             try? directory.database.checkpoint()
             return files
         }
-        for file in files {
-            desk.endClaim(file)
-            await desk.stop(file)
-        }
+        for file in files { await end(file) }
         startChunkDeletions()
     }
 

@@ -81,11 +81,9 @@ extension EmbeddedCore {
             }
         }
         guard let job = job ?? nil else { return false }
-        let relays = (try? await work { [self] in try directory.relays(of: profile) }) ?? []
-        let order = DownloadOrder(
-            source: .link(job.link), destination: .plain, path: job.path, allowedRelays: relays)
+        let order = DownloadOrder(source: .link(job.link), destination: .plain, path: job.path)
         do throws(TransferFailure) {
-            _ = try await transfers.download(order) { [desk] done, total in
+            try await transfers.download(order) { [desk] done, total in
                 _ = desk.note(TransferProgress(done: done, total: total), of: file)
             }
             await endStandalone(file, .rcvStandaloneFileComplete(file, path: job.path))

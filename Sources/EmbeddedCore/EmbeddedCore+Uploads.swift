@@ -48,7 +48,7 @@ extension EmbeddedCore {
     ) async -> Result<(UploadResult, link: String?), TransferFailure> {
         do throws(TransferFailure) {
             let result = try await transfers.upload(job.order) { [self] state in
-                _ = try? await work { [self] in try keep(state, of: file) }
+                try keep(state, of: file)
             } progress: { [self] done, total in
                 let progress = TransferProgress(done: done, total: total)
                 if let item = job.item {

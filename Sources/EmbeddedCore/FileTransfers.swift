@@ -6,10 +6,10 @@ import Posix
 /// it; tests put a small relay in memory in its place.
 protocol FileTransfers: Sendable {
     /// Uploads a file once for several recipients. `checkpoint` is given the state from which the
-    /// upload can go on after a crash, each time a chunk is done, and is awaited; `progress` counts
-    /// encrypted bytes.
+    /// upload can go on after a crash, each time a relay has more of it; it blocks, and what it throws
+    /// ends the upload. `progress` counts encrypted bytes.
     func upload(
-        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) async -> Void,
+        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure) -> UploadResult
 
@@ -21,7 +21,7 @@ protocol FileTransfers: Sendable {
     /// Downloads and checks a described file, resuming what is there of it.
     func download(
         _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
-    ) async throws(TransferFailure) -> DownloadResult
+    ) async throws(TransferFailure)
 
     /// Has the relays delete the chunks of a finished or of an unfinished upload. Chunks that are gone
     /// already are no error.
@@ -58,8 +58,8 @@ struct UploadResult: Sendable {
 
 struct DownloadOrder: Sendable {
     enum Destination: Sendable {
-        /// Gets a fresh key.
-        case cryptoFile
+        /// With the same arguments in every attempt.
+        case cryptoFile(FileArguments)
         /// Plain bytes, of a transfer that belongs to no chat.
         case plain
     }
@@ -73,14 +73,6 @@ struct DownloadOrder: Sendable {
     var destination: Destination
     /// Does not exist yet, or holds what an interrupted download left. Absolute.
     var path: String
-    /// Relays that may be contacted though they are in this machine's own network.
-    var allowedRelays: [RelayWithPassword]
-}
-
-struct DownloadResult: Sendable {
-    /// Plaintext bytes.
-    var size: UInt64
-    var arguments: FileArguments?
 }
 
 /// What an upload left on relays: its sender description, or the state of one that never finished.

@@ -11,8 +11,10 @@ struct ProfileFolders: Sendable {
     private let files: OpenFile
 
     var filesPath: String { path + "/files" }
-    /// Downloads of the core itself until they are whole.
-    var incomingPath: String { path + "/incoming" }
+    private var incomingPath: String { path + "/incoming" }
+
+    /// Where the core's own download of a file grows until it is whole.
+    func incomingPath(of file: FileID) -> String { incomingPath + "/\(file.rawValue)" }
 
     init(of profile: Profile, in directory: DataDirectory) throws(SystemError) {
         let name = "\(profile.id)"

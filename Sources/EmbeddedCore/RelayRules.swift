@@ -6,12 +6,6 @@ import XFTP
 /// Which relays a profile may contact to receive a file. Contacting one shows it the user's network
 /// address, and the sender chose it.
 struct RelayRules: Sendable {
-    enum Policy: String, Sendable, CaseIterable {
-        case ask
-        case always
-        case never
-    }
-
     /// One place of one relay, as the user approves it.
     struct Place: Hashable, Sendable {
         var fingerprint: [UInt8]
@@ -27,7 +21,7 @@ struct RelayRules: Sendable {
 
     var configured: Set<Place>
     var approved: Set<Place>
-    var policy: Policy
+    var policy: RelayApprovalPolicy
 
     /// Refuses relays that may not be contacted. `approvedNow` is the user's word for this one file;
     /// it does not open this machine's own network, for which a relay must be configured or approved
@@ -96,6 +90,6 @@ extension DataDirectory {
         ) { $0.text(0) }
         return RelayRules(
             configured: Set(configured.flatMap(RelayRules.Place.all)), approved: Set(approved),
-            policy: policy.flatMap(RelayRules.Policy.init) ?? .ask)
+            policy: policy.flatMap(RelayApprovalPolicy.init) ?? .ask)
     }
 }

@@ -13,6 +13,10 @@ enum ChatFS {
             """,
         subcommands: [
             DemoCommand.command,
+            ProfileCommand.command,
+            ConnectCommand.command,
+            GroupCommand.command,
+            ApproveCommand.command,
             CryptoFileCommand.command,
             RelayCommand.command,
             CompletionCommand.command,

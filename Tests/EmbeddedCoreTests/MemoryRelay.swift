@@ -39,7 +39,7 @@ final class MemoryRelay: FileTransfers {
     }
 
     func upload(
-        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) async -> Void,
+        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure) -> UploadResult {
         let content = try Self.read(order.source)
@@ -79,7 +79,7 @@ final class MemoryRelay: FileTransfers {
             var saved: [UInt8] = []
             saved.append(bigEndian: file)
             saved.append(bigEndian: UInt64(done))
-            await checkpoint(saved)
+            try? checkpoint(saved)
             progress(UInt64(done), UInt64(content.count))
         }
         return UploadResult(
@@ -101,7 +101,7 @@ final class MemoryRelay: FileTransfers {
 
     func download(
         _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
-    ) async throws(TransferFailure) -> DownloadResult {
+    ) async throws(TransferFailure) {
         let failure = state.withLock { state -> TransferFailure? in
             state.downloads += 1
             return state.downloadFailures.isEmpty ? nil : state.downloadFailures.removeFirst()
@@ -119,15 +119,12 @@ final class MemoryRelay: FileTransfers {
             }
             progress(UInt64(content.count / 2), UInt64(content.count))
             let file = try OpenFile(order.path, flags: O_RDWR | O_CREAT | O_TRUNC)
-            guard case .cryptoFile = order.destination else {
-                try file.write(content, at: 0)
-                return DownloadResult(size: UInt64(content.count), arguments: nil)
+            guard case .cryptoFile(let arguments) = order.destination else {
+                return try file.write(content, at: 0)
             }
-            let arguments = CryptoFile.freshArguments()
             let writer = try CryptoFileWriter(file: file, arguments: arguments)
             try writer.append(content)
             try writer.finish()
-            return DownloadResult(size: UInt64(content.count), arguments: arguments)
         } catch let error as TransferFailure {
             throw error
         } catch {

@@ -1,0 +1,17 @@
+import CommandLineKit
+import EmbeddedCore
+import Posix
+
+/// `chatfs connect`: two profiles of a data directory become each other's contact.
+enum ConnectCommand {
+    static let command = Command(
+        "connect", "Make two profiles each other's contact.", section: ChatFS.Section.chats,
+        arguments: [Argument("A", .text, "A profile."), Argument("B", .text, "Another.")],
+        options: [CommonOptions.data],
+        examples: [Example("chatfs connect alice bob", "alice gets a chat bob, bob a chat alice.")]
+    ) { invocation in
+        let directory = try await invocation.dataDirectory()
+        let (first, second) = (invocation.argument("A"), invocation.argument("B"))
+        try await ThreadPool.shared.run { try directory.connect(first, second) }
+    }
+}

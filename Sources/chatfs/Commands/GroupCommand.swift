@@ -1,0 +1,23 @@
+import CommandLineKit
+import EmbeddedCore
+import Posix
+
+/// `chatfs group`: chats of several profiles.
+enum GroupCommand {
+    static let command = Command(
+        "group", "Make groups.", section: ChatFS.Section.chats, subcommands: [create])
+
+    private static let create = Command(
+        "create", "Make a group of two or more profiles; the first is its owner.",
+        arguments: [
+            Argument("NAME", .text, "The name of the group."),
+            Argument("MEMBER", .text, count: .oneOrMore, "The profiles in it, the owner first."),
+        ],
+        options: [CommonOptions.data],
+        examples: [Example("chatfs group create 'Book club' alice bob carol", "A group of three.")]
+    ) { invocation in
+        let directory = try await invocation.dataDirectory()
+        let (name, members) = (invocation.argument("NAME"), invocation.allArguments("MEMBER"))
+        try await ThreadPool.shared.run { try directory.createGroup(name, members: members) }
+    }
+}

@@ -1,0 +1,39 @@
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import Posix
+import XFTP
+
+/// Options that many commands share, so that they mean the same everywhere.
+enum CommonOptions {
+    static let data = Option.value(
+        "data", named: "DIR", .folder,
+        "Where profiles, chats and files are kept; else ${XDG_DATA_HOME:-~/.local/share}/chatfs.")
+
+    static let profile = Option.value(
+        "profile", named: "NAME", .text, "Whose chats; not needed when there is only one profile.")
+
+    static let relay = Option.value(
+        "relay", named: "ADDR", .text, repeats: true,
+        "A relay for files above 255 KiB: xftp://fingerprint@host:port. Kept in the profile.")
+}
+
+extension Invocation {
+    /// The data directory of `--data`, opened.
+    func dataDirectory() async throws -> DataDirectory {
+        let path = self["data"]
+        return try await ThreadPool.shared.run { () throws(ChatError) in try DataDirectory(path) }
+    }
+
+    /// The relays of `--relay`.
+    func relays() throws(UsageError) -> [RelayAddress] {
+        try all("relay").map { text throws(UsageError) in try Self.relay(text) }
+    }
+
+    static func relay(_ text: String) throws(UsageError) -> RelayAddress {
+        guard let relay = RelayAddress(text) else {
+            throw UsageError("a relay address looks like xftp://fingerprint@host:port")
+        }
+        return relay
+    }
+}
