@@ -93,6 +93,18 @@ extension Draft {
         }
     }
 
+    /// After a start: a closed draft waits for its quiet time once more.
+    func settleAgain() {
+        turn.with {
+            let isClosed = record.withLock { record in
+                let isClosed = record.phase == .draft && record.writers == 0 && record.entry.state == .closed
+                if isClosed { record.entry.problem = record.reasonToStay }
+                return isClosed
+            }
+            if isClosed { room.quiet.begin(self) }
+        }
+    }
+
     /// Closed and quiet, but not one to be sent: it stays for days, so it shall survive a power cut.
     func keepLocal() {
         let isLeft = record.withLock { record in

@@ -27,11 +27,16 @@ public final class Outbox: Sendable {
         var drafts: [Int64: Draft] = [:]
         /// What has a name in a chat's folder: neither sent nor recovered nor removed.
         var names: [NameInChat: Draft] = [:]
+        /// What the journal held at the start, until `start`.
+        var found: [Draft] = []
         /// Closed and quiet, waits to be staged; how many lanes stage at present.
         var toStage: [Draft] = []
         var lanes = 0
         var whenStaged: [CheckedContinuation<Void, Never>] = []
+        /// Nothing new is made; what is there is finished.
         var isShuttingDown = false
+        /// Nothing is sent any longer.
+        var isClosed = false
     }
 
     let core: any ChatCore

@@ -53,6 +53,7 @@ extension Outbox {
         let draft = Draft(entry, phase: phase, mayBeHandedOver: phase == .queued, room: room)
         state.withLock { state in
             state.drafts[draft.id] = draft
+            state.found.append(draft)
             if phase != .recovered { state.names[NameInChat(chat: entry.chat, name: entry.name)] = draft }
         }
     }
@@ -61,10 +62,14 @@ extension Outbox {
     /// `changes` before.
     public func start() {
         ThreadPool.shared.submit { [self] in
-            let drafts = drafts()
-            courier.take(drafts.filter { $0.state == .queued })
-            for draft in drafts where draft.state == .draft { draft.turn.with { draft.settle() } }
-            let sent = drafts.filter { $0.state == .sent }
+            // Not what was made since: that has its writer.
+            let found = state.withLock { state in
+                defer { state.found = [] }
+                return state.found
+            }
+            courier.take(found.filter { $0.state == .queued })
+            for draft in found { draft.settleAgain() }
+            let sent = found.filter { $0.state == .sent }
             if !sent.isEmpty { Task { await self.announce(sent) } }
             keepHouse()
         }
@@ -109,6 +114,7 @@ extension Outbox {
     /// These are closed and quiet: copies them on threads of the pool, then has them handed over.
     func stage(_ drafts: [Draft]) {
         let startsLane = state.withLock { state in
+            if state.isClosed { return false }
             state.toStage += drafts
             guard state.lanes < Self.mostLanes else { return false }
             state.lanes += 1
@@ -157,7 +163,7 @@ extension Outbox {
 
     /// Queues closed drafts at once, without quiet time, and waits until all are handed over that can be
     /// at present; what the core refuses for now is sent at the next start. Drafts that still have a
-    /// writer are recovered then.
+    /// writer are sent after the next start if they are closed before the process ends, else recovered.
     public func shutDown() async {
         state.withLock { $0.isShuttingDown = true }
         room.quiet.end()
@@ -169,6 +175,7 @@ extension Outbox {
             if isIdle { continuation.resume() }
         }
         await courier.becomeIdle()
+        state.withLock { $0.isClosed = true }
         room.news.finish()
     }
 }

@@ -126,8 +126,6 @@ final class Stager: Sendable {
 /// The moments between which a crash can fall.
 enum OutboxStep: Sendable {
     case created
-    case written
-    case closed
     case staged
     case queued
     case handedOver

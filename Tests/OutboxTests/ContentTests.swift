@@ -1,0 +1,167 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// Bytes that are written, read beside the writer, cut, left out, and too many.
+@Suite struct ContentTests {
+    @Test func aModelOfWritesAndTruncationsAgrees() async throws {
+        let bench = try Workbench()
+        var generator = SeededGenerator(state: 42)
+        let draft = try bench.outbox.create(name: name("model"), in: alice)
+        var model: [UInt8] = []
+        for _ in 0..<300 {
+            let offset = Int.random(in: 0..<200_000, using: &generator)
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0:
+                try draft.truncate(to: UInt64(offset))
+                model =
+                    offset <= model.count
+                    ? Array(model[..<offset])
+                    : model + [UInt8](repeating: 0, count: offset - model.count)
+            default:
+                let bytes = pattern(
+                    Int.random(in: 1..<70_000, using: &generator),
+                    seed: UInt8.random(in: 0...255, using: &generator))
+                try bytes.withUnsafeBytes { try draft.write($0, at: UInt64(offset)) }
+                if model.count < offset + bytes.count {
+                    model += [UInt8](repeating: 0, count: offset + bytes.count - model.count)
+                }
+                model.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+            }
+            #expect(draft.snapshot.size == UInt64(model.count))
+        }
+        #expect(try bench.content(of: draft) == model)
+        draft.closed(for: .writing)
+        bench.beQuiet()
+        #expect(try await bench.messages(1)[0].bytes == model)
+    }
+
+    @Test func readersSeeWhatIsWrittenWhileItIsWritten() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("growing"), in: alice)
+        try draft.opened(for: .reading)
+        let bytes = pattern(600_000)
+        async let reader: Bool = ThreadPool.shared.run {
+            var agrees = true
+            while draft.snapshot.size < 600_000 && agrees {
+                let size = Int(draft.snapshot.size)
+                guard let seen = try? bench.content(of: draft) else { return false }
+                agrees = seen.count >= size && seen == Array(bytes[..<seen.count])
+            }
+            return agrees
+        }
+        for start in stride(from: 0, to: 600_000, by: 9_600) {
+            try bytes[start..<min(start + 9_600, 600_000)].withUnsafeBytes {
+                try draft.write($0, at: UInt64(start))
+            }
+        }
+        #expect(await reader)
+    }
+
+    @Test func aHoleReadsAsZerosAndTakesLittleSpace() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("sparse"), in: alice)
+        try [UInt8]([9]).withUnsafeBytes { try draft.write($0, at: 900_000) }
+        #expect(try draft.bytesOnDisk() < 200_000)
+        let content = try bench.content(of: draft)
+        #expect(content.count == 900_001)
+        #expect(content.dropLast().allSatisfy { $0 == 0 } && content.last == 9)
+        draft.closed(for: .writing)
+    }
+
+    @Test func theWriteThatCrossesTheLimitFailsAndTheFileIsNotSent() async throws {
+        let bench = try Workbench(largestFile: 10_000)
+        let draft = try bench.outbox.create(name: name("big"), in: alice)
+        try pattern(10_000).withUnsafeBytes { try draft.write($0, at: 0) }
+        #expect(fails(.tooLarge) { try [UInt8]([1]).withUnsafeBytes { try draft.write($0, at: 10_000) } })
+        #expect(fails(.tooLarge) { try [UInt8]([1]).withUnsafeBytes { try draft.write($0, at: .max) } })
+        #expect(draft.snapshot.size == 10_000)
+        draft.closed(for: .writing)
+        bench.beQuiet()
+        try await bench.settle()
+        #expect(draft.state == .draft)
+        #expect(draft.snapshot.problem?.contains("incomplete") == true)
+        #expect(bench.core.sent.count == 1)
+        // Written anew within the limit, it is sent.
+        try draft.opened(for: .writing)
+        try draft.truncate(to: 0)
+        try [UInt8]([5]).withUnsafeBytes { try draft.write($0, at: 0) }
+        draft.closed(for: .writing)
+        bench.beQuiet()
+        #expect(try await bench.messages(2).contains { $0.bytes == [5] })
+    }
+
+    @Test func notesHaveNoLimit() async throws {
+        let bench = try Workbench(largestFile: 10_000)
+        try bench.write(pattern(50_000), to: "big", in: notes)
+        bench.beQuiet()
+        #expect(try await bench.messages(1)[0].bytes == pattern(50_000))
+    }
+
+    @Test func aFullDiskIsToldToTheWriter() async throws {
+        // A small filesystem of its own needs root.
+        guard geteuid() == 0 else { return }
+        let folder = try TemporaryFolder()
+        let disk = try folder.makeFolder("disk")
+        let mounted = try await Shell.run("mount", ["-t", "tmpfs", "-o", "size=3m", "none", disk])
+        try #require(mounted.succeeded, "\(mounted.errors)")
+        defer { Unmounting.detach(disk) }
+        let core = try RecordingCore(stagingFolder: disk + "/staging", largestFile: 100_000_000)
+        let clock = ManualClock()
+        let outbox = try Outbox(
+            core: core, folder: PrivateFolder(disk + "/outbox", purpose: "outbox"),
+            quietTime: .seconds(1), clock: clock, wallClock: clock)
+        outbox.start()
+        let draft = try outbox.create(name: name("big"), in: alice)
+        var written: UInt64 = 0
+        var failure: OutboxError?
+        let piece = pattern(100_000)
+        while failure == nil && written < 10_000_000 {
+            do {
+                try piece.withUnsafeBytes { try draft.write($0, at: written) }
+                written += 100_000
+            } catch {
+                failure = error as? OutboxError
+            }
+        }
+        #expect(failure?.code == .noSpace)
+        // What was taken can be sent: half of the disk, since it is copied once.
+        #expect(written > 500_000 && written < 1_600_000)
+        draft.closed(for: .writing)
+        #expect(draft.snapshot.problem?.contains("incomplete") == true)
+        try outbox.remove(draft)
+        let small = try outbox.create(name: name("small"), in: alice)
+        try pattern(900_000).withUnsafeBytes { try small.write($0, at: 0) }
+        small.closed(for: .writing)
+        clock.advance(by: .seconds(1))
+        try await wait(until: "it is sent") { core.sent.map(\.bytes) == [pattern(900_000)] }
+        await outbox.shutDown()
+    }
+
+    @Test func bytesThatWereChangedOnDiskAreNeverSent() async throws {
+        let bench = try Workbench()
+        let draft = try bench.write(pattern(100_000), to: "a")
+        let file = bench.folder.path("outbox/spool/" + (try bench.folder.names(in: "outbox/spool"))[0])
+        try OpenFile(file, flags: O_WRONLY).write([1, 2, 3, 4], at: 70_000)
+        bench.beQuiet()
+        try await wait(until: "the damage is told") { draft.snapshot.problem != nil }
+        #expect(draft.state == .draft)
+        #expect(bench.core.sent.isEmpty)
+        #expect(fails(.damaged) { _ = try bench.content(of: draft) })
+    }
+}
+
+/// The same numbers in every run.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return (state ^ state >> 33) &* 0xFF51_AFD7_ED55_8CCD
+    }
+}

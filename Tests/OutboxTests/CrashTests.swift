@@ -1,0 +1,167 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// What a crash leaves behind, at every step from the first byte to the last note. The crash is a copy of
+/// all folders and of what the core has, taken in the middle of the step; a new outbox opens the copy.
+@Suite struct CrashTests {
+    static let bytes = pattern(100_000)
+
+    /// The world as a crash left it.
+    struct Remains: Sendable {
+        let folder: TemporaryFolder
+        let sent: [RecordingCore.Sent]
+
+        init(of folder: TemporaryFolder, _ core: RecordingCore) throws {
+            sent = core.sent
+            self.folder = try TemporaryFolder()
+            for name in try folder.names() {
+                try copyFolder(folder.path(name), to: self.folder.path(name))
+            }
+        }
+
+        func reopen(boot: String = "first boot") throws -> Workbench {
+            let core = try RecordingCore(stagingFolder: folder.path("staging"), sent: sent)
+            return try Workbench(in: folder, core: core, boot: boot)
+        }
+    }
+
+    /// Sends one file to its end and answers what a crash at `step` would have left.
+    private func crash(at step: OutboxStep) async throws -> Remains {
+        let folder = try TemporaryFolder()
+        let core = try RecordingCore(stagingFolder: folder.path("staging"))
+        let remains = Lock<Remains?>(nil)
+        let bench = try Workbench(in: folder, core: core) { reached in
+            guard reached == step else { return }
+            do {
+                let copy = try Remains(of: folder, core)
+                remains.withLock { $0 = copy }
+            } catch {
+                Issue.record(error)
+            }
+        }
+        try bench.write(Self.bytes, to: "a.bin")
+        bench.beQuiet()
+        _ = try await bench.messages(1)
+        return try await wait(for: "the crash") { remains.withLock { $0 } }
+    }
+
+    private func expectOneMessage(_ bench: Workbench) async throws {
+        let sent = try await bench.replayed(1)
+        #expect(sent.map(\.bytes) == [Self.bytes])
+        try await bench.changes { if case .became = $0 { true } else { false } }
+        bench.clock.advance(by: .seconds(100))
+        try await bench.settle()
+        #expect(bench.core.sent.filter { $0.item.chat == alice }.count == 1)
+        for draft in bench.outbox.drafts() { try bench.outbox.acknowledge(draft) }
+        #expect(try bench.folder.names(in: "outbox/spool").isEmpty)
+        #expect(try bench.folder.names(in: "staging").isEmpty)
+    }
+
+    @Test(arguments: [OutboxStep.staged, .queued, .handedOver, .noted])
+    func afterTheCloseTheFileIsSentOnceWhereverTheProcessDies(step: OutboxStep) async throws {
+        try await expectOneMessage(try await crash(at: step).reopen())
+    }
+
+    @Test(arguments: [OutboxStep.queued, .handedOver, .noted])
+    func whatIsQueuedSurvivesAPowerCut(step: OutboxStep) async throws {
+        try await expectOneMessage(try await crash(at: step).reopen(boot: "next boot"))
+    }
+
+    @Test func aCoreThatHasTheMessageAndDiesBeforeItSaysSoHasItOnce() async throws {
+        let folder = try TemporaryFolder()
+        let core = try RecordingCore(stagingFolder: folder.path("staging"))
+        let remains = Lock<Remains?>(nil)
+        core.state.withLock { state in
+            state.afterStoring = {
+                let copy = try? Remains(of: folder, core)
+                remains.withLock { $0 = copy }
+            }
+        }
+        let bench = try Workbench(in: folder, core: core)
+        try bench.write(Self.bytes, to: "a.bin")
+        bench.beQuiet()
+        _ = try await bench.messages(1)
+        let left = try await wait(for: "the crash") { remains.withLock { $0 } }
+        #expect(left.sent.count == 1)
+        try await expectOneMessage(try left.reopen())
+    }
+
+    @Test func aClosedFileIsSentAfterTheProcessIsKilled() async throws {
+        let bench = try Workbench()
+        try bench.write(Self.bytes, to: "a.bin")
+        try await expectOneMessage(try Remains(of: bench.folder, bench.core).reopen())
+    }
+
+    @Test func aClosedFileThatNobodySynchronisedIsNotTrustedAfterAPowerCut() async throws {
+        let bench = try Workbench()
+        let durable = try bench.outbox.create(name: name("durable"), in: alice)
+        try Self.bytes.withUnsafeBytes { try durable.write($0, at: 0) }
+        try durable.synchronise()
+        durable.closed(for: .writing)
+        try bench.write([1, 2], to: "hasty")
+        let next = try Remains(of: bench.folder, bench.core).reopen(boot: "next boot")
+        #expect(try await next.replayed(1).map(\.bytes) == [Self.bytes])
+        let left = next.outbox.drafts().first { $0.state == .recovered }
+        #expect(left?.snapshot.name == name("hasty"))
+    }
+
+    @Test func anUnfinishedFileIsRecoveredReadableAndNeverSent() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
+        try Self.bytes.withUnsafeBytes { try draft.write($0, at: 0) }
+        _ = try bench.outbox.create(name: name("nothing in it"), in: alice)
+        let next = try Remains(of: bench.folder, bench.core).reopen()
+        #expect(next.states() == [.recovered])
+        let found = next.outbox.drafts()[0]
+        #expect(found.id == draft.id)
+        #expect(found.snapshot.name == name("half.bin"))
+        #expect(found.snapshot.problem != nil)
+        try found.opened(for: .reading)
+        #expect(try next.content(of: found) == Self.bytes)
+        found.closed(for: .reading)
+        #expect(fails(.notPermitted) { try found.opened(for: .writing) })
+        // Its name is free: the writer copies it again.
+        try next.write([1], to: "half.bin")
+        next.beQuiet()
+        #expect(try await next.messages(1).map(\.bytes) == [[1]])
+        next.clock.advance(by: .seconds(100 * 86_400))
+        #expect(found.state == .recovered)
+        try next.outbox.remove(found)
+        #expect(!next.outbox.drafts().contains(found))
+    }
+
+    @Test func theBytesOfADraftAreUnreadableOnDisk() throws {
+        let bench = try Workbench()
+        let secret = Array("attack at dawn".utf8)
+        let draft = try bench.outbox.create(name: name("plan.txt"), in: alice)
+        try secret.withUnsafeBytes { try draft.write($0, at: 0) }
+        for file in try bench.folder.names(in: "outbox/spool") {
+            let bytes = try bench.folder.read("outbox/spool/" + file)
+            #expect(!bytes.indices.contains { bytes[$0...].starts(with: secret) })
+        }
+    }
+
+    @Test func aJournalOfANewerVersionIsRefusedAndNothingIsTouched() async throws {
+        let bench = try Workbench()
+        try bench.write([1], to: "a")
+        let remains = try Remains(of: bench.folder, bench.core)
+        let journal = remains.folder.path("outbox/journal.sqlite")
+        let newer = try await Shell.run(
+            "python3",
+            [
+                "-c",
+                "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); "
+                    + "c.execute(\"INSERT INTO schema_version VALUES (2, 'later')\"); c.commit()",
+                journal,
+            ])
+        #expect(newer.succeeded, "\(newer.errors)")
+        #expect(fails(.wrongVersion) { _ = try remains.reopen() })
+        #expect(try remains.folder.names(in: "outbox/spool").count == 1)
+    }
+}

@@ -1,0 +1,123 @@
+import Base
+import ChatCore
+import Posix
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// The core says no, or the user changes his mind.
+@Suite struct RefusalTests {
+    @Test func whatTheCoreCannotTakeForNowIsTriedAgain() async throws {
+        let bench = try Workbench()
+        bench.core.state.withLock {
+            $0.refusals = Array(
+                repeating: ChatError(.file(.noRelay), "No relay is configured: name one with --relay."),
+                count: 2)
+        }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the reason shows") {
+            draft.snapshot.problem == "No relay is configured: name one with --relay."
+        }
+        // The others pass.
+        try bench.write([2], to: "b", in: bob)
+        bench.core.state.withLock { $0.refusals = Array($0.refusals.prefix(0)) }
+        bench.beQuiet()
+        try await wait(until: "it is sent") {
+            bench.clock.advance(by: .seconds(1))
+            return draft.state == .sent
+        }
+        #expect(draft.snapshot.problem == nil)
+        #expect(Set(bench.core.sent.map(\.bytes)) == [[1], [2]])
+    }
+
+    @Test func whatTheCoreRefusesForGoodFailsAndIsSentWhenAsked() async throws {
+        let bench = try Workbench()
+        bench.core.state.withLock {
+            $0.refusals = [ChatError(.sendingRefused, "This group does not take files.")]
+        }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "it has failed") { draft.state == .failed }
+        #expect(draft.snapshot.problem == "This group does not take files.")
+        bench.clock.advance(by: .seconds(1000))
+        try await bench.settle()
+        #expect(bench.core.sent.count == 1)
+        // Still there after a restart, and not sent by itself.
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect(next.outbox.drafts().first { $0.id == draft.id }?.state == .failed)
+        try bench.outbox.retry(draft)
+        try await wait(until: "it is sent") { draft.state == .sent }
+        #expect(bench.core.sent.last?.bytes == [1])
+    }
+
+    @Test func aFailedFileCanBeWrittenAgain() async throws {
+        let bench = try Workbench()
+        bench.core.state.withLock { $0.refusals = [ChatError(.tooLarge, "Too large.")] }
+        let draft = try bench.write([1, 2], to: "a")
+        bench.beQuiet()
+        try await wait(until: "it has failed") { draft.state == .failed }
+        try draft.opened(for: .writing)
+        try draft.truncate(to: 1)
+        draft.closed(for: .writing)
+        bench.beQuiet()
+        #expect(try await bench.messages(1).map(\.bytes) == [[1]])
+    }
+
+    @Test func removingAQueuedFileSendsNothing() async throws {
+        let bench = try Workbench()
+        bench.core.close()
+        try bench.write([0], to: "first")
+        let second = try bench.write([1], to: "second")
+        bench.beQuiet()
+        try await wait(until: "it is queued") { second.state == .queued }
+        try bench.outbox.remove(second)
+        bench.core.open()
+        try await bench.settle()
+        #expect(!bench.core.sent.contains { $0.bytes == [1] && $0.message.fileName == "second" })
+        #expect(try bench.folder.names(in: "staging").isEmpty)
+    }
+
+    @Test func removingASendingFileTakesItBack() async throws {
+        let bench = try Workbench()
+        bench.core.close()
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "it is being handed over") { draft.state == .sending }
+        try bench.outbox.remove(draft)
+        #expect(bench.outbox.drafts().isEmpty)
+        bench.core.open()
+        try await wait(until: "it is cancelled and deleted") {
+            bench.core.state.withLock { $0.cancelled == [FileID(1)] && $0.deleted == [ItemID(1)] }
+        }
+        #expect(try bench.folder.names(in: "outbox/spool").isEmpty)
+    }
+
+    @Test func removingWhileItIsOpenLeavesTheBytesToWhoHasIt() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        try [UInt8]([1]).withUnsafeBytes { try draft.write($0, at: 0) }
+        try bench.outbox.remove(draft)
+        try [UInt8]([2]).withUnsafeBytes { try draft.write($0, at: 1) }
+        #expect(try bench.content(of: draft) == [1, 2])
+        draft.closed(for: .writing)
+        bench.beQuiet()
+        try await bench.settle()
+        #expect(bench.core.sent.count == 1)
+    }
+
+    @Test func aRenameOntoAFileOnItsWayIsRefused() async throws {
+        let bench = try Workbench()
+        bench.core.close()
+        let first = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "it is being handed over") { first.state == .sending }
+        let second = try bench.write([2], to: "b")
+        #expect(fails(.notPermitted) { try bench.outbox.rename(second, to: name("a")) })
+        #expect(second.snapshot.name == name("b"))
+        bench.core.open()
+        bench.beQuiet()
+        #expect(try await bench.messages(2).map(\.message.fileName) == ["a", "b"])
+    }
+}

@@ -1,0 +1,117 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+let alice = ChatReference.direct(7)
+let bob = ChatReference.direct(8)
+let notes = ChatReference.notes(1)
+
+func name(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+/// `count` bytes that are not all alike.
+func pattern(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
+}
+
+/// An outbox with a core, in a folder of its own, under a clock that stands still.
+final class Workbench: Sendable {
+    let folder: TemporaryFolder
+    let core: RecordingCore
+    let clock: ManualClock
+    let outbox: Outbox
+    private let seen: Lock<[OutboxChange]>
+
+    static let quietTime = Duration.seconds(1)
+
+    init(
+        in folder: TemporaryFolder? = nil, core: RecordingCore? = nil, clock: ManualClock = ManualClock(),
+        largestFile: UInt64 = 1_000_000, boot: String = "first boot", starts: Bool = true,
+        step: @escaping @Sendable (OutboxStep) -> Void = { _ in }
+    ) throws {
+        let folder = try folder ?? TemporaryFolder()
+        let core =
+            try core
+            ?? RecordingCore(
+                stagingFolder: folder.path("staging"), largestFile: largestFile)
+        self.folder = folder
+        self.core = core
+        self.clock = clock
+        outbox = try Outbox(
+            core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
+            quietTime: Self.quietTime, clock: clock, wallClock: clock, boot: boot, step: step)
+        let seen = Lock<[OutboxChange]>([])
+        self.seen = seen
+        let changes = outbox.changes()
+        Task { for await change in changes { seen.withLock { $0.append(change) } } }
+        if starts { outbox.start() }
+    }
+
+    /// As a program does it: create, write, close.
+    @discardableResult
+    func write(_ bytes: [UInt8], to file: String, in chat: ChatReference = alice) throws -> Draft {
+        let draft = try outbox.create(name: name(file), in: chat)
+        defer { draft.closed(for: .writing) }
+        try bytes.withUnsafeBytes { try draft.write($0, at: 0) }
+        return draft
+    }
+
+    func beQuiet() { clock.advance(by: Self.quietTime) }
+
+    /// Waits until the core has `count` messages and nothing is on its way.
+    func messages(_ count: Int) async throws -> [RecordingCore.Sent] {
+        try await wait(until: "\(count) messages are sent") {
+            core.sent.count >= count && !outbox.drafts().contains { [.queued, .sending].contains($0.state) }
+        }
+        return core.sent
+    }
+
+    /// After a start: the journal is read in the background, and time passes.
+    func replayed(_ count: Int) async throws -> [RecordingCore.Sent] {
+        try await wait(until: "\(count) messages are sent") {
+            beQuiet()
+            return core.sent.count >= count
+        }
+        return try await messages(count)
+    }
+
+    /// Gives everything that might be sent the time to be sent: another file, sent last.
+    func settle() async throws {
+        let before = core.sent.count
+        let last = try write([1], to: "the last of \(before)", in: .direct(99))
+        beQuiet()
+        try await changes { if case .became(let draft, _) = $0 { draft == last } else { false } }
+    }
+
+    func changes(until isThere: @escaping @Sendable (OutboxChange) -> Bool) async throws {
+        try await wait(until: "the change is told") { seen.withLock { $0.contains(where: isThere) } }
+    }
+
+    func content(of draft: Draft) throws -> [UInt8] {
+        let size = Int(draft.snapshot.size)
+        return try [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
+            filled = try draft.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        }
+    }
+
+    func states() -> [DraftState] { outbox.drafts().map(\.state) }
+}
+
+/// Copies a folder as a crash would find it.
+func copyFolder(_ source: String, to target: String) throws {
+    try check("make a folder") { mkdir(target, 0o700) }
+    let folder = try OpenFile(source, flags: O_RDONLY)
+    for entry in try PrivateFolder.names(in: folder) {
+        let file = try OpenFile(entry, flags: O_RDONLY, in: folder)
+        if try file.status().st_mode & S_IFMT == S_IFDIR {
+            try copyFolder(source + "/" + entry, to: target + "/" + entry)
+        } else {
+            let copy = try OpenFile(target + "/" + entry, flags: O_WRONLY | O_CREAT | O_EXCL)
+            try copy.write(try file.read(count: Int(try file.size()), at: 0), at: 0)
+        }
+    }
+}
