@@ -108,8 +108,14 @@ extension EmbeddedCore {
         } catch {
             throw ChatError(.file(.damaged), error.sentence, cause: error)
         }
-        try directory.relayRules(of: profile, connection)
-            .check(parsed.relays, approvedNow: approvedNow)
+        try relayRules(connection).check(parsed.relays, approvedNow: approvedNow)
+    }
+
+    /// The rules as they are now; the connections to relays follow them too.
+    func relayRules(_ connection: Connection) throws -> RelayRules {
+        let rules = try directory.relayRules(of: profile, connection)
+        trust.follow(rules)
+        return rules
     }
 
     // MARK: - By themselves

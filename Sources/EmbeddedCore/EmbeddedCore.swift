@@ -3,6 +3,7 @@ import ChatCore
 import Glibc
 import Posix
 import Store
+import XFTP
 
 /// A profile of a data directory: the chat core that needs nothing but this machine. Messages reach
 /// the other profiles of the directory through its database, files of more than 261,120 bytes through
@@ -15,12 +16,16 @@ public final class EmbeddedCore: ChatCore {
     public let profile: Profile
     public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
     public let stagingFolder: String
+    /// Connections to relays, for the core's own transfers and for whoever fetches claimed files. Into
+    /// this machine's own network it goes only to relays that are configured or approved.
+    public let client: XFTPClient
 
     let directory: DataDirectory
     let folders: ProfileFolders
     let transfers: any FileTransfers
     let hub = EventHub()
     let desk: TransferDesk
+    let trust: RelayTrust
     private let profileLock: ProfileLock
     private let listener = Lock<BellListener?>(nil)
 
@@ -33,12 +38,15 @@ public final class EmbeddedCore: ChatCore {
     static let relayExpiry = Duration.seconds(48 * 3600)
 
     init(
-        _ directory: DataDirectory, profile: Profile, mountpoint: String?, transfers: any FileTransfers,
-        retry: RetryPolicy, patience: Duration
+        _ directory: DataDirectory, profile: Profile, mountpoint: String?,
+        transfers: (any FileTransfers)?, retry: RetryPolicy, patience: Duration
     ) throws {
         self.directory = directory
         self.profile = profile
-        self.transfers = transfers
+        let trust = RelayTrust()
+        self.trust = trust
+        client = XFTPClient(settings: XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds)))
+        self.transfers = transfers ?? XFTPTransfers(client: client)
         desk = TransferDesk(retry: retry)
         folders = try ProfileFolders(of: profile, in: directory)
         stagingFolder = folders.path + "/staging"
@@ -54,9 +62,20 @@ public final class EmbeddedCore: ChatCore {
     ///   - relays: kept in the profile, for this and for later uploads, and trusted for downloads.
     /// - Throws: `.profileInUse` naming the process that holds it, after waiting up to 10 s for one
     ///   that is finishing; `.noSuchProfile`.
+    public static func open(
+        _ directory: DataDirectory, profile name: String?, mountpoint: String? = nil,
+        relays: [RelayAddress] = []
+    ) async throws(ChatError) -> EmbeddedCore {
+        try await open(
+            directory, profile: name, mountpoint: mountpoint, relays: relays.map(RelayWithPassword.init),
+            transfers: nil,
+            retry: RetryPolicy(first: .seconds(2), longest: .seconds(300), tries: .max))
+    }
+
+    /// As `open`, with transfers and delays of the caller's choice.
     static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String?,
-        relays: [RelayWithPassword], transfers: any FileTransfers, retry: RetryPolicy,
+        relays: [RelayWithPassword], transfers: (any FileTransfers)?, retry: RetryPolicy,
         patience: Duration = EmbeddedCore.patience
     ) async throws(ChatError) -> EmbeddedCore {
         let core = try await work {
@@ -65,6 +84,7 @@ public final class EmbeddedCore: ChatCore {
                 directory, profile: profile, mountpoint: mountpoint, transfers: transfers, retry: retry,
                 patience: patience)
             try directory.keepRelays(relays, of: profile)
+            try core.read { _ = try core.relayRules($0.connection) }
             try core.takeUp()
             return core
         }
@@ -85,6 +105,7 @@ public final class EmbeddedCore: ChatCore {
         profileLock.finish()
         await listener.withLock { $0 }?.stop()
         await desk.close()
+        client.close()
         hub.close()
     }
 

@@ -48,6 +48,19 @@ struct RelayRules: Sendable {
     }
 }
 
+/// The relays that may be in this machine's own network, as the rules were when last read.
+final class RelayTrust: Sendable {
+    private let places = Lock<Set<RelayRules.Place>>([])
+
+    func follow(_ rules: RelayRules) {
+        places.withLock { $0 = rules.configured.union(rules.approved) }
+    }
+
+    @Sendable func holds(_ relay: RelayAddress) -> Bool {
+        places.withLock { places in RelayRules.Place.all(of: relay).allSatisfy(places.contains) }
+    }
+}
+
 extension DataDirectory {
     /// Adds relays to a profile. One that is there keeps its place; a password given now replaces the
     /// one that was kept. Blocks.

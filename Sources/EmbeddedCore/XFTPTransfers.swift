@@ -1,0 +1,187 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import XFTP
+
+/// Whole transfers over real relays.
+final class XFTPTransfers: FileTransfers {
+    private let client: XFTPClient
+
+    init(client: XFTPClient) { self.client = client }
+
+    func upload(
+        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) -> UploadResult {
+        let source = try await Self.blocking { try Self.open(order.source) }
+        let relays = order.relays.compactMap(\.relayAddress)
+        let state = try order.state.map { (text) throws(TransferFailure) in
+            try Self.mapped { try UploadStateText.decode(text) }
+        }
+        return try await Self.mapped {
+            let uploaded = try await FileUpload.run(
+                source, fileName: order.fileName, recipients: order.recipients, relays: relays,
+                client: self.client, state: state,
+                save: { try checkpoint(UploadStateText.encode($0)) }, progress: progress)
+            return UploadResult(
+                senderDescription: uploaded.sender.text,
+                recipientDescriptions: uploaded.recipients.map(\.text))
+        }
+    }
+
+    func link(
+        to description: String, relays: [RelayWithPassword]
+    ) async throws(TransferFailure) -> String {
+        try await Self.mapped {
+            var described = try FileDescription(parsing: description)
+            // As the SimpleX agent does: a description of several chunks is uploaded itself.
+            if described.chunks.count > 1 {
+                described = try await FileUpload.redirect(
+                    to: described, relays: relays.compactMap(\.relayAddress), client: self.client)
+            }
+            return FileLink(described).text
+        }
+    }
+
+    func download(
+        _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) {
+        try await Self.mapped {
+            let description =
+                switch order.source {
+                case .description(let text): try FileDescription(parsing: text)
+                case .link(let link): try FileLink(parsing: link).fileDescription
+                }
+            let destination = try await ThreadPool.shared.run {
+                try Self.open(order.destination, path: order.path, for: description)
+            }
+            try await FileDownload.run(
+                description, client: self.client, to: destination, progress: progress)
+        }
+    }
+
+    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
+        try await Self.mapped {
+            if let description = remains.senderDescription {
+                try await FileDeletion.run(try FileDescription(parsing: description), client: self.client)
+            }
+            if let state = remains.state {
+                await FileUpload.discard(try UploadStateText.decode(state), client: self.client)
+            }
+        }
+    }
+
+    // MARK: - Files
+
+    private static func open(_ source: UploadOrder.Source) throws -> any UploadSource {
+        switch source {
+        case .plain(let path):
+            return try PlainFileSource(try OpenFile(path, flags: O_RDONLY))
+        case .cryptoFile(let path, let arguments):
+            let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+            let reader = try CryptoFileReader(file: file, arguments: arguments)
+            try reader.verify()
+            return CryptoFileSource(reader: reader)
+        }
+    }
+
+    private static func open(
+        _ destination: DownloadOrder.Destination, path: String, for description: FileDescription
+    ) throws -> any DownloadDestination {
+        switch destination {
+        case .cryptoFile(let arguments):
+            let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
+            return try CryptoFileDestination(file: file, arguments: arguments)
+        case .plain:
+            let slash = path.lastIndex(of: "/")
+            let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+            let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+            return try PlainFileDestination(folder: folder, for: description) { _, attempt in
+                attempt == 1 ? name : nil
+            }
+        }
+    }
+
+    /// The plaintext of a CryptoFile whose tag has been checked.
+    private struct CryptoFileSource: UploadSource {
+        let reader: CryptoFileReader
+        var size: UInt64 { reader.size }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+            try reader.read(into: buffer, at: offset)
+        }
+    }
+
+    // MARK: - Errors
+
+    private static func blocking<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws(TransferFailure) -> Result {
+        try await mapped { try await ThreadPool.shared.run(body) }
+    }
+
+    private static func mapped<Result: Sendable>(
+        _ body: () async throws -> Result
+    ) async throws(TransferFailure) -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw TransferFailure(wrapping: error)
+        }
+    }
+
+    private static func mapped<Result>(_ body: () throws -> Result) throws(TransferFailure) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw TransferFailure(wrapping: error)
+        }
+    }
+}
+
+extension TransferFailure {
+    /// What an error on the way of a file means for it.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as TransferFailure:
+            self = error
+        case let error as XFTPError:
+            let isFull = Self.isFullDisk(error.cause)
+            let kind = isFull ? FileProblem.Kind.noSpace : Self.kind(of: error.code)
+            self.init(
+                problem: FileProblem(kind, error.sentence),
+                isTemporary: error.isTemporary || isFull || kind == .relayFull)
+        default:
+            let failure = ChatError(wrapping: error)
+            let kind: FileProblem.Kind = if case .file(let kind) = failure.code { kind } else { .other }
+            self.init(problem: FileProblem(kind, failure.sentence), isTemporary: kind == .noSpace)
+        }
+    }
+
+    private static func kind(of code: XFTPError.Code) -> FileProblem.Kind {
+        switch code {
+        case .malformedAddress, .malformedDescription, .damaged: .damaged
+        case .relay(.authorization): .expired
+        case .relay(.noFile): .neverUploaded
+        case .relay(.blocked): .blocked
+        case .relay(.quota): .relayFull
+        case .timedOut, .relay(.timeout): .timedOut
+        case .relay, .unreachable, .wrongIdentity, .protocolViolation: .unreachable
+        case .relayNotAllowed: .notApproved
+        case .noRelay: .noRelay
+        case .tooLarge: .tooLarge
+        case .source, .storage, .wrongState, .cancelled: .other
+        }
+    }
+
+    private static func isFullDisk(_ cause: (any Error)?) -> Bool {
+        var next = cause
+        while let error = next {
+            if let error = error as? SystemError { return [ENOSPC, EDQUOT].contains(error.code) }
+            next = (error as? any DescribedError)?.cause
+        }
+        return false
+    }
+}
