@@ -153,6 +153,12 @@ public final class DataDirectory: Sendable {
         }
     }
 
+    /// Where files are staged for a profile, also by a process that does not hold it: on the same
+    /// filesystem as the profile's files, mode 0700.
+    public func stagingFolder(of profile: Profile) throws(ChatError) -> String {
+        try wrapping { try ProfileFolders(of: profile, in: self).stagingPath }
+    }
+
     // MARK: - Chats between profiles
 
     /// Makes two profiles each other's contact.

@@ -27,6 +27,7 @@ extension EmbeddedCore {
         }
         try folders.removeAll(except: named)
         try folders.removeIncoming(except: continued)
+        try folders.sweepStaging(now: SystemWallClock().now())
     }
 
     /// After every ring of the bell, on its thread.

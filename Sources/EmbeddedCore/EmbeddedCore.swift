@@ -49,7 +49,7 @@ public final class EmbeddedCore: ChatCore {
         self.transfers = transfers ?? XFTPTransfers(client: client)
         desk = TransferDesk(retry: retry)
         folders = try ProfileFolders(of: profile, in: directory)
-        stagingFolder = folders.path + "/staging"
+        stagingFolder = folders.stagingPath
         profileLock = try ProfileLock(
             path: folders.path + "/lock", mountpoint: mountpoint, patience: patience)
     }

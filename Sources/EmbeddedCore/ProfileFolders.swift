@@ -11,6 +11,7 @@ struct ProfileFolders: Sendable {
     private let files: OpenFile
 
     var filesPath: String { path + "/files" }
+    var stagingPath: String { path + "/staging" }
     private var incomingPath: String { path + "/incoming" }
 
     /// Where the core's own download of a file grows until it is whole.
@@ -85,6 +86,19 @@ struct ProfileFolders: Sendable {
     func removeIncoming(except names: Set<String>) throws(SystemError) {
         let folder = try OpenFile(incomingPath, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         for name in try PrivateFolder.names(in: folder) where !names.contains(name) {
+            unlinkat(folder.descriptor, name, 0)
+        }
+    }
+
+    /// Removes files that were staged and never handed over, an hour old at least: younger ones may
+    /// belong to a process that is just about to. Folders are their makers' own business.
+    func sweepStaging(now: Timestamp) throws(SystemError) {
+        let folder = try OpenFile(stagingPath, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        for name in try PrivateFolder.names(in: folder) {
+            var status = stat()
+            guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+                status.st_mode & S_IFMT == S_IFREG, Int64(status.st_mtim.tv_sec) < now.seconds - 3600
+            else { continue }
             unlinkat(folder.descriptor, name, 0)
         }
     }

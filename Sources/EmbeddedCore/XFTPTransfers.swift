@@ -17,10 +17,8 @@ final class XFTPTransfers: FileTransfers {
     ) async throws(TransferFailure) -> UploadResult {
         let source = try await Self.blocking { try Self.open(order.source) }
         let relays = order.relays.compactMap(\.relayAddress)
-        let state = try order.state.map { (text) throws(TransferFailure) in
-            try Self.mapped { try UploadStateText.decode(text) }
-        }
         return try await Self.mapped {
+            let state = try order.state.map(UploadStateText.decode)
             let uploaded = try await FileUpload.run(
                 source, fileName: order.fileName, recipients: order.recipients, relays: relays,
                 client: self.client, state: state,
@@ -127,14 +125,6 @@ final class XFTPTransfers: FileTransfers {
     ) async throws(TransferFailure) -> Result {
         do {
             return try await body()
-        } catch {
-            throw TransferFailure(wrapping: error)
-        }
-    }
-
-    private static func mapped<Result>(_ body: () throws -> Result) throws(TransferFailure) -> Result {
-        do {
-            return try body()
         } catch {
             throw TransferFailure(wrapping: error)
         }

@@ -1,7 +1,7 @@
 import ChatCore
 
 /// The bytes of a file that is looked into: up to `count` from `offset` on, fewer at its end.
-typealias MediaContent = (_ offset: UInt64, _ count: Int) throws -> [UInt8]
+public typealias MediaContent = (_ offset: UInt64, _ count: Int) throws -> [UInt8]
 
 /// As what a file is sent: decided by its extension, and by bytes that must agree with it, so that a
 /// misnamed file goes as what it is to the recipients' apps: a file.
@@ -10,8 +10,9 @@ typealias MediaContent = (_ offset: UInt64, _ count: Int) throws -> [UInt8]
 /// pictures has no place in a process that holds the keys of a mount (`docs/security.md`).
 /// A video needs its duration, a recording too; both are read from the container. A recording is told
 /// from music by its name, as voice recorders give it (`voice…`, `recording…`, `PTT-…`).
-enum MediaInspection {
-    static func kind(
+public enum MediaInspection {
+    /// - Parameter name: as the writer gave it; bytes that are no UTF-8 are allowed.
+    public static func kind(
         name: [UInt8], size: UInt64, content: MediaContent
     ) throws -> MessageContent.Kind {
         let text = String(decoding: name, as: UTF8.self)

@@ -16,6 +16,7 @@ enum ChatFS {
             ProfileCommand.command,
             ConnectCommand.command,
             GroupCommand.command,
+            SendCommand.command,
             ApproveCommand.command,
             CryptoFileCommand.command,
             RelayCommand.command,

@@ -1,0 +1,82 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Outbox
+import Posix
+
+/// Sends a file that lies somewhere on disk: what `chatfs send` does.
+enum FileSending {
+    /// Encrypts the file at `path` into `stagingFolder` and composes the message to send. Blocks.
+    ///
+    /// The caller does this itself also when a mount's daemon does the sending: the file may lie in
+    /// that very mount, and a daemon that reads its own mount waits for itself.
+    static func compose(
+        _ path: String, caption: String, limit: UInt64?, stagingFolder: String
+    ) throws -> ComposedMessage {
+        let file = try OpenFile(path, flags: O_RDONLY)
+        let status = try file.status()
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw ChatError(.invalidCommand, "Only a regular file can be sent.")
+        }
+        let size = UInt64(status.st_size)
+        if let limit, size > limit {
+            throw ChatError(
+                .tooLarge,
+                "The file is too large: chats take up to \(limit) bytes, Saved notes take any size.")
+        }
+        let given = path.split(separator: "/").last.map(String.init) ?? path
+        let kind = try MediaInspection.kind(name: Array(given.utf8), size: size) { offset, count in
+            try file.read(count: count, at: offset)
+        }
+        let id = Hexadecimal.encode(SystemRandomSource().bytes(16))
+        let staged = stagingFolder + "/send-" + id
+        let arguments = CryptoFile.freshArguments()
+        do {
+            let written = try encrypt(file, to: staged, arguments)
+            guard written == size else {
+                throw ChatError(.invalidCommand, "The file changed while it was read; send it again.")
+            }
+        } catch {
+            unlink(staged)
+            throw error
+        }
+        return ComposedMessage(
+            id: id, fileName: SafeFileName.make(from: given) ?? "file", size: size,
+            source: FileSourceLocation(path: staged, arguments: arguments),
+            content: MessageContent(kind: kind, text: caption),
+            modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec)))
+    }
+
+    private static func encrypt(
+        _ file: OpenFile, to path: String, _ arguments: FileArguments
+    ) throws -> UInt64 {
+        let staged = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL)
+        let writer = try CryptoFileWriter(file: staged, arguments: arguments)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+        defer { buffer.deallocate() }
+        var position: UInt64 = 0
+        while true {
+            let count = try file.read(into: buffer, at: position)
+            if count == 0 { return try writer.finish() }
+            try writer.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            position += UInt64(count)
+        }
+    }
+
+    /// The chat that a word on the command line means: its name, or its reference (`@7`, `#3`, `*1`).
+    static func chat(_ word: String, among chats: [Chat]) throws(ChatError) -> Chat {
+        let named = chats.filter { $0.displayName == word }
+        if named.count == 1 { return named[0] }
+        if named.count > 1 {
+            let references = named.map(\.reference.description).joined(separator: ", ")
+            throw ChatError(
+                .noSuchChat, "Several chats have this name; choose one of \(references) instead.")
+        }
+        if let reference = ChatReference(word), let chat = chats.first(where: { $0.reference == reference }) {
+            return chat
+        }
+        let names = chats.map(\.displayName).joined(separator: ", ")
+        throw ChatError(.noSuchChat, "There is no chat \(word); there are: \(names).")
+    }
+}
