@@ -29,7 +29,9 @@ final class ChunkBody: BodySource, @unchecked Sendable {
     }
 
     /// Takes the counted bytes back, after a failed attempt.
-    func takeBack() { counter(-position) }
+    func takeBack() {
+        if position > 0 { counter(-position) }
+    }
 }
 
 /// The answer to FGET: a block, then the chunk under the transport key, then its tag. The chunk is
@@ -101,5 +103,7 @@ final class ChunkSink: BodySink, @unchecked Sendable {
         return digest.finalize() == expected
     }
 
-    func takeBack() { counter(-buffer.count) }
+    func takeBack() {
+        if buffer.count > 0 { counter(-buffer.count) }
+    }
 }

@@ -2,36 +2,6 @@ import Base
 import Cryptography
 import Posix
 
-/// The state of an upload while several chunks change it; saved after each change.
-final class UploadRecords: Sendable {
-    private let current: Lock<UploadState>
-    private let saving = Permits(count: 1)
-    private let save: @Sendable (UploadState) throws -> Void
-
-    init(_ state: UploadState, save: @escaping @Sendable (UploadState) throws -> Void) {
-        current = Lock(state)
-        self.save = save
-    }
-
-    var state: UploadState { current.withLock { $0 } }
-
-    /// Puts a chunk's record in place of an older one and saves, one at a time and in order.
-    func put(_ chunk: UploadState.CreatedChunk) async throws(XFTPError) {
-        current.withLock { state in
-            state.chunks.removeAll { $0.index == chunk.index }
-            state.chunks.append(chunk)
-        }
-        try await saving.take()
-        defer { saving.give() }
-        do {
-            try await ThreadPool.shared.run { try self.save(self.state) }
-        } catch {
-            throw XFTPError(
-                .storage, "The state of the upload could not be saved: \(sentence(of: error))", cause: error)
-        }
-    }
-}
-
 /// Brings single chunks to relays: digest, record, bytes. Skips what an earlier attempt has done.
 final class ChunkUploader: Sendable {
     private let client: XFTPClient

@@ -31,8 +31,8 @@ public enum FileUpload {
     ///   - recipients: how many descriptions, at least 1.
     ///   - relays: with their passwords; chunks go to them in turn, and to the next one where one fails.
     ///   - state: of an earlier attempt with the same file, name and number of recipients.
-    ///   - save: called with the new state whenever a relay has a record or a chunk more. What it
-    ///     throws ends the upload.
+    ///   - save: called with the new state on a pool thread, one call at a time: when the upload begins,
+    ///     about twice a second while chunks are added, and when it ends. What it throws ends the upload.
     ///   - progress: encrypted bytes that have left, and in all. Called often, from any thread.
     public static func run(
         _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
@@ -70,10 +70,16 @@ public enum FileUpload {
         let uploader = ChunkUploader(
             client: client, relays: relays, records: records, sizes: producer.sizes, progress: progress)
         do throws(XFTPError) {
+            try await records.flush()
             let digest = try await transfer(producer, uploader: uploader)
+            try await records.flush()
             return try describe(records.state, digest: digest, sizes: producer.sizes)
         } catch {
-            if abandoned == .delete { await discard(records.state, client: client) }
+            switch abandoned {
+            // The failure that counts is the one that ended the upload.
+            case .keep: try? await records.flush()
+            case .delete: await discard(records.state, client: client)
+            }
             throw error
         }
     }

@@ -25,7 +25,7 @@ public struct UploadState: Sendable, Codable {
     public let recipients: Int
     let key: String
     let nonce: String
-    var chunks: [CreatedChunk] = []
+    private(set) var chunks: [CreatedChunk] = []
 
     /// A new upload with a fresh key.
     init(fileName: String, size: UInt64, recipients: Int, random: some RandomSource) {
@@ -45,6 +45,15 @@ public struct UploadState: Sendable, Codable {
     }
 
     func chunk(_ index: Int) -> CreatedChunk? { chunks.first { $0.index == index } }
+
+    /// Puts a record of a chunk in place of an earlier one.
+    mutating func put(_ chunk: CreatedChunk) {
+        if let place = chunks.firstIndex(where: { $0.index == chunk.index }) {
+            chunks[place] = chunk
+        } else {
+            chunks.append(chunk)
+        }
+    }
 }
 
 extension UploadState: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -18,6 +18,7 @@ enum ChatFS {
             GroupCommand.command,
             SendCommand.command,
             ApproveCommand.command,
+            FileCommand.command,
             CryptoFileCommand.command,
             RelayCommand.command,
             CompletionCommand.command,

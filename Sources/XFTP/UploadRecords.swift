@@ -1,0 +1,62 @@
+import Base
+import Posix
+
+/// The state of an upload while several chunks change it. It is saved now and then, not after each
+/// change: what a crash takes is uploaded again, and its orphans expire on the relays.
+final class UploadRecords: Sendable {
+    private struct Records {
+        var state: UploadState
+        var isDirty = false
+        var isSaving = false
+        var lastSave: ContinuousClock.Instant?
+    }
+
+    /// Time between two saves.
+    private static let interval = Duration.milliseconds(500)
+
+    private let records: Lock<Records>
+    private let save: @Sendable (UploadState) throws -> Void
+
+    init(_ state: UploadState, save: @escaping @Sendable (UploadState) throws -> Void) {
+        records = Lock(Records(state: state))
+        self.save = save
+    }
+
+    var state: UploadState { records.withLock { $0.state } }
+
+    func put(_ chunk: UploadState.CreatedChunk) async throws(XFTPError) {
+        let isDue = records.withLock { records in
+            records.state.put(chunk)
+            records.isDirty = true
+            if let last = records.lastSave, ContinuousClock.now - last < Self.interval { return false }
+            return Self.beginSaving(&records)
+        }
+        if isDue { try await write() }
+    }
+
+    /// Saves what was not saved yet: at the begin, at the end, and when the upload stops half way.
+    func flush() async throws(XFTPError) {
+        let isDue = records.withLock { records in
+            (records.isDirty || records.lastSave == nil) && Self.beginSaving(&records)
+        }
+        if isDue { try await write() }
+    }
+
+    private static func beginSaving(_ records: inout Records) -> Bool {
+        guard !records.isSaving else { return false }
+        records.isSaving = true
+        records.isDirty = false
+        records.lastSave = .now
+        return true
+    }
+
+    private func write() async throws(XFTPError) {
+        defer { records.withLock { $0.isSaving = false } }
+        do {
+            try await ThreadPool.shared.run { try self.save(self.state) }
+        } catch {
+            throw XFTPError(
+                .storage, "The state of the upload could not be saved: \(sentence(of: error))", cause: error)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Glibc
+import Posix
+import XFTP
+
+/// `chatfs file receive`: a described file comes from its relays.
+enum FileReceiveCommand {
+    static let command = Command(
+        "receive", "Receive a file by its description or link.",
+        discussion: """
+            The file appears under its name when it is there whole and right, never before. An interrupted \
+            download goes on when the same command is given again. The description stays, and the file stays \
+            on the relays unless you acknowledge it.
+
+            Giving this command approves the relays in the description: they see your address.
+            """,
+        arguments: [FileCommand.descriptionArgument],
+        options: [
+            .value(
+                "out", named: "PATH", .file,
+                "Where to put it: a folder, where it gets the name its sender gave it, or the path of a new "
+                    + "file. The current folder when left out."),
+            .flag(
+                "acknowledge",
+                "Tell the relays that this recipient has the file; it can be fetched once only."),
+        ],
+        examples: [
+            Example("chatfs file receive rcv1.xftp", "Into the current folder."),
+            Example("chatfs file receive - --out film.mp4 < link.txt", "A link that nobody sees."),
+        ],
+        waitsForStop: true
+    ) { invocation in
+        let description = try await FileCommand.description(from: invocation)
+        let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
+        let client = FileCommand.client()
+        let path = try await FileCommand.stoppable(
+            invocation, advice: "The same command goes on from here."
+        ) {
+            let direct = try await FileDownload.followRedirect(description, client: client)
+            let destination = try await ThreadPool.shared.run { () throws(XFTPError) in
+                try PlainFileDestination(folder: target.folder, for: direct, naming: target.name)
+            }
+            try await receive(direct, client: client, to: destination)
+            if invocation.has("acknowledge") {
+                try await FileDeletion.acknowledge(direct, client: client)
+                if description.redirect != nil {
+                    try await FileDeletion.acknowledge(description, client: client)
+                }
+            }
+            return target.path(of: destination.finalName ?? "")
+        }
+        client.close()
+        Terminal.print(path)
+    }
+
+    private static func receive(
+        _ description: FileDescription, client: XFTPClient, to destination: PlainFileDestination
+    ) async throws {
+        let progress = ProgressDisplay("Receiving")
+        defer { progress.finish() }
+        do throws(XFTPError) {
+            try await FileDownload.run(description, client: client, to: destination) {
+                progress.update(done: $0, total: $1)
+            }
+        } catch {
+            // What can never be finished is not left lying around.
+            if !error.isTemporary, error.code != .cancelled, error.code != .storage { destination.discard() }
+            throw error
+        }
+    }
+
+    /// Where the file goes: a folder, and a name in it or the sender's.
+    private struct Target: Sendable {
+        let folder: String
+        private let fixedName: String?
+
+        init(_ path: String?) throws(SystemError) {
+            var status = stat()
+            let path = path ?? "."
+            if stat(path, &status) == 0 {
+                guard status.st_mode & S_IFMT == S_IFDIR else {
+                    throw SystemError(code: EEXIST, operation: "receive into an existing file")
+                }
+                folder = path
+                fixedName = nil
+                return
+            }
+            let slash = path.lastIndex(of: "/")
+            let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+            guard !name.isEmpty else { throw SystemError(code: ENOENT, operation: "find the folder") }
+            folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+            fixedName = name
+        }
+
+        @Sendable func name(_ header: FileHeader, attempt: Int) -> String? {
+            if let fixedName { return attempt == 1 ? fixedName : nil }
+            guard attempt < 10_000 else { return nil }
+            let name = SafeFileName.make(from: header.name) ?? "file"
+            return attempt == 1 ? name : SafeFileName.numbered(name, attempt)
+        }
+
+        func path(of name: String) -> String {
+            switch folder {
+            case ".": name
+            case "/": "/" + name
+            default: folder + (folder.hasSuffix("/") ? "" : "/") + name
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Base
+import CommandLineKit
+import Glibc
+import Posix
+import XFTP
+
+/// `chatfs file send`: a file goes to relays, its descriptions into a folder, its link to the screen.
+enum FileSendCommand {
+    static let command = Command(
+        "send", "Send a file to relays and get what its recipients need.",
+        discussion: """
+            Writes rcv1.xftp … rcvN.xftp, one for each recipient, and snd.xftp.private, which deletes the file \
+            from the relays, into DIR, and prints a link. Whoever has a description or the link can read the \
+            file. Relays keep it for a while only, usually 48 hours.
+
+            An interrupted upload goes on when the same command is given again.
+            """,
+        arguments: [Argument("FILE", .file, "The file to send, at most 5 GiB.")],
+        options: [
+            .value(
+                "relay", named: "ADDR", .text, repeats: true,
+                "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. May be given several times: the "
+                    + "chunks are spread over them."),
+            .value(
+                "recipients", named: "N", .integer(1...1000), default: "1",
+                "How many descriptions to make. Each recipient has IDs and keys of its own."),
+            .value("out", named: "DIR", .folder, "Folder for the descriptions; FILE.xftp when left out."),
+        ],
+        examples: [
+            Example("chatfs file send film.mp4 --relay xftp://…@relay.example", "Send and print a link.")
+        ],
+        waitsForStop: true
+    ) { invocation in
+        let relays = try relays(from: invocation)
+        let path = invocation.argument("FILE")
+        let recipients = invocation.integer("recipients") ?? 1
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let folder = invocation["out"] ?? "\(name).xftp"
+        let file = try await ThreadPool.shared.run { () throws(SystemError) in
+            try OpenFile(path, flags: O_RDONLY)
+        }
+        // One more recipient than descriptions: the link is nobody's, so that no recipient who
+        // acknowledges takes it from the others.
+        let record = try await ThreadPool.shared.run {
+            try UploadRecord(folder: folder, source: file, fileName: name, recipients: recipients + 1)
+        }
+        let client = FileCommand.client()
+        let link = try await FileCommand.stoppable(
+            invocation, advice: "The same command goes on from here for a day."
+        ) {
+            let progress = ProgressDisplay("Sending")
+            defer { progress.finish() }
+            let uploaded = try await FileUpload.run(
+                PlainFileSource(file), fileName: name, recipients: recipients + 1, relays: relays,
+                client: client,
+                state: record.state, save: { try record.save($0) },
+                progress: { progress.update(done: $0, total: $1) })
+            let linked = uploaded.recipients[recipients]
+            let short =
+                linked.chunks.count == 1
+                ? linked : try await FileUpload.redirect(to: linked, relays: relays, client: client)
+            try await ThreadPool.shared.run {
+                for (index, description) in uploaded.recipients.dropLast().enumerated() {
+                    try record.write(description.text, to: "rcv\(index + 1).xftp")
+                }
+                try record.write(uploaded.sender.text, to: "snd.xftp.private")
+                try record.finish()
+            }
+            return FileLink(short)
+        }
+        client.close()
+        Terminal.complain(
+            recipients == 1
+                ? "\(folder)/rcv1.xftp is for the recipient, \(folder)/snd.xftp.private deletes the file."
+                : "\(folder)/rcv1.xftp … rcv\(recipients).xftp are for the recipients, "
+                    + "\(folder)/snd.xftp.private deletes the file.")
+        Terminal.print(link.text)
+    }
+
+    private static func relays(from invocation: Invocation) throws -> [RelayAddress] {
+        let texts = invocation.all("relay")
+        guard !texts.isEmpty else {
+            throw UsageError("no relay to send to: give one with --relay ('chatfs relay' runs one)")
+        }
+        return try texts.map { text in
+            guard let relay = RelayAddress(text) else {
+                // The text may hold a password: it is not repeated.
+                throw UsageError("--relay takes xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]")
+            }
+            return relay
+        }
+    }
+}

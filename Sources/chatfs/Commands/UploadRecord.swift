@@ -1,0 +1,93 @@
+import Base
+import FoundationEssentials
+import Glibc
+import Posix
+import XFTP
+
+/// What `chatfs file send` keeps in the folder of the descriptions while it is under way. The file
+/// holds the keys, mode 0600, and is removed when the descriptions are written.
+final class UploadRecord: Sendable {
+    /// The state, and by what the file is recognised as the same.
+    private struct Content: Codable {
+        let device: UInt64
+        let inode: UInt64
+        let modifiedSeconds: Int
+        let modifiedNanoseconds: Int
+        let state: UploadState
+    }
+
+    private static let name = ".upload"
+    /// Relays have forgotten the first chunks after some time.
+    private static let longestAge = 24 * 3600
+
+    private let folder: OpenFile
+    /// Held locked, so that a second process does not do the same upload.
+    private let lock: OpenFile
+    private let source: stat
+    /// Of an earlier attempt, nil when there is none to go on with.
+    let state: UploadState?
+
+    init(folder path: String, source file: OpenFile, fileName: String, recipients: Int) throws {
+        let source = try file.status()
+        guard source.st_mode & S_IFMT == S_IFREG else {
+            throw SystemError(code: EISDIR, operation: "send what is no file")
+        }
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw SystemError(code: errno, operation: "make the folder for the descriptions")
+        }
+        let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY)
+        guard faccessat(folder.descriptor, "snd.xftp.private", F_OK, 0) != 0 else {
+            throw SystemError(
+                code: EEXIST, operation: "write descriptions where those of another upload are")
+        }
+        lock = try OpenFile(Self.name + ".lock", flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder)
+        guard try lock.tryLock() else {
+            throw SystemError(code: EBUSY, operation: "go on with an upload that another process is doing")
+        }
+        let saved = Self.read(in: folder, source: source)
+        let isSame =
+            saved?.fileName == fileName && saved?.size == UInt64(source.st_size)
+            && saved?.recipients == recipients
+        state = isSame ? saved : nil
+        self.folder = folder
+        self.source = source
+    }
+
+    /// The saved state; nil when it is of another file, too old for the relays, or none.
+    private static func read(in folder: OpenFile, source: stat) -> UploadState? {
+        guard let file = try? OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder),
+            let status = try? file.status(), time(nil) - status.st_mtim.tv_sec < longestAge,
+            let bytes = try? file.readAll(limit: 512 << 20),
+            let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)),
+            content.device == UInt64(source.st_dev), content.inode == UInt64(source.st_ino),
+            content.modifiedSeconds == source.st_mtim.tv_sec,
+            content.modifiedNanoseconds == source.st_mtim.tv_nsec
+        else { return nil }
+        return content.state
+    }
+
+    func save(_ state: UploadState) throws {
+        let content = Content(
+            device: UInt64(source.st_dev), inode: UInt64(source.st_ino),
+            modifiedSeconds: source.st_mtim.tv_sec, modifiedNanoseconds: source.st_mtim.tv_nsec, state: state)
+        try write(String(decoding: try JSONEncoder().encode(content), as: UTF8.self), to: Self.name)
+    }
+
+    /// Writes a description as a whole or not at all.
+    func write(_ text: String, to name: String) throws {
+        let temporary = ".\(name).new"
+        let target = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: folder)
+        try target.write(Array(text.utf8), at: 0)
+        try target.synchronise()
+        try check("write a description") {
+            renameat(folder.descriptor, temporary, folder.descriptor, name)
+        }
+    }
+
+    /// The descriptions are there: the record goes.
+    func finish() throws {
+        try check("remove the record of the upload") { unlinkat(folder.descriptor, Self.name, 0) }
+        try check("remove the record of the upload") { unlinkat(folder.descriptor, Self.name + ".lock", 0) }
+        try folder.synchronise()
+    }
+}
