@@ -16,8 +16,10 @@ struct ConnectAttempt: Sendable {
             await withCheckedContinuation { continuation in
                 Thread.start("xftp-client") {
                     do throws(NetworkError) {
-                        let (driver, client) = try establish(connection, stop: stop)
-                        continuation.resume(returning: .success(client))
+                        // This thread keeps no reference to the client, whose end is the connection's.
+                        let driver = try establish(connection, stop: stop) {
+                            continuation.resume(returning: .success($0))
+                        }
                         driver.run()
                     } catch {
                         continuation.resume(returning: .failure(error))
@@ -31,8 +33,8 @@ struct ConnectAttempt: Sendable {
     }
 
     private func establish(
-        _ connection: ClientConnection, stop: WakeUp
-    ) throws(NetworkError) -> (ClientDriver, HTTP2Client) {
+        _ connection: ClientConnection, stop: WakeUp, whenReady: (HTTP2Client) -> Void
+    ) throws(NetworkError) -> ClientDriver {
         let deadline = Deadline(after: timeout)
         let addresses = try resolve(deadline: deadline, stop: stop)
         let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
@@ -51,10 +53,11 @@ struct ConnectAttempt: Sendable {
         }
         let driver = try ClientDriver(
             stream: stream, connection: connection, authority: endpoint.description)
-        let client = HTTP2Client(
-            connection: connection, endpoint: endpoint, channelBinding: stream.channelBinding,
-            peerCertificates: certificates)
-        return (driver, client)
+        whenReady(
+            HTTP2Client(
+                connection: connection, endpoint: endpoint, channelBinding: stream.channelBinding,
+                peerCertificates: certificates))
+        return driver
     }
 
     /// A numeric address at once; a name on a thread that may take its time when ours is up.

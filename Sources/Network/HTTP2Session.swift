@@ -228,6 +228,12 @@ final class HTTP2Session {
         run { try events.bodyArrived(stream: stream, bytes: bytes) }
     }
 
+    /// A request that could not be started, because the peer is going away.
+    func notSent(_ frame: nghttp2_frame) -> Int32 {
+        guard UInt32(frame.hd.type) == NGHTTP2_HEADERS.rawValue else { return 0 }
+        return closed(stream: frame.hd.stream_id, error: NGHTTP2_REFUSED_STREAM.rawValue)
+    }
+
     func closed(stream: Int32, error: UInt32) -> Int32 {
         outgoing[stream] = nil
         events.streamClosed(stream: stream, error: error)

@@ -1,0 +1,168 @@
+import Base
+import COpenSSL
+import Glibc
+import Posix
+import TestSupport
+
+@testable import Network
+
+/// A TLS connection that says and hears whatever bytes a test wants. Every wait has a bound.
+final class RawPeer {
+    let stream: TLSStream
+    private let bell: WakeUp
+    private static let bound = Duration.seconds(20)
+
+    init(_ stream: TLSStream) throws {
+        self.stream = stream
+        bell = try WakeUp()
+    }
+
+    /// Connects to a server of ours and finishes the TLS handshake.
+    static func connect(to place: Place, protocols: [String] = ["xftp/1"]) throws -> RawPeer {
+        let settings = TLSClientSettings(
+            identityFingerprint: place.fingerprint, applicationProtocols: protocols)
+        let socket = try connectedSocket(to: place.server.endpoint)
+        let peer = try RawPeer(
+            TLSStream(context: TLSContext(client: settings), socket: socket, isClient: true))
+        try peer.shakeHands()
+        return peer
+    }
+
+    static func connectedSocket(to endpoint: Endpoint) throws -> Socket {
+        try Socket.connect(
+            to: SocketAddress.resolve(endpoint, numericOnly: true), deadline: Deadline(after: bound),
+            stop: WakeUp())
+    }
+
+    func shakeHands() throws {
+        let deadline = Deadline(after: Self.bound)
+        while try !stream.handshake() {
+            guard !deadline.hasPassed else { throw WaitedInVain("no handshake") }
+            _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+        }
+    }
+
+    func say(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try stream.write($0) }
+        let deadline = Deadline(after: Self.bound)
+        while try !stream.flush() {
+            guard !deadline.hasPassed else { throw WaitedInVain("nobody listens") }
+            _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: bell)
+        }
+    }
+
+    /// The next bytes, or nil when the other side has closed properly.
+    func hear() throws -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let deadline = Deadline(after: Self.bound)
+        while !deadline.hasPassed {
+            let reading = try buffer.withUnsafeMutableBytes { try stream.read(into: $0) }
+            switch reading {
+            case .bytes(let count): return Array(buffer.prefix(count))
+            case .ended: return nil
+            case .wouldBlock:
+                _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+            }
+        }
+        throw WaitedInVain("nothing was said")
+    }
+
+    /// Hears until a client's request with a body of the one byte 1 has come on stream 1.
+    func hearRequest() throws {
+        var heard: [UInt8] = []
+        while !heard.suffix(10).elementsEqual([0, 0, 1, 0, 1, 0, 0, 0, 1, 1]) {
+            guard let more = try hear() else { throw WaitedInVain("no request") }
+            heard += more
+        }
+    }
+
+    /// True when the other side closes before the bound, properly or by breaking off.
+    func hearsTheEnd() -> Bool {
+        do {
+            while try hear() != nil {}
+            return true
+        } catch let error as NetworkError {
+            return error.code == .closed
+        } catch {
+            return false
+        }
+    }
+}
+
+/// A server that does with its one connection what a test wants.
+struct RawServer {
+    let endpoint: Endpoint
+    let fingerprint: [UInt8]
+
+    /// `behave` runs on a thread of its own with the accepted socket.
+    static func accepting(_ behave: @escaping @Sendable (Socket) throws -> Void) throws -> RawServer {
+        let local = Endpoint(host: "127.0.0.1", port: 0)
+        let listener = try Socket.listen(
+            on: SocketAddress.resolve(local, numericOnly: true, listening: true))
+        Thread.start("raw-server") {
+            var requests = [pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)]
+            _ = try? poll(&requests, milliseconds: 20_000)
+            if let socket = try? listener.accept() { try? behave(socket) }
+        }
+        return RawServer(
+            endpoint: Endpoint(host: "127.0.0.1", port: listener.localPort()),
+            fingerprint: [UInt8](repeating: 0, count: 32))
+    }
+
+    /// With TLS; `behave` begins after the handshake.
+    static func speakingTLS(_ behave: @escaping @Sendable (RawPeer) throws -> Void) throws -> RawServer {
+        let identity = try NewServerIdentity.make(.ed25519, hostName: "localhost").identity
+        let context = try TLSContext(server: TLSServerSettings(identity: identity))
+        let server = try accepting { socket in
+            let peer = try RawPeer(TLSStream(context: context, socket: socket, isClient: false))
+            try peer.shakeHands()
+            try behave(peer)
+        }
+        return RawServer(endpoint: server.endpoint, fingerprint: identity.fingerprint)
+    }
+
+    /// Takes whatever comes and says nothing, until the other side closes.
+    static func hold(_ socket: Socket) throws {
+        let deadline = Deadline(after: .seconds(20))
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let bell = try WakeUp()
+        while try socket.wait(for: Int16(POLLIN), until: deadline, stop: bell) {
+            if recv(socket.descriptor, &buffer, buffer.count, 0) <= 0 { return }
+        }
+    }
+
+    func connect(timeout: Duration = .seconds(20)) async throws -> HTTP2Client {
+        try await HTTP2Client.connect(
+            to: endpoint, tls: TLSClientSettings(identityFingerprint: fingerprint), timeout: timeout)
+    }
+}
+
+/// HTTP/2 frames byte for byte (RFC 9113, 4.1).
+enum Frame {
+    static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+    static func make(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = []) -> [UInt8]
+    {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: UInt32(payload.count) << 8 | UInt32(type))
+        bytes.append(flags)
+        bytes.append(bigEndian: stream)
+        return bytes + payload
+    }
+
+    static let settings = make(4)
+    static let ping = make(6, [UInt8](repeating: 7, count: 8))
+
+    /// `:method POST`, `:scheme https`, `:path /` from the static table and an authority of one letter.
+    static let requestFields: [UInt8] = [0x83, 0x87, 0x84, 0x41, 0x01, UInt8(ascii: "h")]
+
+    static func headers(stream: UInt32, ends: Bool = false, fields: [UInt8] = requestFields) -> [UInt8] {
+        make(1, flags: ends ? 5 : 4, stream: stream, fields)
+    }
+
+    static func data(stream: UInt32, ends: Bool = false, _ payload: [UInt8]) -> [UInt8] {
+        make(0, flags: ends ? 1 : 0, stream: stream, payload)
+    }
+
+    static func reset(stream: UInt32) -> [UInt8] { make(3, stream: stream, [0, 0, 0, 8]) }
+}
