@@ -53,7 +53,7 @@ let package = Package(
         room("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         room("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
         room("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "CLinux"]),
-        room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace"]),
+        room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
         room("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         room("Desktop", uses: ["Base", "Posix", "ChatCore", "FileSystem"]),
         room("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),

@@ -16,6 +16,8 @@ public final class EmbeddedCore: ChatCore {
     public let profile: Profile
     public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
     public let stagingFolder: String
+    /// The profile's own folder in the data directory, for others who keep something beside it. Absolute.
+    public var folder: String { folders.path }
     /// Connections to relays, for the core's own transfers and for whoever fetches claimed files. Into
     /// this machine's own network it goes only to relays that are configured or approved.
     public let client: XFTPClient

@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Outbox
 import Posix
 
 extension FileSystem {
@@ -22,7 +23,7 @@ extension FileSystem {
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return blocking {
             let draft = try self.outbox.create(name: name.bytes, in: chat.reference)
-            let id = DraftID(draft.number)
+            let id = DraftID(draft.id)
             self.drafts.withLock { $0[id] = draft }
             do {
                 let node = try self.names.show(draft: id, named: name, in: folder)
@@ -30,7 +31,7 @@ extension FileSystem {
                     self.attributes(of: node), self.handle(on: node, .draft(draft, forWriting: true))
                 )
             } catch {
-                draft.close(forWriting: true)
+                draft.closed(for: .writing)
                 try? self.outbox.remove(draft)
                 self.drafts.withLock { $0[id] = nil }
                 throw error
@@ -49,19 +50,18 @@ extension FileSystem {
         guard flags & ~1 == 0 else { return .refused(FileSystemError(EINVAL)) }
         if let error = refusal(ofNew: newName) { return .refused(error) }
         if name == newName { return .done(()) }
-        var replaced: (any DraftFile)?
-        if let target = names.child(newName, of: folder) {
+        let target = names.child(newName, of: folder)
+        if let target {
             guard flags & 1 == 0 else { return .refused(FileSystemError(EEXIST)) }
-            replaced = editableDraft(target)
-            guard replaced != nil else { return .refused(.notPermitted) }
+            guard editableDraft(target) != nil else { return .refused(.notPermitted) }
         }
-        return blocking { [replaced] in
-            if let replaced { try self.drop(replaced) }
-            _ = try self.names.rename(draft: DraftID(draft.number), to: newName)
+        return blocking {
+            try self.outbox.rename(draft, to: newName.bytes)
             do {
-                try self.outbox.rename(draft, to: newName.bytes)
+                try self.names.rename(draft: DraftID(draft.id), to: newName, replacing: target)
             } catch {
-                _ = try? self.names.rename(draft: DraftID(draft.number), to: name)
+                // What was replaced is gone, but no file is under a name that the index does not know.
+                try? self.outbox.rename(draft, to: name.bytes)
                 throw error
             }
         }
@@ -110,9 +110,9 @@ extension FileSystem {
     }
 
     private func change(
-        _ draft: any DraftFile, of node: Node, _ change: AttributeChange
+        _ draft: Draft, of node: Node, _ change: AttributeChange
     ) -> Answer<Attributes> {
-        let isEditable = draft.condition.state == .draft
+        let isEditable = draft.state == .draft
         // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
         if change.makesWritable && !isEditable { return .refused(.notPermitted) }
         if change.size != nil && !isEditable { return .refused(.notPermitted) }
@@ -139,17 +139,17 @@ extension FileSystem {
     }
 
     /// The draft behind a node while it may still be changed.
-    private func editableDraft(_ node: Node) -> (any DraftFile)? {
+    private func editableDraft(_ node: Node) -> Draft? {
         guard case .draft(let id) = node.content, node.folder != .recovered, let draft = draft(id),
-            draft.condition.state == .draft
+            draft.state == .draft
         else { return nil }
         return draft
     }
 
-    private func drop(_ draft: any DraftFile) throws {
+    private func drop(_ draft: Draft) throws {
         try outbox.remove(draft)
-        _ = try names.remove(draft: DraftID(draft.number))
-        drafts.withLock { $0[DraftID(draft.number)] = nil }
+        _ = try names.remove(draft: DraftID(draft.id))
+        drafts.withLock { $0[DraftID(draft.id)] = nil }
     }
 
     private func takeBack(_ item: ChatItem, _ file: ChatFile) async -> Result<Void, FileSystemError> {

@@ -1,6 +1,8 @@
 import Base
 import ChatCore
+import Hydration
 import Namespace
+import Outbox
 
 /// Where an entry stands, in the words of `user.chatfs.state` (`docs/semantics.md`, "States").
 public enum EntryState: String, Sendable {
@@ -34,17 +36,17 @@ extension FileSystem {
         switch node.content {
         case .root, .control, .status, .transfers, .recovered, .chat: return nil
         case .draft(let id):
-            guard let condition = draft(id)?.condition else { return nil }
+            guard let condition = draft(id)?.snapshot else { return nil }
             let progress = condition.state == .sent ? 100 : 0
             return EntryReport(
-                state: EntryState(condition.state), progress: progress, problem: condition.note)
+                state: EntryState(condition.state), progress: progress, problem: condition.problem)
         case .item(let item):
             guard let file = item.file else { return nil }
             return report(on: file.status, contents.condition(of: file.id))
         }
     }
 
-    private func report(on status: FileStatus, _ condition: ContentCondition) -> EntryReport {
+    private func report(on status: FileStatus, _ condition: HydrationCondition) -> EntryReport {
         var report = EntryReport(status)
         switch condition.stage {
         case .hydrated where report.state == .stored || report.state == .remote: report.state = .hydrated
@@ -92,15 +94,15 @@ private func percent(_ part: UInt64, _ whole: UInt64) -> Int {
 }
 
 extension EntryState {
-    init(_ state: DraftCondition.State) {
+    init(_ state: DraftState) {
         switch state {
         case .draft: self = .draft
         case .queued: self = .queued
         case .sending: self = .sending
         case .sent: self = .sent
-        case .unsure: self = .unsure
         case .failed: self = .failed
         case .recovered: self = .recovered
+        case .removed: self = .cancelled
         }
     }
 

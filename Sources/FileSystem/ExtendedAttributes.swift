@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Outbox
 
 // Read by name and never listed: what `cp -a` cannot see it cannot carry to another chat or disk.
 extension FileSystem {
@@ -26,7 +27,7 @@ extension FileSystem {
         switch node.content {
         case .item(let item): return value(ofAttribute: name, item)
         case .draft(let id):
-            guard let condition = draft(id)?.condition else { return nil }
+            guard let condition = draft(id)?.snapshot else { return nil }
             switch name {
             case "user.chatfs.caption": return condition.caption.isEmpty ? nil : condition.caption
             case "user.chatfs.direction": return "sent"
@@ -66,7 +67,7 @@ extension FileSystem {
             guard let text = String(validating: value, as: UTF8.self) else {
                 return .refused(FileSystemError(EILSEQ))
             }
-            guard file.condition.state == .draft else { return .refused(.notPermitted) }
+            guard file.state == .draft else { return .refused(.notPermitted) }
             return blocking { try file.setCaption(text) }
         case .item(let item) where item.direction == .sent && name != "user.chatfs.caption":
             return .done(())

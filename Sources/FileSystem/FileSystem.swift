@@ -1,7 +1,9 @@
 import Base
 import ChatCore
 import Glibc
+import Hydration
 import Namespace
+import Outbox
 import Posix
 
 /// What each operation does to a node. Knows no C and no FUSE: `Fuse` translates, this decides.
@@ -11,16 +13,17 @@ import Posix
 public final class FileSystem: Sendable {
     let names: Namespace
     let contents: any ContentStore
-    let outbox: any DraftStore
+    let outbox: Outbox
     let core: any ChatCore
     let settings: Settings
     /// Drafts by id, so that nothing has to ask the outbox for one.
-    let drafts = Lock<[DraftID: any DraftFile]>([:])
+    let drafts = Lock<[DraftID: Draft]>([:])
     /// Open handles by node: what is deleted can still be looked at through them.
-    let openNodes = Lock<[NodeID: (node: Node, count: Int)]>([:])
+    let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
     let kernel = Lock<(@Sendable (KernelNotice) -> Void)?>(nil)
     let startedAt: Timestamp
+    let log = Log("filesystem")
 
     public struct Settings: Sendable {
         /// Longest wait for a byte without any progress, then ETIMEDOUT.
@@ -43,7 +46,7 @@ public final class FileSystem: Sendable {
     }
 
     public init(
-        names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
+        names: Namespace, contents: any ContentStore, outbox: Outbox, core: any ChatCore,
         settings: Settings, clock: any WallClock = SystemWallClock()
     ) {
         self.names = names
@@ -99,10 +102,10 @@ public final class FileSystem: Sendable {
     // MARK: - Nodes
 
     func node(_ id: NodeID) -> Node? {
-        names.node(id) ?? openNodes.withLock { $0[id]?.node }
+        names.node(id) ?? openHandles.withLock { $0[id]?.first?.value.node }
     }
 
-    func draft(_ id: DraftID) -> (any DraftFile)? { drafts.withLock { $0[id] } }
+    func draft(_ id: DraftID) -> Draft? { drafts.withLock { $0[id] } }
 
     public func attributes(of node: Node) -> Attributes {
         var attributes = Attributes(
@@ -112,10 +115,7 @@ public final class FileSystem: Sendable {
         case .root, .control, .recovered, .chat:
             attributes.modified = names.modified(folder: node.id)
             attributes.links = UInt32(2 + names.folderCount(of: node.id))
-            switch node.content {
-            case .chat, .recovered: break
-            default: attributes.permissions = 0o500
-            }
+            if case .control = node.content { attributes.permissions = 0o500 }
         case .status, .transfers:
             attributes.size = UInt64(produce(node.content).count)
             attributes.modified = now()
@@ -123,11 +123,11 @@ public final class FileSystem: Sendable {
         case .item(let item):
             attributes.size = item.file?.size ?? 0
             attributes.modified = node.modified ?? item.time
-            let condition = item.file.map { contents.condition(of: $0.id) } ?? ContentCondition()
+            let condition = item.file.map { contents.condition(of: $0.id) } ?? HydrationCondition()
             attributes.blocks = blocks(of: item, condition)
             attributes.isVolatile = condition.stage == .receiving
         case .draft(let id):
-            guard let condition = draft(id)?.condition else { break }
+            guard let condition = draft(id)?.snapshot else { break }
             attributes.size = condition.size
             attributes.blocks = (condition.size + 511) / 512
             attributes.modified = condition.modified
@@ -137,7 +137,7 @@ public final class FileSystem: Sendable {
         return attributes
     }
 
-    private func blocks(of item: ChatItem, _ condition: ContentCondition) -> UInt64 {
+    private func blocks(of item: ChatItem, _ condition: HydrationCondition) -> UInt64 {
         guard let file = item.file, file.size > 0 else { return 0 }
         if file.source != nil && file.status.isReadable { return file.size / 512 + 1 }
         return max(1, condition.cached / 512)

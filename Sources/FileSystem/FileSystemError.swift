@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Outbox
 import Posix
 
 /// The answer "no": an errno for the program that asked, and where it helps a sentence for the
@@ -54,6 +55,7 @@ extension FileSystemError {
         case let error as FileSystemError: self = error
         case let error as ChatError: self.init(Self.code(of: error.code), error.sentence)
         case let error as NamespaceError: self.init(Self.code(of: error.code), error.sentence)
+        case let error as OutboxError: self.init(Self.code(of: error.code), error.sentence)
         case let error as SystemError: self.init(error.code, error.sentence)
         default: self.init(EIO, Base.sentence(of: error))
         }
@@ -78,6 +80,20 @@ extension FileSystemError {
         case .noSuchNode: ENOENT
         case .diskFull: ENOSPC
         case .damaged, .storage: EIO
+        }
+    }
+
+    private static func code(of code: OutboxError.Code) -> Int32 {
+        switch code {
+        case .tooLarge: EFBIG
+        case .noSpace: ENOSPC
+        case .notPermitted: EPERM
+        case .invalidName: EILSEQ
+        case .nameTooLong: ENAMETOOLONG
+        case .nameTaken: EEXIST
+        case .damaged: EBADMSG
+        case .shuttingDown: ESHUTDOWN
+        case .wrongVersion, .storage: EIO
         }
     }
 }

@@ -2,22 +2,20 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Outbox
 import Posix
 
 /// One open file. The kernel keeps it between open and release.
 public final class FileHandle: Sendable {
     enum Source: Sendable {
         case content(any OpenContent, size: UInt64)
-        case draft(any DraftFile, forWriting: Bool)
+        case draft(Draft, forWriting: Bool)
         /// Made when it was opened: `status.json`, `transfers`.
         case produced([UInt8])
     }
 
     let node: Node
     let source: Source
-    /// A read that failed is repeated by the kernel page by page: the answer is kept for a moment, so
-    /// that one failure costs one deadline.
-    private let failure = Lock<(error: FileSystemError, until: ContinuousClock.Instant)?>(nil)
 
     init(node: Node, source: Source) {
         self.node = node
@@ -32,19 +30,6 @@ public final class FileHandle: Sendable {
 
     /// The size in `stat` is not the truth by the time it is read.
     public var bypassesPages: Bool { !keepsPages }
-
-    func recentFailure() -> FileSystemError? {
-        failure.withLock { kept in
-            guard let (error, until) = kept else { return nil }
-            if ContinuousClock.now < until { return error }
-            kept = nil
-            return nil
-        }
-    }
-
-    func remember(_ error: FileSystemError) {
-        failure.withLock { $0 = (error, .now + .seconds(1)) }
-    }
 }
 
 extension FileSystem {
@@ -61,16 +46,16 @@ extension FileSystem {
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
             let size = item.file?.size ?? 0
-            return .done(handle(on: node, .content(contents.open(item), size: size)))
+            return .done(handle(on: node, .content(contents.content(of: item), size: size)))
         case .draft(let draft):
             guard let file = self.draft(draft) else { return .refused(.notFound) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             return blocking {
-                try file.open(forWriting: writes)
+                try file.opened(for: writes ? .writing : .reading)
                 do {
                     if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
                 } catch {
-                    file.close(forWriting: writes)
+                    file.closed(for: writes ? .writing : .reading)
                     throw error
                 }
                 return self.handle(on: node, .draft(file, forWriting: writes))
@@ -80,20 +65,41 @@ extension FileSystem {
 
     /// The last reference of the kernel is gone.
     public func release(_ handle: FileHandle) {
+        let wasOpen = openHandles.withLock { open in
+            let known = open[handle.node.id]?.removeValue(forKey: ObjectIdentifier(handle)) != nil
+            if open[handle.node.id]?.isEmpty == true { open[handle.node.id] = nil }
+            return known
+        }
+        guard wasOpen else { return }
         switch handle.source {
         case .content(let content, _): content.close()
-        case .draft(let draft, let forWriting): draft.close(forWriting: forWriting)
+        case .draft(let draft, let forWriting): draft.closed(for: forWriting ? .writing : .reading)
         case .produced: break
         }
-        openNodes.withLock { open in
-            guard let (node, count) = open[handle.node.id] else { return }
-            open[handle.node.id] = count > 1 ? (node, count - 1) : nil
+    }
+
+    /// After an unmount that found nothing open: what is left here was closed, but the kernel drops
+    /// releases that nobody had read by then.
+    public func releaseAll() {
+        let left = openHandles.withLock { $0.values.flatMap { Array($0.values) } }
+        for handle in left { release(handle) }
+    }
+
+    /// Whether anybody is writing at present.
+    public var hasWriters: Bool {
+        openHandles.withLock { open in
+            open.values.contains { handles in
+                handles.values.contains { handle in
+                    if case .draft(_, forWriting: true) = handle.source { true } else { false }
+                }
+            }
         }
     }
 
     func handle(on node: Node, _ source: FileHandle.Source) -> FileHandle {
-        openNodes.withLock { $0[node.id] = (node, ($0[node.id]?.count ?? 0) + 1) }
-        return FileHandle(node: node, source: source)
+        let handle = FileHandle(node: node, source: source)
+        openHandles.withLock { $0[node.id, default: [:]][ObjectIdentifier(handle)] = handle }
+        return handle
     }
 
     // MARK: - Bytes
@@ -117,35 +123,24 @@ extension FileSystem {
         case .content(let content, let size):
             guard offset < size, !buffer.isEmpty else { return .filled(0) }
             let range = offset..<min(size, offset + UInt64(buffer.count))
-            if let error = handle.recentFailure() { return .failed(error) }
-            switch content.readNow(
-                range, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
-            {
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
+            switch content.read(range, into: part) {
             case .filled(let count): return .filled(count)
-            case .failed(let problem): return .failed(failure(problem, handle))
-            case .notYet: return waitingRead(content, range, handle)
+            case .failed(let problem): return .failed(FileSystemError(problem))
+            case .notYet: return waitingRead(content, range)
             }
         }
     }
 
-    private func waitingRead(
-        _ content: any OpenContent, _ range: Range<UInt64>, _ handle: FileHandle
-    ) -> ReadAnswer {
+    private func waitingRead(_ content: any OpenContent, _ range: Range<UInt64>) -> ReadAnswer {
         .later { [settings] buffer in
             let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))
             switch await content.read(range, into: part, deadline: settings.readDeadline) {
             case .filled(let count): return .success(count)
-            case .failed(let problem): return .failure(self.failure(problem, handle))
-            case .notYet: return .failure(FileSystemError(EIO))
+            case .failed(let problem): return .failure(FileSystemError(problem))
+            case .cancelled: return .failure(FileSystemError(EINTR))
             }
         }
-    }
-
-    private func failure(_ problem: FileProblem?, _ handle: FileHandle) -> FileSystemError {
-        guard let problem else { return FileSystemError(EINTR) }
-        let error = FileSystemError(problem)
-        handle.remember(error)
-        return error
     }
 
     /// Writes to a draft. On the calling thread: the bytes are the kernel's and the disk is local.

@@ -6,7 +6,7 @@ import Posix
 
 /// One mounted file system: libfuse's session, its threads, and the notices to the kernel.
 ///
-/// `init` mounts, `run` answers requests on threads of libfuse's own until the end, `unmount` from
+/// `init` mounts, `run` answers requests on threads of libfuse's own until the end, `unmountIfIdle` or `detach` from
 /// any other thread brings that end. libfuse's memory is not given back: late notices may still hold
 /// the session, and a process serves one mount.
 public final class FuseSession: @unchecked Sendable {
@@ -64,16 +64,17 @@ public final class FuseSession: @unchecked Sendable {
         fileSystem.tellKernel(through: nil)
     }
 
-    /// Takes the mount away. True when no file on it was open; otherwise it is only detached from the
-    /// tree: open files end with the process, what was being written to them is not complete.
-    public func unmount() async -> Bool {
-        if await Unmount.run(mountpoint, lazily: false) { return true }
+    /// Takes the mount away, unless something on it is open: false.
+    public func unmountIfIdle() async -> Bool { await Unmount.run(mountpoint) }
+
+    /// Takes the mount out of the tree, whoever uses it. Files that are open end with the process; what
+    /// was being written to them is not complete.
+    public func detach() async {
         fuse_session_exit(session)
-        _ = await Unmount.run(mountpoint, lazily: true)
+        try? await MountTable.detach(mountpoint)
         // The threads wait in read(2) for a request and look at the exit mark after one: the kernel's
         // answer to this notice is one.
         fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil)
-        return false
     }
 
     private func send(_ notice: KernelNotice) {

@@ -11,17 +11,21 @@ public struct Mountpoint: Hashable, Sendable {
 
     /// Looks at the folder, makes it when it is missing (mode 0700), and takes away what a daemon
     /// that died has left mounted on it.
-    public static func prepare(_ path: String) async throws(FuseError) -> Mountpoint {
-        let absolute = try absolutePath(of: path)
+    ///
+    /// - Parameter absolute: from `absolutePath`.
+    public static func prepare(_ absolute: String) async throws(FuseError) -> Mountpoint {
         if let mount = mounted(at: absolute) {
             guard mount.type == type, access(absolute, F_OK) != 0, errno == ENOTCONN else {
                 throw FuseError(.alreadyMounted, "Something is mounted on this folder already.")
             }
             // fusermount3 lets only the mount's own user do this; root may anyway.
-            guard await Unmount.run(absolute, lazily: true) else {
+            do throws(SystemError) {
+                try await MountTable.detach(absolute)
+            } catch {
                 throw FuseError(
                     .alreadyMounted,
-                    "A mount whose program has died is on this folder and could not be taken away.")
+                    "A mount whose program has died is on this folder and could not be taken away.",
+                    cause: error)
             }
         }
         if mkdir(absolute, 0o700) != 0, errno != EEXIST {
@@ -47,7 +51,7 @@ public struct Mountpoint: Hashable, Sendable {
 
     /// The path with the links of its parents resolved. The last part stays as it is: on a mount
     /// whose daemon is dead nothing can be asked about it.
-    private static func absolutePath(of path: String) throws(FuseError) -> String {
+    public static func absolutePath(of path: String) throws(FuseError) -> String {
         let parts = path.split(separator: "/").filter { $0 != "." }
         guard let last = parts.last, last != ".." else {
             return try resolved(path.isEmpty ? "." : path)

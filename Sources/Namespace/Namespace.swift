@@ -90,25 +90,25 @@ public final class Namespace: Sendable {
 
     // MARK: - Chats and items
 
-    /// Shows a chat, or what changed about it. Its folder keeps its name for ever. Nil when nothing
-    /// visible changed.
-    @discardableResult
-    public func show(_ chat: Chat) throws(NamespaceError) -> NamespaceChange? {
+    /// Shows chats, or what changed about them. A folder keeps its name for ever.
+    public func show(_ chats: [Chat]) throws(NamespaceError) -> [NamespaceChange] {
         try change { index, shown in
-            if let node = shown.node(.chat(chat.reference)) {
-                if case .chat(let old) = node.content, old == chat { return nil }
-                shown.replace(node.with(content: .chat(chat)))
-                return nil
-            }
-            let record =
-                try index.record(of: .chat(chat.reference))
-                ?? Self.add(.chat(chat.reference), EntryName(of: chat), in: .root, index) { name in
-                    if case .notes = chat.reference { return name == Self.linksName }
-                    return Self.reservedNames.contains(name)
+            try chats.compactMap { chat in
+                if let node = shown.node(.chat(chat.reference)) {
+                    let updated = node.with(content: .chat(chat))
+                    shown.replace(updated)
+                    return .changed(updated)
                 }
-            let node = Node(id: record.id, folder: .root, name: record.name, content: .chat(chat))
-            shown.add(node, at: chat.updatedAt)
-            return .appeared(node)
+                let record =
+                    try index.record(of: .chat(chat.reference))
+                    ?? Self.add(.chat(chat.reference), EntryName(of: chat), in: .root, index) { name in
+                        if case .notes = chat.reference { return name == Self.linksName }
+                        return Self.reservedNames.contains(name)
+                    }
+                let node = Node(id: record.id, folder: .root, name: record.name, content: .chat(chat))
+                shown.add(node, at: chat.updatedAt)
+                return .appeared(node)
+            }
         }
     }
 
@@ -212,19 +212,23 @@ public final class Namespace: Sendable {
         return try show(draft: draft, named: free, in: .recovered)
     }
 
-    /// Moves a draft to another name of its folder, which must be free.
-    public func rename(draft: DraftID, to name: EntryName) throws(NamespaceError) -> Node {
+    /// Moves a draft to another name of its folder. `replaced` is what has that name and goes.
+    public func rename(
+        draft: DraftID, to name: EntryName, replacing replaced: Node? = nil
+    ) throws(NamespaceError) {
         let now = clock.now()
-        return try change { index, shown in
+        try change { index, shown in
             guard let node = shown.node(.draft(draft)) else {
                 throw NamespaceError(.noSuchNode, "The draft is not there any more.")
             }
-            guard !shown.isTaken(name, in: node.folder) else {
+            if let replaced, case .draft(let gone) = replaced.content, let other = shown.node(.draft(gone)) {
+                try index.remove(other.id)
+                shown.remove(other, at: now)
+            } else if shown.isTaken(name, in: node.folder) {
                 throw NamespaceError(.nameTaken, "The name is in use in this folder.")
             }
             try index.rename(node.id, to: name)
             shown.rename(node, to: name, at: now)
-            return node.with(name: name)
         }
     }
 

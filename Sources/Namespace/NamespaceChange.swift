@@ -63,7 +63,8 @@ extension NamespaceError {
         case let error as StoreError where error.code == .diskFull:
             self.init(.diskFull, error.sentence, cause: error)
         default:
-            self.init(.storage, "The index of names could not be used. \(Base.sentence(of: error))", cause: error)
+            self.init(
+                .storage, "The index of names could not be used. \(Base.sentence(of: error))", cause: error)
         }
     }
 }

@@ -13,6 +13,7 @@ enum ChatFS {
             """,
         subcommands: [
             DemoCommand.command,
+            MountCommand.command,
             ProfileCommand.command,
             ConnectCommand.command,
             GroupCommand.command,

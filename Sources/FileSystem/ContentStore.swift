@@ -1,0 +1,40 @@
+import Base
+import ChatCore
+import Hydration
+
+/// Where the bytes of items come from: the hydrator, or memory in tests. Nothing here waits, except
+/// `OpenContent.read`.
+public protocol ContentStore: Sendable {
+    /// The same content for everyone who has the item open; one `close` for each.
+    func content(of item: ChatItem) -> any OpenContent
+    /// What the core said about an item: new status, new source.
+    func update(_ item: ChatItem)
+    /// The item is deleted: open readers keep what is here, nothing more is fetched.
+    func remove(_ file: FileID)
+    func condition(of file: FileID) -> HydrationCondition
+    func changes() -> AsyncStream<HydrationChange>
+}
+
+/// The bytes of one item, while somebody has it open.
+public protocol OpenContent: Sendable {
+    /// Answers on the calling thread when every byte is at hand.
+    func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ImmediateRead
+    /// Waits for the bytes, at most `deadline` without progress; ends early when its task is cancelled.
+    func read(
+        _ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration
+    ) async -> DeferredRead
+    func close()
+}
+
+extension Hydrator: ContentStore {
+    public func content(of item: ChatItem) -> any OpenContent { open(item) }
+    public func remove(_ file: FileID) { remove(file, atOnce: false) }
+}
+
+extension HydratedFile: OpenContent {
+    public func read(
+        _ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration
+    ) async -> DeferredRead {
+        await read(range, into: buffer.bytes, deadline: deadline)
+    }
+}

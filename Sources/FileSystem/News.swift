@@ -1,0 +1,185 @@
+import Base
+import ChatCore
+import Hydration
+import Namespace
+import Outbox
+import Posix
+
+/// What happens without anybody touching the mount: messages come and go, transfers move, drafts
+/// become messages. Taken in one after the other.
+enum News: Sendable {
+    case core(ChatEvent)
+    case outbox(OutboxChange)
+    case content(HydrationChange)
+}
+
+/// The one line that all news stands in, and the task that takes it.
+public final class NewsFeed: Sendable {
+    private let fileSystem: FileSystem
+    private let news: AsyncStream<News>
+    private let line: AsyncStream<News>.Continuation
+    private let fromOutbox: Task<Void, Never>
+    private let fromOthers: [Task<Void, Never>]
+    private let following = Lock<Task<Void, Never>?>(nil)
+
+    /// Opens the sources before the first look, so that nothing falls between.
+    init(of fileSystem: FileSystem) {
+        self.fileSystem = fileSystem
+        let (news, line) = AsyncStream.makeStream(of: News.self)
+        self.news = news
+        self.line = line
+        let events = fileSystem.core.events()
+        let changes = fileSystem.outbox.changes()
+        let conditions = fileSystem.contents.changes()
+        fromOutbox = Task { for await change in changes { line.yield(.outbox(change)) } }
+        fromOthers = [
+            Task { for await event in events { line.yield(.core(event)) } },
+            Task { for await change in conditions { line.yield(.content(change)) } },
+        ]
+    }
+
+    func start() {
+        let task = Task { [fileSystem, news] in for await one in news { await fileSystem.take(one) } }
+        following.withLock { $0 = task }
+    }
+
+    /// Takes what is in line and stops. The outbox must have been shut down: what it handed over last
+    /// then still gets its name in the index.
+    public func finish() async {
+        await fromOutbox.value
+        for task in fromOthers { task.cancel() }
+        line.finish()
+        await following.withLock { $0 }?.value
+    }
+}
+
+extension FileSystem {
+    private static let pageOfItems = 500
+
+    /// Fills the tree from core, outbox and index, and follows them from then on. To be called once,
+    /// before anything is mounted.
+    public func begin() async throws(FileSystemError) -> NewsFeed {
+        let feed = NewsFeed(of: self)
+        do {
+            try await load()
+        } catch {
+            throw FileSystemError(error)
+        }
+        feed.start()
+        return feed
+    }
+
+    private func load() async throws {
+        let chats = try await core.chats()
+        _ = try await ThreadPool.shared.run { try self.names.show(chats) }
+        let waiting = outbox.drafts()
+        try await ThreadPool.shared.run { for draft in waiting { try self.show(draft) } }
+        for chat in chats {
+            var items: [ChatItem] = []
+            while true {
+                let page = try await core.items(
+                    of: chat.reference, before: items.last?.id, count: Self.pageOfItems)
+                if page.isEmpty { break }
+                items += page
+            }
+            // Oldest first: the earlier of two files of one name gets the name.
+            let all = Array(items.reversed())
+            _ = try await ThreadPool.shared.run { try self.names.show(all) }
+        }
+        try await ThreadPool.shared.run { try self.names.removeUnseen() }
+    }
+
+    /// Shows a draft of an earlier mount, under the name that its writer gave it last.
+    private func show(_ draft: Draft) throws {
+        let id = DraftID(draft.id)
+        let name = EntryName(draft.snapshot.name)
+        drafts.withLock { $0[id] = draft }
+        if draft.state == .recovered {
+            try names.show(recovered: id, named: name)
+        } else if let folder = names.node(of: draft.chat)?.id {
+            let node = try names.show(draft: id, named: name, in: folder)
+            if node.name != name { try names.rename(draft: id, to: name) }
+        }
+    }
+
+    // MARK: - One piece of news
+
+    fileprivate func take(_ news: News) async {
+        do {
+            switch news {
+            case .core(let event): try await take(event)
+            case .outbox(let change): try await take(change)
+            case .content(.conditionChanged(let file)):
+                if let node = names.node(of: file) { notify(.attributes(node.id)) }
+            case .content(.contentInvalid(let file)):
+                if let node = names.node(of: file) { notify(.content(node.id)) }
+            }
+        } catch {
+            // The next mount finds it; until then the entry shows what it showed.
+            log.error("a change could not be shown: \(Base.sentence(of: error))")
+        }
+    }
+
+    private func take(_ event: ChatEvent) async throws {
+        switch event {
+        case .newChatItems(let items):
+            try await show(items)
+        case .chatItemsDeleted(let deleted):
+            let nodes = deleted.compactMap { names.node(of: $0.item) }
+            try await change { try self.names.remove(deleted.map(\.item)) }
+            for node in nodes {
+                if case .item(let item) = node.content, let file = item.file { contents.remove(file.id) }
+            }
+        case .chatUpdated(let chat):
+            try await change { try self.names.show([chat]) }
+        case .chatItemUpdated(let item), .rcvFileDescrReady(let item), .rcvFileAccepted(let item),
+            .rcvFileStart(let item), .rcvFileProgressXFTP(let item, _, _), .rcvFileComplete(let item),
+            .rcvFileSndCancelled(let item), .rcvFileError(let item, _), .rcvFileWarning(let item, _),
+            .sndFileStart(let item), .sndFileProgressXFTP(let item, _, _), .sndFileCompleteXFTP(let item),
+            .sndFileComplete(let item), .sndFileRcvCancelled(let item), .sndFileError(let item, _),
+            .sndFileWarning(let item, _):
+            // A sent file that is not known yet is about to be told by the outbox, with its name.
+            guard item.direction == .received || names.node(of: item.id) != nil else { return }
+            try await show([item])
+        case .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
+            .rcvStandaloneFileError:
+            break
+        }
+    }
+
+    private func take(_ change: OutboxChange) async throws {
+        switch change {
+        case .changed(let draft):
+            if let node = names.node(of: DraftID(draft.id)) { notify(.attributes(node.id)) }
+        case .removed(let draft):
+            try await self.change { try self.names.remove(draft: DraftID(draft.id)).map { [$0] } ?? [] }
+            drafts.withLock { $0[DraftID(draft.id)] = nil }
+        case .became(let draft, let item):
+            contents.update(item)
+            let modified = draft.snapshot.modified
+            try await self.change {
+                try self.names.draft(DraftID(draft.id), became: item, modified: modified)
+            }
+            await ThreadPool.shared.run { try? self.outbox.acknowledge(draft) }
+            drafts.withLock { $0[DraftID(draft.id)] = nil }
+            // What happened between its sending and now was about an item that nobody knew.
+            if let current = try? await core.item(item.id, in: item.chat) { try await show([current]) }
+        }
+    }
+
+    /// Shows items that came or changed.
+    func show(_ items: [ChatItem]) async throws {
+        for item in items { contents.update(item) }
+        let now = now()
+        try await change { try self.names.show(items, at: now) }
+    }
+
+    private func change(_ body: @escaping @Sendable () throws -> [NamespaceChange]) async throws {
+        for change in try await ThreadPool.shared.run(body) {
+            switch change {
+            case .appeared(let node), .vanished(let node): notify(.entry(node.name, in: node.folder))
+            case .changed(let node): notify(.attributes(node.id))
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Base
+import CommandLineKit
+import Cryptography
+import EmbeddedCore
+import FileSystem
+import Fuse
+import Glibc
+import XFTP
+
+/// What the command line of `chatfs mount` asks for.
+struct MountSettings: Sendable {
+    /// Absolute, without symbolic links.
+    var mountpoint: String
+    var profile: String?
+    var dataPath: String
+    var cachePath: String
+    var relays: [RelayAddress]
+    var quietTime: Duration
+    var deletion: DeletionPolicy
+
+    /// Makes all paths absolute: in the background the current folder is another.
+    init(_ invocation: Invocation) throws {
+        mountpoint = try Mountpoint.absolutePath(of: invocation.argument("MOUNTPOINT"))
+        profile = invocation["profile"]
+        dataPath = Self.absolute(invocation["data"] ?? DataDirectory.defaultPath())
+        cachePath = Self.absolute(invocation["cache-dir"] ?? Self.defaultCachePath())
+        relays = try invocation.relays()
+        guard let quietTime = invocation.duration("quiet-time") else {
+            throw UsageError("--quiet-time takes a time such as 1s")
+        }
+        self.quietTime = quietTime
+        deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
+    }
+
+    /// The cache's own folder for a profile: one process holds a profile, so one uses the folder.
+    func cacheFolder(profile id: Int64) -> String {
+        let mark = Hexadecimal.encode(Array(SHA256.hash(Array(dataPath.utf8)).prefix(8)))
+        return "\(cachePath)/\(mark)-\(id)"
+    }
+
+    private static func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        guard let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        return String(cString: folder) + "/" + path
+    }
+
+    /// XDG Base Directory Specification: a relative value does not count.
+    private static func defaultCachePath() -> String {
+        if let cache = getenv("XDG_CACHE_HOME").map({ String(cString: $0) }), cache.hasPrefix("/") {
+            return cache + "/chatfs"
+        }
+        let home = getenv("HOME").map { String(cString: $0) } ?? "."
+        return home + "/.cache/chatfs"
+    }
+}

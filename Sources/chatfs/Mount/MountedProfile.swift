@@ -1,0 +1,144 @@
+import Base
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import FileSystem
+import Fuse
+import Glibc
+import Hydration
+import Namespace
+import Outbox
+import Posix
+
+/// A profile that is mounted: every part of it, put together here and taken apart in the order in
+/// which they need each other.
+///
+///     kernel → Fuse → FileSystem → Namespace   names
+///                                → Hydrator    reading     → EmbeddedCore, relays
+///                                → Outbox      writing     → EmbeddedCore
+final class MountedProfile: Sendable {
+    let mountpoint: String
+    var profileName: String { core.profile.displayName }
+
+    private let core: EmbeddedCore
+    private let hydrator: Hydrator
+    private let outbox: Outbox
+    private let fileSystem: FileSystem
+    private let news: NewsFeed
+    private let session: FuseSession
+    /// Turned when the mount is gone, by whomever.
+    private let ended = StopRequest()
+
+    private init(
+        core: EmbeddedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
+        session: FuseSession
+    ) {
+        self.core = core
+        self.hydrator = hydrator
+        self.outbox = outbox
+        self.fileSystem = fileSystem
+        self.news = news
+        self.session = session
+        mountpoint = session.mountpoint
+    }
+
+    /// Opens the profile and mounts it. When this fails, everything is as before.
+    static func mount(_ settings: MountSettings) async throws -> MountedProfile {
+        let directory = try await ThreadPool.shared.run { () throws(ChatError) in
+            try DataDirectory(settings.dataPath)
+        }
+        let core = try await EmbeddedCore.open(
+            directory, profile: settings.profile, mountpoint: settings.mountpoint,
+            relays: settings.relays)
+        do {
+            return try await mount(core, settings)
+        } catch {
+            await core.shutDown()
+            throw error
+        }
+    }
+
+    private static func mount(
+        _ core: EmbeddedCore, _ settings: MountSettings
+    ) async throws -> MountedProfile {
+        let mountpoint = try await Mountpoint.prepare(settings.mountpoint)
+        let own = core.folder
+        let (names, outbox, cache) = try await ThreadPool.shared.run {
+            (
+                try Namespace(path: own + "/names.sqlite"),
+                try Outbox(
+                    core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
+                    quietTime: settings.quietTime),
+                try PrivateFolder(
+                    settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
+            )
+        }
+        let hydrator = try Hydrator(core: core, client: core.client, cacheFolder: cache)
+        let fileSystem = FileSystem(
+            names: names, contents: hydrator, outbox: outbox, core: core,
+            settings: FileSystem.Settings(
+                deletion: settings.deletion, cacheDisk: cache.directory,
+                mountpoint: settings.mountpoint))
+        do {
+            let news = try await fileSystem.begin()
+            let session = try FuseSession(fileSystem, at: mountpoint)
+            // Mounted first, sent afterwards: a long queue keeps nobody waiting.
+            outbox.start()
+            let mounted = MountedProfile(
+                core: core, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
+                session: session)
+            Thread.start("fuse") { mounted.run() }
+            return mounted
+        } catch {
+            await outbox.shutDown()
+            await hydrator.shutDown()
+            throw error
+        }
+    }
+
+    private func run() {
+        session.run()
+        ended.request()
+    }
+
+    /// Serves until somebody unmounts or asks to stop, then leaves: closed drafts are queued, downloads
+    /// stopped, the cache removed, the profile let go.
+    func serve(until stop: StopRequest) async {
+        await Self.first(of: stop, ended)
+        // Readers that wait get their answer now, or they would keep the mount busy.
+        await hydrator.shutDown()
+        if await unmount() { fileSystem.releaseAll() }
+        await outbox.shutDown()
+        await news.finish()
+        await core.shutDown()
+    }
+
+    /// True when nothing on the mount was open at its end.
+    private func unmount() async -> Bool {
+        if ended.isRequested { return true }
+        // Who is writing may finish, for a while; who only reads or sits in a folder may not.
+        let patience = ContinuousClock.now + .seconds(5)
+        let courtesy = ContinuousClock.now + .milliseconds(500)
+        while ContinuousClock.now < (fileSystem.hasWriters ? patience : courtesy) {
+            if await session.unmountIfIdle() || ended.isRequested { return true }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        await session.detach()
+        return false
+    }
+
+    private static func first(of requests: StopRequest...) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let once = Lock<CheckedContinuation<Void, Never>?>(continuation)
+            for request in requests {
+                Task {
+                    await request.wait()
+                    once.withLock { waiting in
+                        defer { waiting = nil }
+                        return waiting
+                    }?.resume()
+                }
+            }
+        }
+    }
+}

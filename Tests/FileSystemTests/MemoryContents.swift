@@ -1,0 +1,71 @@
+import Base
+import ChatCore
+import FileSystem
+import Hydration
+
+/// Contents that the test decides: bytes that are here, bytes that never come, or a failure.
+final class MemoryContents: ContentStore {
+    enum Content: Sendable {
+        /// Every byte is the low byte of its position.
+        case here
+        /// Comes after one wait.
+        case later
+        /// Waits for ever, as behind a relay that never answers.
+        case never
+        case failing(FileProblem)
+    }
+
+    let contents = Lock<[FileID: Content]>([:])
+    let open = Lock<[FileID: Int]>([:])
+
+    func set(_ content: Content, for item: ChatItem) {
+        guard let file = item.file else { return }
+        contents.withLock { $0[file.id] = content }
+    }
+
+    func content(of item: ChatItem) -> any OpenContent {
+        let file = item.file?.id ?? FileID(0)
+        open.withLock { $0[file, default: 0] += 1 }
+        return OpenMemory(store: self, file: file, content: contents.withLock { $0[file] ?? .here })
+    }
+
+    func update(_ item: ChatItem) {}
+    func remove(_ file: FileID) {}
+    func condition(of file: FileID) -> HydrationCondition { HydrationCondition() }
+    func changes() -> AsyncStream<HydrationChange> { AsyncStream { $0.finish() } }
+
+    private struct OpenMemory: OpenContent {
+        let store: MemoryContents
+        let file: FileID
+        let content: Content
+
+        func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ImmediateRead {
+            switch content {
+            case .here:
+                for (index, position) in range.enumerated() {
+                    buffer[index] = UInt8(truncatingIfNeeded: position)
+                }
+                return .filled(range.count)
+            case .failing(let problem): return .failed(problem)
+            case .later, .never: return .notYet
+            }
+        }
+
+        func read(_ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration) async -> DeferredRead {
+            if case .never = content {
+                do {
+                    try await Task.sleep(for: deadline)
+                    return .failed(FileProblem(.timedOut, "No answer yet; still trying."))
+                } catch {
+                    return .cancelled
+                }
+            }
+            for (index, position) in range.enumerated() {
+                buffer.bytes[index] = UInt8(truncatingIfNeeded: position)
+            }
+            return .filled(range.count)
+        }
+
+        func close() { store.open.withLock { $0[file, default: 0] -= 1 } }
+    }
+}

@@ -1,0 +1,116 @@
+import Base
+import ChatCore
+
+/// A core in memory that does what it is told: items are what the test puts in, what is sent becomes
+/// an item at once, and everything is told as the real ones tell it.
+final class ScriptedCore: ChatCore {
+    struct State {
+        var chats: [Chat] = []
+        var items: [ChatItem] = []
+        var streams: [AsyncStream<ChatEvent>.Continuation] = []
+        var sent: [ComposedMessage] = []
+        var cancelled: [FileID] = []
+        var deleted: [(ItemID, DeletionMode)] = []
+        var nextID: Int64 = 1
+    }
+
+    let state = Lock(State())
+    let profile = Profile(id: 1, displayName: "alice")
+    let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+    let stagingFolder: String
+
+    init(stagingFolder: String, chats: [Chat]) {
+        self.stagingFolder = stagingFolder
+        state.withLock { $0.chats = chats }
+    }
+
+    /// An item that somebody sent, not told yet.
+    func received(
+        _ name: String, in chat: ChatReference, size: UInt64,
+        status: FileStatus = .rcvInvitation(described: true),
+        content: MessageContent = MessageContent(kind: .file),
+        time: Timestamp = Timestamp(seconds: 1_700_000_000)
+    ) -> ChatItem {
+        state.withLock { state in
+            let id = state.nextID
+            state.nextID += 1
+            let file = ChatFile(
+                id: FileID(id), name: name, size: size, status: status, transport: .xftp,
+                expires: Timestamp(seconds: 1_700_172_800))
+            let item = ChatItem(
+                id: ItemID(id), chat: chat, direction: .received, sender: "bob", time: time,
+                content: content, file: file)
+            state.items.append(item)
+            return item
+        }
+    }
+
+    func tell(_ event: ChatEvent) {
+        for stream in state.withLock({ $0.streams }) { stream.yield(event) }
+    }
+
+    func events() -> AsyncStream<ChatEvent> {
+        let (stream, continuation) = AsyncStream.makeStream(of: ChatEvent.self)
+        state.withLock { $0.streams.append(continuation) }
+        return stream
+    }
+
+    func chats() async throws(ChatError) -> [Chat] { state.withLock { $0.chats } }
+
+    func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
+        let items = state.withLock { $0.items }
+        let older = items.filter { item in item.chat == chat && before.map { item.id < $0 } ?? true }
+        return Array(older.sorted { $0.id > $1.id }.prefix(count))
+    }
+
+    func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
+        guard let item = state.withLock({ $0.items.first { $0.id == id } }) else {
+            throw ChatError(.noSuchItem, "There is no such item.")
+        }
+        return item
+    }
+
+    func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
+        state.withLock { state in
+            let id = state.nextID
+            state.nextID += 1
+            let file = ChatFile(
+                id: FileID(id), name: message.fileName, size: message.size, status: .sndComplete,
+                transport: .inline, source: message.source)
+            let item = ChatItem(
+                id: ItemID(id), chat: chat, direction: .sent, sender: "alice",
+                time: SystemWallClock().now(), content: message.content, file: file)
+            state.items.append(item)
+            state.sent.append(message)
+            return item
+        }
+    }
+
+    func deleteItems(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) {
+        state.withLock { state in
+            state.items.removeAll { items.contains($0.id) }
+            state.deleted += items.map { ($0, mode) }
+        }
+        tell(.chatItemsDeleted(items.map { (chat, $0) }))
+    }
+
+    func cancelFile(_ file: FileID) async throws(ChatError) { state.withLock { $0.cancelled.append(file) } }
+
+    // What hydration would ask for: the tests give contents themselves.
+    func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {}
+    func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {}
+    func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? { nil }
+    func completeClaim(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation { staged }
+    func abandonClaim(_ file: FileID, problem: FileProblem?) async {}
+    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID { FileID(1) }
+    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        FileID(1)
+    }
+    func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
+        throw ChatError(.noSuchFile, "There is no such file.")
+    }
+}
