@@ -92,6 +92,7 @@ let package = Package(
             name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
             swiftSettings: settings),
         .testTarget(
-            name: "MountTests", dependencies: ["TestSupport", "chatfs"], swiftSettings: settings),
+            name: "MountTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
+            swiftSettings: settings),
     ]
 )
