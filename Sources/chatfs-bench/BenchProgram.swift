@@ -24,8 +24,9 @@ enum BenchProgram {
                 "only", named: "NAME", .choice(Measure.allCases.map(\.rawValue)), repeats: true,
                 "Run this measure alone."),
             .value(
-                "repetitions", named: "N", .integer(1...99), default: "5", "How often each figure is taken."),
-            .flag("quick", "Smaller files, fewer entries, three repetitions: a look, not a result."),
+                "repetitions", named: "N", .integer(1...99),
+                "How often each figure is taken; 5 when left out, 3 with --quick."),
+            .flag("quick", "Smaller files, fewer entries: a look, not a result."),
         ],
         examples: [Example("chatfs-bench --only stat --only list", "Only metadata.")],
         waitsForStop: true, run: run)
@@ -34,7 +35,7 @@ enum BenchProgram {
         let quick = invocation.has("quick")
         let plan = Plan(
             folder: invocation["dir"] ?? "/var/tmp", isQuick: quick,
-            repetitions: quick ? 3 : invocation.integer("repetitions") ?? 5)
+            repetitions: invocation.integer("repetitions") ?? (quick ? 3 : 5))
         let named = invocation.all("only").compactMap(Measure.init)
         let measures = named.isEmpty ? Measure.allCases : Measure.allCases.filter(named.contains)
         var report = Report(machine: Machine.describe(folder: plan.folder), isQuick: quick)
@@ -44,7 +45,7 @@ enum BenchProgram {
         }
         for measure in measures where !invocation.stop.isRequested {
             Terminal.complain("measuring \(measure.rawValue)…")
-            let stage = try await Stage.build(plan)
+            let stage = try await Stage.build(plan, mounting: measure.needsMounts)
             do {
                 report.rows += try await measure.run(on: stage)
                 try await stage.takeDown()
@@ -79,6 +80,8 @@ struct Plan: Sendable {
 /// What can be measured.
 enum Measure: String, CaseIterable, Sendable {
     case upload, download, send, receive, stat, list, reread, memory
+
+    var needsMounts: Bool { self != .send && self != .receive }
 
     func run(on stage: Stage) async throws -> [Row] {
         switch self {

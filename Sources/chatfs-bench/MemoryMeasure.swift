@@ -7,9 +7,8 @@ enum MemoryMeasure {
         _ = try await TransferMeasures.upload(stage, "huge-1.bin", size)
         let path = stage.path("bob", "alice", "huge-1.bin")
         _ = try await TransferMeasures.onPool { try Work.read(path) }
-        let processes = [
-            ("relay", stage.relay), ("mount that sends", stage.alice), ("mount that receives", stage.bob),
-        ]
+        let names = ["relay", "mount that sends", "mount that receives"]
+        let processes = zip(names, [stage.relay] + stage.mounts)
         return try processes.map { name, process in
             guard let peak = Machine.peakMemory(of: process.identifier) else {
                 throw BenchError("The \(name) was gone before its memory was read.")

@@ -12,22 +12,21 @@ final class Stage: Sendable {
     let folder: PrivateFolder
     let relay: ObservedProcess
     let relayAddress: String
-    let alice: ObservedProcess
-    let bob: ObservedProcess
+    /// Of alice and of bob; none where a measure needs only the relay.
+    let mounts: [ObservedProcess]
 
     private init(
         _ plan: Plan, _ folder: PrivateFolder, _ relay: ObservedProcess, _ relayAddress: String,
-        _ alice: ObservedProcess, _ bob: ObservedProcess
+        _ mounts: [ObservedProcess]
     ) {
         self.plan = plan
         self.folder = folder
         self.relay = relay
         self.relayAddress = relayAddress
-        self.alice = alice
-        self.bob = bob
+        self.mounts = mounts
     }
 
-    static func build(_ plan: Plan) async throws -> Stage {
+    static func build(_ plan: Plan, mounting: Bool) async throws -> Stage {
         let name = "chatfs-bench-" + Hexadecimal.encode(SystemRandomSource().bytes(6))
         let folder = try PrivateFolder(plan.folder + "/" + name, purpose: "chatfs bench")
         do {
@@ -35,17 +34,22 @@ final class Stage: Sendable {
             guard
                 let address = await relay.line(within: .seconds(30), where: { $0.hasPrefix("xftp://") })
             else { throw failure("The relay", relay) }
-            let data = ["--data", folder.path + "/data"]
-            for person in ["alice", "bob"] { try await run(["profile", "create", person] + data) }
-            try await run(["connect", "alice", "bob"] + data)
-            let alice = try await mount("alice", address, folder)
-            let bob = try await mount("bob", address, folder)
             _ = try folder.subfolder("plain")
-            return Stage(plan, folder, relay, address, alice, bob)
+            let mounts = mounting ? try await mountBoth(address, folder) : []
+            return Stage(plan, folder, relay, address, mounts)
         } catch {
             try await remove(folder)
             throw error
         }
+    }
+
+    private static func mountBoth(
+        _ address: String, _ folder: PrivateFolder
+    ) async throws -> [ObservedProcess] {
+        let data = ["--data", folder.path + "/data"]
+        for person in ["alice", "bob"] { try await run(["profile", "create", person] + data) }
+        try await run(["connect", "alice", "bob"] + data)
+        return [try await mount("alice", address, folder), try await mount("bob", address, folder)]
     }
 
     private static func mount(
@@ -107,8 +111,9 @@ final class Stage: Sendable {
         let end = ContinuousClock.now + .seconds(600)
         while try !holds() {
             if Self.isInterrupted.withLock({ $0 }) { throw BenchError("Stopped.") }
-            guard relay.isRunning, alice.isRunning, bob.isRunning, ContinuousClock.now < end else {
-                let complaints = [relay, alice, bob].map(\.errors).joined(separator: " ")
+            let children = [relay] + mounts
+            guard children.allSatisfy(\.isRunning), ContinuousClock.now < end else {
+                let complaints = children.map(\.errors).joined(separator: " ")
                 throw BenchError("Waited in vain for \(what). \(complaints)")
             }
             try await Task.sleep(for: .milliseconds(2))
@@ -117,7 +122,7 @@ final class Stage: Sendable {
 
     func takeDown() async throws {
         kill(relay.identifier, SIGCONT)
-        for mount in [alice, bob] { await mount.stop(patience: .seconds(20)) }
+        for mount in mounts { await mount.stop(patience: .seconds(20)) }
         await relay.stop(patience: .seconds(10))
         try await Self.remove(folder)
     }
