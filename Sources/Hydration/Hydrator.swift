@@ -151,7 +151,8 @@ public final class Hydrator: Sendable {
     ) -> ImmediateRead {
         let now = now
         let (place, content, generation, actions) = shared.withLock { shared in
-            let (place, actions) = shared.machine.locate(file, range, now: now)
+            let (place, actions) =
+                shared.isLeaving ? (.failed(.leaving), []) : shared.machine.locate(file, range, now: now)
             return (
                 place, shared.contents[file], shared.machine.entries[file]?.generation ?? 0, actions
             )

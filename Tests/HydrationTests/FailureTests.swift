@@ -1,0 +1,191 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Hydration
+
+@Suite(.timeLimit(.minutes(2))) struct FailureTests {
+    private static let size: UInt64 = 6 * 65_536
+
+    @Test(
+        arguments: [
+            (XFTPError(.relay(.authorization), "gone"), .expired),
+            (XFTPError(.relay(.noFile), "never came"), .neverUploaded),
+            (XFTPError(.relay(.blocked(reason: "spam")), "blocked"), .blocked),
+            (XFTPError(.damaged, "digest"), .damaged),
+            (XFTPError(.unreachable, "no connection"), .unreachable),
+            (XFTPError(.relayNotAllowed, "private address"), .notApproved),
+            (XFTPError(.timedOut, "late"), .timedOut),
+        ] as [(XFTPError, FileProblem.Kind)])
+    func aReaderIsToldWhyAChunkDoesNotCome(error: XFTPError, kind: FileProblem.Kind) async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        source.behaviour.withLock { $0.failures[3] = [error] }
+        let file = stage.hydrator.open(stage.offer(source))
+        #expect(try await file.bytes(0..<100) == Pattern.bytes(0..<100, seed: 1))
+        await expectProblem(kind) { try await file.bytes(3 * 65_536..<3 * 65_536 + 10) }
+        // The kernel repeats a failed read at once: same answer, nothing fetched.
+        let fetches = source.fetches
+        guard case .failed(let again) = file.immediate(3 * 65_536..<3 * 65_536 + 10) else {
+            Issue.record("the failure was forgotten")
+            return
+        }
+        #expect(again.kind == kind && again.sentence == error.sentence)
+        #expect(source.fetches == fetches)
+        #expect(stage.hydrator.condition(of: FileID(1)).problem == again)
+        // What is here is served all the same.
+        #expect(try await file.bytes(0..<100) == Pattern.bytes(0..<100, seed: 1))
+        await stage.hydrator.shutDown()
+        let abandoned = stage.core.state.withLock { $0.abandoned[FileID(1)] ?? [] }
+        #expect(abandoned.contains { $0?.kind == kind } == again.isFinal)
+    }
+
+    @Test func whatFailedForAWhileIsTriedAgain() async throws {
+        var settings = HydrationSettings()
+        settings.failureMemory = .milliseconds(1)
+        let stage = try Stage(settings: settings)
+        let source = MemorySource(size: Self.size)
+        source.behaviour.withLock { $0.failures[0] = [XFTPError(.unreachable, "no connection")] }
+        let file = stage.hydrator.open(stage.offer(source))
+        await expectProblem(.unreachable) { try await file.bytes(0..<10) }
+        try await wait(until: "the file can be read") { (try? await file.bytes(0..<10)) != nil }
+        #expect(source.fetches == [0, 0])
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aFileThatMayNotBeClaimedIsRefusedWithTheCoresWords() async throws {
+        let stage = try Stage()
+        let item = stage.item(4, size: 10)
+        let sentence = "Its relay xftp1.example is not approved: run chatfs approve."
+        stage.core.state.withLock {
+            $0.claims[FileID(4)] = .failure(ChatError(.file(.notApproved), sentence))
+        }
+        let file = stage.hydrator.open(item)
+        await expectProblem(.notApproved) { try await file.bytes(0..<10) }
+        #expect(file.immediate(0..<10) == .failed(FileProblem(.notApproved, sentence)))
+        #expect(stage.core.state.withLock { $0.claimCount } == 1)
+        // Approved meanwhile: the news makes the next read try again at once.
+        let source = MemorySource(size: 10)
+        stage.hydrator.update(stage.offer(source, id: 4))
+        stage.hydrator.update(stage.item(4, size: 10, status: .rcvInvitation(described: false)))
+        #expect(try await file.bytes(0..<10) == Pattern.bytes(0..<10, seed: 1))
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aDescriptionWithoutSenseIsDamage() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.claims[FileID(4)] = .success("no source") }
+        let file = stage.hydrator.open(stage.item(4, size: 10))
+        await expectProblem(.damaged) { try await file.bytes(0..<10) }
+        await stage.hydrator.shutDown()
+        #expect(stage.core.state.withLock { $0.abandoned[FileID(4)]?.first??.kind } == .damaged)
+    }
+
+    @Test func aLengthThatContradictsTheMessageIsDamageBeforeAByteIsServed() async throws {
+        for lie: UInt64 in [Self.size - 1, Self.size + 1, 0] {
+            let stage = try Stage()
+            let source = MemorySource(size: Self.size, headerSize: lie)
+            let file = stage.hydrator.open(stage.offer(source))
+            await expectProblem(.damaged) { try await file.bytes(0..<10) }
+            await expectProblem(.damaged) { try await file.bytes(200_000..<200_010) }
+            #expect(stage.hydrator.condition(of: FileID(1)).problem == .wrongLength)
+            await stage.hydrator.shutDown()
+        }
+    }
+
+    @Test func aWholeThatIsNotTheDescribedOneIsDroppedEverywhere() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        source.behaviour.withLock { $0.isForged = true }
+        let file = stage.hydrator.open(stage.offer(source))
+        let changes = stage.hydrator.changes()
+        #expect(try await file.bytes(0..<Self.size) == Pattern.bytes(0..<Self.size, seed: 1))
+        try await wait(until: "the check has failed") {
+            stage.core.state.withLock { $0.abandoned[FileID(1)]?.first??.kind } == .damaged
+        }
+        await expectProblem(.damaged) { try await file.bytes(0..<1) }
+        #expect(stage.hydrator.condition(of: FileID(1)).cached == 0)
+        #expect(try stage.folder.names(in: "staging") == [])
+        await stage.hydrator.shutDown()
+        var told: Set<HydrationChange> = []
+        for await change in changes { told.insert(change) }
+        #expect(told.contains(.contentInvalid(FileID(1))))
+    }
+
+    @Test func aFullDiskSaysHowMuchWasMissing() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        source.behaviour.withLock {
+            $0.failures[0] = [SystemError(code: ENOSPC, operation: "write a file")]
+        }
+        let file = stage.hydrator.open(stage.offer(source))
+        do {
+            _ = try await file.bytes(0..<10)
+            Issue.record("the read succeeded")
+        } catch let failure as ReadFailure {
+            #expect(failure.problem.kind == .noSpace)
+            #expect(failure.problem.sentence.contains("65.5 kB more"))
+        }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aWholeThatCouldNotBeKeptIsServedFromTheCacheAndKeptLater() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        stage.core.state.withLock { $0.completionFails = [ChatError(.storage, "The store is busy.")] }
+        let item = stage.offer(source)
+        let file = stage.hydrator.open(item)
+        _ = try await file.bytes(0..<Self.size)
+        try await wait(until: "keeping failed") {
+            stage.hydrator.condition(of: FileID(1)).problem?.sentence == "The store is busy."
+        }
+        #expect(try await file.bytes(0..<100) == Pattern.bytes(0..<100, seed: 1))
+        let again = stage.hydrator.open(item)
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        file.close()
+        again.close()
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func anOpenFileKeepsTheBytesItHasWhenItsMessageIsDeleted() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<10)
+        stage.hydrator.remove(FileID(1))
+        #expect(try await file.bytes(0..<10) == Pattern.bytes(0..<10, seed: 1))
+        await expectProblem(.cancelledBySender) { try await file.bytes(300_000..<300_010) }
+        #expect(source.fetches == [0])
+        file.close()
+        #expect(stage.hydrator.condition(of: FileID(1)) == HydrationCondition())
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func whatWasModeratedGoesAtOnce() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<10)
+        stage.hydrator.remove(FileID(1), atOnce: true)
+        #expect(file.immediate(0..<10) == .failed(.deleted))
+        #expect(stage.hydrator.condition(of: FileID(1)).cached == 0)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func theSenderCancelsWhileSomebodyReads() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<10)
+        source.behaviour.withLock { $0.gate = Gate() }
+        let waiting = Task { try await file.bytes(300_000..<300_010) }
+        try await wait(until: "it waits") { source.fetches.contains(4) }
+        stage.hydrator.update(stage.item(1, size: Self.size, status: .rcvCancelled))
+        await expectProblem(.cancelledBySender) { try await waiting.value }
+        await stage.hydrator.shutDown()
+    }
+}

@@ -1,0 +1,237 @@
+import ChatCore
+import Testing
+
+@testable import Hydration
+
+/// The machine against chance: readers come, wait and give up, chunks arrive, fail and get lost, items
+/// go. After every step the bounds hold, and in the end everyone has been answered exactly once.
+@Suite struct MachineTests {
+    @Test(arguments: 1...60 as ClosedRange<UInt64>)
+    func whateverHappensBoundsHoldAndEveryoneIsAnsweredOnce(seed: UInt64) {
+        var world = World(seed: seed)
+        for _ in 0..<600 { world.step() }
+        world.settle()
+    }
+
+    private struct World {
+        var dice: Dice
+        var machine: HydrationMachine
+        var now = Duration.zero
+        var layouts: [FileID: ChunkLayout] = [:]
+        /// Actions that wait to be carried out, in no particular order.
+        var pending: [HydrationMachine.Action] = []
+        var waiting: [UInt64: FileID] = [:]
+        var opens: [FileID: Int] = [:]
+        var lastWaiter: UInt64 = 0
+
+        init(seed: UInt64) {
+            dice = Dice(seed: seed)
+            var settings = HydrationSettings()
+            settings.bytesInFlight = UInt64.random(in: 4...24, using: &dice) << 20
+            settings.chunksPerRelay = Int.random(in: 1...6, using: &dice)
+            machine = HydrationMachine(settings: settings)
+            for id in 1...6 as ClosedRange<Int64> {
+                let chunks = (0..<Int.random(in: 1...12, using: &dice)).map { _ in
+                    ChunkPlace(
+                        size: [65_536, 262_144, 1_048_576, 4_194_304].randomElement(using: &dice)!,
+                        relay: "relay \(Int.random(in: 0..<3, using: &dice))")
+                }
+                layouts[FileID(id)] = ChunkLayout(chunks)
+            }
+        }
+
+        func size(of file: FileID) -> UInt64 { layouts[file]!.streamSize - 1000 }
+
+        func item(_ file: FileID) -> ChatItem {
+            ChatItem(
+                id: ItemID(file.rawValue), chat: .direct(1), direction: .received, sender: "bob",
+                time: .init(seconds: 0), content: MessageContent(kind: .file),
+                file: ChatFile(
+                    id: file, name: "f", size: size(of: file), status: .rcvInvitation(described: true),
+                    transport: .xftp))
+        }
+
+        mutating func step() {
+            now += .milliseconds(Int.random(in: 0...200, using: &dice))
+            let file = FileID(Int64.random(in: 1...6, using: &dice))
+            switch Int.random(in: 0..<20, using: &dice) {
+            case 0..<3:
+                machine.open(item(file), item(file).file!)
+                opens[file, default: 0] += 1
+            case 3 where opens[file, default: 0] > 0:
+                opens[file]! -= 1
+                perform(machine.close(file, now: now))
+            case 4..<10 where opens[file, default: 0] > 0: read(file)
+            case 10 where !waiting.isEmpty:
+                let (waiter, file) = waiting.randomElement(using: &dice)!
+                waiting[waiter] = nil
+                machine.leave(waiter, file)
+            case 11: perform(machine.tick(now: now))
+            case 12 where Int.random(in: 0..<10, using: &dice) == 0:
+                perform(machine.remove(file, atOnce: Bool.random(using: &dice)))
+            default: carryOutOne(fails: Int.random(in: 0..<8, using: &dice) == 0)
+            }
+            check()
+        }
+
+        mutating func read(_ file: FileID) {
+            let start = UInt64.random(in: 0..<size(of: file), using: &dice)
+            let range = start..<min(start + UInt64.random(in: 1...300_000, using: &dice), size(of: file))
+            let (place, actions) = machine.locate(file, range, now: now)
+            perform(actions)
+            guard place == .notYet else { return }
+            lastWaiter += 1
+            waiting[lastWaiter] = file
+            perform(machine.wait(lastWaiter, file, range, patience: .seconds(5), now: now))
+        }
+
+        mutating func perform(_ actions: [HydrationMachine.Action]) {
+            for action in actions {
+                switch action {
+                case .wake(let waiter, _):
+                    #expect(waiting.removeValue(forKey: waiter) != nil, "answered twice or without asking")
+                case .prepare, .fetch, .complete: pending.append(action)
+                case .drop, .abandon, .changed, .invalidated: break
+                }
+            }
+        }
+
+        mutating func carryOutOne(fails: Bool) {
+            guard !pending.isEmpty else { return }
+            let action = pending.remove(at: Int.random(in: 0..<pending.count, using: &dice))
+            let problem = FileProblem(
+                [.unreachable, .timedOut, .expired, .damaged].randomElement(using: &dice)!, "It failed.")
+            switch action {
+            case .prepare(let file, let generation):
+                perform(
+                    fails
+                        ? machine.preparationFailed(file, generation, problem, now: now)
+                        : machine.prepared(file, generation, .chunks(layouts[file]!), now: now))
+            case .fetch(let file, let generation, let chunk):
+                perform(
+                    fails
+                        ? machine.fetchFailed(file, generation, chunk: chunk, problem, now: now)
+                        : machine.arrived(
+                            file, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: now))
+                if Int.random(in: 0..<20, using: &dice) == 0 {
+                    machine.lost(file, generation, chunk: chunk)
+                }
+            case .complete(let file, let generation):
+                perform(
+                    fails
+                        ? machine.completionFailed(file, generation, problem)
+                        : machine.completed(file, generation))
+            default: break
+            }
+        }
+
+        func check() {
+            let settings = machine.settings
+            #expect(machine.flights.count <= settings.chunksInFlight)
+            for (_, flights) in Dictionary(grouping: machine.flights, by: \.relay) {
+                #expect(flights.count <= settings.chunksPerRelay)
+            }
+            for entry in machine.entries.values {
+                guard case .chunks(let download) = entry.phase else { continue }
+                #expect(download.inFlight <= settings.chunksPerFile)
+                #expect(download.inFlight == download.states.filter { $0 == .inFlight }.count)
+            }
+            let fresh = machine.flights.filter { now - $0.started < settings.stalledAfter }
+            let bytes = fresh.reduce(0) { $0 + $1.bytes }
+            #expect(bytes <= settings.bytesInFlight || fresh.count == 1)
+            #expect(Set(machine.rotation).count == machine.rotation.count)
+            let asked = Set(machine.entries.values.flatMap { $0.waiters.map(\.id) })
+            #expect(asked == Set(waiting.keys))
+        }
+
+        /// Everything answers from now on: nobody may be left waiting.
+        mutating func settle() {
+            var rounds = 0
+            while !waiting.isEmpty || !pending.isEmpty {
+                rounds += 1
+                guard rounds < 10_000 else {
+                    Issue.record("\(waiting.count) readers wait for ever")
+                    return
+                }
+                now += .milliseconds(10)
+                if pending.isEmpty { perform(machine.tick(now: now)) } else { carryOutOne(fails: false) }
+                check()
+            }
+            #expect(machine.flights.isEmpty)
+        }
+    }
+
+    @Test func twoFilesOfOneRelayTakeTurns() {
+        var settings = HydrationSettings()
+        settings.chunksPerRelay = 1
+        var machine = HydrationMachine(settings: settings)
+        let layout = ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 8))!
+        var fetched: [FileID] = []
+        var actions: [HydrationMachine.Action] = []
+        for id in [FileID(1), FileID(2)] {
+            let item = World(seed: 1).item(id)
+            machine.open(item, item.file!)
+            actions += machine.wait(
+                UInt64(id.rawValue), id, 0..<5 * 65_536, patience: .seconds(10), now: .zero)
+        }
+        while !actions.isEmpty {
+            switch actions.removeFirst() {
+            case .prepare(let id, let generation):
+                actions += machine.prepared(id, generation, .chunks(layout), now: .zero)
+            case .fetch(let id, let generation, let chunk):
+                fetched.append(id)
+                actions += machine.arrived(
+                    id, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero)
+            default: break
+            }
+        }
+        #expect(fetched.count == 12)
+        for file in [FileID(1), FileID(2)] {
+            #expect((3...5).contains(fetched.prefix(8).filter { $0 == file }.count))
+        }
+    }
+}
+
+@Suite struct ReadAheadTests {
+    private func windows(_ reads: [Range<UInt64>]) -> [Int] {
+        var readAhead = ReadAhead()
+        for read in reads { readAhead.note(read) }
+        return readAhead.windows(most: 8).map(\.chunks)
+    }
+
+    private func run(from start: UInt64, pieces: Int) -> [Range<UInt64>] {
+        (0..<UInt64(pieces)).map { start + $0 * 131_072..<start + ($0 + 1) * 131_072 }
+    }
+
+    @Test func aWindowOpensAndGrowsWithReadingOn() {
+        #expect(windows(run(from: 0, pieces: 3)) == [0])
+        #expect(windows(run(from: 0, pieces: 4)) == [1])
+        #expect(windows(run(from: 0, pieces: 16)) == [4])
+        #expect(windows(run(from: 0, pieces: 64)) == [8])
+        #expect(windows(run(from: 50 << 20, pieces: 65)) == [8])
+    }
+
+    @Test func piecesInDisorderAreStillReadingOn() {
+        var reads = run(from: 0, pieces: 72)
+        for index in stride(from: 0, to: 70, by: 3) { reads.swapAt(index, index + 2) }
+        #expect(windows(reads) == [8])
+    }
+
+    @Test func jumpingAboutOpensNoWindow() {
+        var dice = Dice(seed: 5)
+        let reads = (0..<200).map { _ in
+            let start = UInt64.random(in: 0..<1 << 30, using: &dice)
+            return start..<start + 65_536
+        }
+        #expect(windows(reads).allSatisfy { $0 == 0 })
+    }
+
+    @Test func readingTheSamePlaceAgainOpensNoWindow() {
+        #expect(windows(Array(repeating: 0..<4096, count: 1000)) == [0])
+    }
+
+    @Test func twoReadersOfOneFileHaveAWindowEach() {
+        let pairs = zip(run(from: 0, pieces: 66), run(from: 200 << 20, pieces: 66)).flatMap { [$0, $1] }
+        #expect(windows(pairs) == [8, 8])
+    }
+}

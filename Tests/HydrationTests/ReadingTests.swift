@@ -1,0 +1,211 @@
+import Base
+import ChatCore
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Hydration
+
+@Suite(.timeLimit(.minutes(2))) struct ReadingTests {
+    @Test(arguments: 1...6 as ClosedRange<UInt64>)
+    func readersAtAnyPlaceGetTheBytesOfTheSender(seed: UInt64) async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 3_000_001, relay: "a", seed: seed)
+        let file = stage.hydrator.open(stage.offer(source))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for reader in 0..<20 {
+                group.addTask {
+                    var dice = Dice(seed: seed * 100 + UInt64(reader))
+                    for _ in 0..<20 {
+                        let start = UInt64.random(in: 0..<3_100_000, using: &dice)
+                        let range = start..<start + UInt64.random(in: 0...200_000, using: &dice)
+                        let expected = Pattern.bytes(range.clamped(to: 0..<3_000_001), seed: seed)
+                        let found = try await file.bytes(range)
+                        if found != expected { Issue.record("wrong bytes at \(range)") }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(Set(source.fetches).count == source.fetches.count)
+        #expect(source.behaviour.withLock { $0.mostInFlight } <= 4)
+        file.close()
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func theFirstByteNeedsTheFirstChunkOnly() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 20 * 65_536)
+        let file = stage.hydrator.open(stage.offer(source))
+        #expect(file.immediate(0..<1) == .notYet)
+        #expect(try await file.bytes(0..<1) == Pattern.bytes(0..<1, seed: 1))
+        #expect(source.fetches == [0])
+        // Now it is at hand, and the chunk behind it is not.
+        #expect(file.immediate(0..<65_000) == .filled(65_000))
+        #expect(file.immediate(65_000..<66_000) == .notYet)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aJumpFetchesTheHeaderAndWhatItTouches() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 20 * 65_536)
+        let file = stage.hydrator.open(stage.offer(source))
+        let range = UInt64(12 * 65_536 + 1000)..<UInt64(12 * 65_536 + 2000)
+        #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
+        #expect(source.fetches.sorted() == [0, 12])
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aFileReadToItsEndIsKeptAsACryptoFileAndServedFromThere() async throws {
+        let stage = try Stage()
+        let size: UInt64 = 5 * 65_536 + 17
+        let source = MemorySource(size: size)
+        let file = stage.hydrator.open(stage.offer(source))
+        let changes = stage.hydrator.changes()
+        #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
+        try await wait(until: "the whole is kept") {
+            stage.core.state.withLock { $0.completed[FileID(1)] != nil }
+                && stage.hydrator.condition(of: FileID(1)).cached == 0
+        }
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        #expect(stage.hydrator.condition(of: FileID(1)).progress == 100)
+        #expect(try await file.bytes(65_000..<70_000) == Pattern.bytes(65_000..<70_000, seed: 1))
+
+        // Another mount finds the copy and serves it without a relay.
+        let location = try #require(stage.core.state.withLock { $0.completed[FileID(1)] })
+        let next = try Stage()
+        let stored = next.hydrator.open(next.item(1, size: size, status: .rcvComplete, source: location))
+        #expect(try await stored.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
+        #expect(next.core.state.withLock { $0.claimCount } == 0)
+        await stage.hydrator.shutDown()
+        await next.hydrator.shutDown()
+        var told: Set<HydrationChange> = []
+        for await change in changes { told.insert(change) }
+        #expect(told == [.conditionChanged(FileID(1))])
+    }
+
+    @Test func aChunkThatHoldsOnlyPaddingIsFetchedForTheWhole() async throws {
+        let stage = try Stage()
+        // Header (14 bytes) and content fill two chunks exactly; the tag lies in a third.
+        let source = MemorySource(size: 2 * 65_536 - 14 - 10, name: "file")
+        #expect(source.header.count == 14 && source.chunks.count == 3)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<source.contentSize)
+        try await wait(until: "the whole is kept") {
+            stage.core.state.withLock { $0.completed[FileID(1)] != nil }
+        }
+        #expect(source.fetches.sorted() == [0, 1, 2])
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aStoredFileIsReadAfterOneVerification() async throws {
+        let stage = try Stage()
+        let plain = Pattern.bytes(0..<300_000, seed: 5)
+        let path = stage.folder.path("stored")
+        let arguments = try stage.encrypted(plain, to: path)
+        let item = stage.item(
+            7, size: 300_000, status: .rcvComplete,
+            source: FileSourceLocation(path: path, arguments: arguments))
+        let file = stage.hydrator.open(item)
+        #expect(file.immediate(0..<10) == .notYet)
+        #expect(try await file.bytes(100_000..<200_000) == Array(plain[100_000..<200_000]))
+        #expect(file.immediate(299_990..<300_010) == .filled(10))
+        #expect(file.immediate(300_000..<300_010) == .filled(0))
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aPlainCopyIsReadAsItIs() async throws {
+        let stage = try Stage()
+        let path = try stage.folder.write([1, 2, 3, 4], to: "plain")
+        let item = stage.item(
+            7, size: 4, status: .sndComplete, source: FileSourceLocation(path: path, arguments: nil))
+        let file = stage.hydrator.open(item)
+        #expect(try await file.bytes(1..<4) == [2, 3, 4])
+        let wrong = stage.hydrator.open(
+            stage.item(8, size: 5, status: .sndComplete, source: item.file?.source))
+        await expectProblem(.damaged) { try await wrong.bytes(0..<1) }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aDamagedCopyIsNeverServed() async throws {
+        let stage = try Stage()
+        let path = stage.folder.path("stored")
+        let arguments = try stage.encrypted([UInt8](repeating: 1, count: 100_000), to: path)
+        try OpenFile(path, flags: 2).write([9], at: 99_999)
+        let item = stage.item(
+            7, size: 100_000, status: .rcvComplete,
+            source: FileSourceLocation(path: path, arguments: arguments))
+        let file = stage.hydrator.open(item)
+        await expectProblem(.damaged) { try await file.bytes(0..<1) }
+        #expect(stage.hydrator.condition(of: FileID(7)).problem?.kind == .damaged)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func whatOnlyTheCoreCanFetchIsServedWhenItHasIt() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
+        let plain = Pattern.bytes(0..<50_000, seed: 2)
+        let file = stage.hydrator.open(stage.item(3, size: 50_000))
+        let early = Task { try await file.bytes(0..<50_000) }
+        try await wait(until: "the core was asked") {
+            stage.core.state.withLock { $0.received == [FileID(3)] }
+        }
+        #expect(stage.hydrator.condition(of: FileID(3)).stage == .receiving)
+        stage.hydrator.update(
+            stage.item(3, size: 50_000, status: .rcvTransfer(received: 1, total: 2)))
+        let path = stage.folder.path("received")
+        let arguments = try stage.encrypted(plain, to: path)
+        stage.hydrator.update(
+            stage.item(
+                3, size: 50_000, status: .rcvComplete,
+                source: FileSourceLocation(path: path, arguments: arguments)))
+        #expect(try await early.value == plain)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aReaderOfWhatTheCoreCouldNotFetchIsToldWhy() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
+        let file = stage.hydrator.open(stage.item(3, size: 50_000))
+        let early = Task { try await file.bytes(0..<1) }
+        try await wait(until: "the core was asked") {
+            stage.core.state.withLock { $0.received == [FileID(3)] }
+        }
+        let problem = FileProblem(.expired, "The relay no longer has it.")
+        stage.hydrator.update(stage.item(3, size: 50_000, status: .rcvError(problem)))
+        await expectProblem(.expired) { try await early.value }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func twentyMebibytesTakeTheMemoryOfAFewChunks() async throws {
+        let stage = try Stage()
+        let size: UInt64 = 20 << 20
+        let source = MemorySource(size: size, chunkSize: 1 << 20)
+        let file = stage.hydrator.open(stage.offer(source))
+        var position: UInt64 = 0
+        while position < size {
+            let range = position..<min(position + 131_072, size)
+            #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
+            position = range.upperBound
+        }
+        #expect(source.behaviour.withLock { $0.mostInFlight } <= 4)
+        #expect(source.fetches.count == source.chunks.count)
+        // Reading on was seen: most chunks were there before they were asked for.
+        #expect(source.behaviour.withLock { $0.mostInFlight } > 1)
+        await stage.hydrator.shutDown()
+    }
+}
+
+func expectProblem(
+    _ kind: FileProblem.Kind, _ body: () async throws -> [UInt8], location: SourceLocation = #_sourceLocation
+) async {
+    do {
+        _ = try await body()
+        Issue.record("the read succeeded", sourceLocation: location)
+    } catch let failure as ReadFailure {
+        #expect(failure.problem.kind == kind, sourceLocation: location)
+    } catch {
+        Issue.record(error, sourceLocation: location)
+    }
+}

@@ -1,0 +1,181 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Hydration
+
+@Suite(.timeLimit(.minutes(2))) struct WaitingTests {
+    /// Readers of a relay that never answers hold up nobody else: everything below happens while they
+    /// wait, or the test never ends.
+    @Test func fourHundredReadersOfASilentRelayDelayNobodyElse() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let warm = stage.hydrator.open(stage.offer(MemorySource(size: 300_000, relay: "good"), id: 1))
+        _ = try await warm.bytes(0..<1000)
+        var silent: [HydratedFile] = []
+        for id in 2..<102 as Range<Int64> {
+            let source = MemorySource(size: 40 << 20, chunkSize: 4 << 20, relay: "silent-\(id % 3)")
+            source.behaviour.withLock { $0.gate = gate }
+            silent.append(stage.hydrator.open(stage.offer(source, id: id)))
+        }
+        let answered = Lock<[Bool]>([])
+        let readers = (0..<400).map { reader in
+            let file = silent[reader % silent.count]
+            return Task {
+                let result = try? await file.bytes(UInt64(reader) * 50_000..<UInt64(reader) * 50_000 + 10)
+                answered.withLock { $0.append(result != nil) }
+            }
+        }
+        try await wait(until: "the relays are asked") { gate.waiting >= 6 }
+        for reader in readers.prefix(200) { reader.cancel() }
+        for reader in readers.prefix(200) { await reader.value }
+        for _ in 0..<1000 {
+            #expect(warm.immediate(0..<1000) == .filled(1000))
+            #expect(stage.hydrator.condition(of: FileID(50)).stage == .receiving)
+        }
+        // A cold file of a relay that answers, too.
+        let cold = stage.hydrator.open(
+            stage.offer(MemorySource(size: 8 << 20, chunkSize: 4 << 20, relay: "good", seed: 3), id: 200))
+        let range: Range<UInt64> = 5_000_000..<5_001_000
+        #expect(try await cold.bytes(range) == Pattern.bytes(range, seed: 3))
+        #expect(answered.withLock { $0 } == [Bool](repeating: false, count: 200))
+        await stage.hydrator.shutDown()
+        for reader in readers { await reader.value }
+        #expect(answered.withLock { $0 } == [Bool](repeating: false, count: 400))
+    }
+
+    @Test func manyReadersOfOneFileAreOneDownload() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: 65_536 * 3)
+        source.behaviour.withLock { $0.gate = gate }
+        let item = stage.offer(source)
+        let files = (0..<100).map { _ in stage.hydrator.open(item) }
+        let readers = files.map { file in Task { try await file.bytes(10..<20) } }
+        try await wait(until: "the relay is asked") { gate.waiting == 1 }
+        // Half of them give up; the download and the others do not.
+        for reader in readers.prefix(50) { reader.cancel() }
+        for reader in readers.prefix(50) {
+            let result = await reader.result
+            #expect(throws: CancellationError.self) { try result.get() }
+        }
+        gate.open()
+        for reader in readers.suffix(50) {
+            #expect(try await reader.value == Pattern.bytes(10..<20, seed: 1))
+        }
+        #expect(source.fetches.filter { $0 == 0 }.count == 1)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aReadIsAnsweredByItsDeadlineAndTheDownloadGoesOn() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: 100_000)
+        source.behaviour.withLock { $0.gate = gate }
+        let file = stage.hydrator.open(stage.offer(source))
+        await expectProblem(.timedOut) { try await file.bytes(0..<10, deadline: .milliseconds(60)) }
+        // The kernel's repetition is answered at once, the same way.
+        #expect(file.immediate(0..<10) == .failed(.timedOut))
+        gate.open()
+        try await wait(until: "the bytes are here") { file.immediate(0..<10) == .filled(10) }
+        #expect(source.fetches.first == 0 && source.fetches.filter { $0 == 0 }.count == 1)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aCoreThatDoesNotAnswerIsADeadlineToo() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
+        let file = stage.hydrator.open(stage.item(3, size: 10))
+        await expectProblem(.timedOut) { try await file.bytes(0..<10, deadline: .milliseconds(60)) }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func leavingAnswersEveryoneGivesTheClaimBackAndLeavesNothing() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: 1 << 20)
+        let item = stage.offer(source)
+        let file = stage.hydrator.open(item)
+        _ = try await file.bytes(0..<10)
+        source.behaviour.withLock { $0.gate = gate }
+        let reader = Task { try await file.bytes(500_000..<500_010) }
+        try await wait(until: "the relay is asked") { gate.waiting > 0 }
+        await stage.hydrator.shutDown()
+        await expectProblem(.unreachable) { try await reader.value }
+        #expect(stage.core.state.withLock { $0.abandoned[FileID(1)] } == [nil])
+        #expect(try stage.folder.names(in: "cache") == [PrivateFolder.marker])
+        // Whoever comes later is answered as well.
+        let late = stage.hydrator.open(item)
+        if case .filled = late.immediate(0..<10) { Issue.record("bytes after leaving") }
+        await expectProblem(.unreachable) { try await late.bytes(500_000..<500_010) }
+    }
+
+    @Test func fetchingAheadStopsWithTheLastReader() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 64 * 65_536)
+        let file = stage.hydrator.open(stage.offer(source))
+        let other = stage.hydrator.open(stage.offer(source))
+        var position: UInt64 = 0
+        while position < 1_500_000 {
+            _ = try await file.bytes(position..<position + 65_536)
+            position += 65_536
+        }
+        other.close()
+        file.close()
+        try await wait(until: "what was under way has ended") {
+            source.behaviour.withLock { $0.inFlight } == 0
+        }
+        let fetched = source.fetches.count
+        #expect(fetched > 24)
+        #expect(fetched < 24 + 8 + 4)
+        #expect(stage.hydrator.condition(of: FileID(1)).cached == UInt64(fetched) * 65_536)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func whatTheDiskHoldsCannotBeReadAndHasNoName() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 10 * 65_536)
+        let file = stage.hydrator.open(stage.offer(source))
+        let bytes = try await file.bytes(0..<200_000)
+        #expect(try stage.folder.names(in: "cache") == [PrivateFolder.marker])
+        // Through this process's own descriptors everything that lies on the disk can be seen.
+        let descriptors = try OpenFile("/proc/self/fd", flags: O_RDONLY)
+        var seen = 0
+        for name in try PrivateFolder.names(in: descriptors) {
+            var target = [UInt8](repeating: 0, count: 4096)
+            let length = target.withUnsafeMutableBytes {
+                readlink(
+                    "/proc/self/fd/\(name)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            guard length > 0 else { continue }
+            let path = String(decoding: target[..<length], as: UTF8.self)
+            guard path.hasPrefix(stage.folder.path("cache/blocks-")) else { continue }
+            seen += 1
+            let copy = try OpenFile("/proc/self/fd/\(name)", flags: O_RDONLY)
+            let stored = try copy.readAll(limit: 4 << 20)
+            #expect(stored.count > 200_000)
+            for probe in stride(from: 0, to: 190_000, by: 9973) {
+                #expect(!stored.contains(bytes[probe..<probe + 8]))
+            }
+        }
+        #expect(seen == 1)
+        await stage.hydrator.shutDown()
+    }
+}
+
+extension [UInt8] {
+    func contains(_ part: ArraySlice<UInt8>) -> Bool {
+        let part = Array(part)
+        return withUnsafeBytes { bytes in
+            part.withUnsafeBytes { part in
+                (0..<Swift.max(0, bytes.count - part.count)).contains {
+                    memcmp(bytes.baseAddress! + $0, part.baseAddress!, part.count) == 0
+                }
+            }
+        }
+    }
+}
