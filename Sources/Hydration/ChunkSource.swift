@@ -19,8 +19,10 @@ public protocol ChunkSource: Sendable {
 
     /// Fetches a chunk (from 0), checks it against the description and gives its decrypted bytes to
     /// `receive`, once and whole, on a thread that may block. What `receive` throws is thrown on.
+    /// `progress` is a sign of life: bytes are coming.
     func fetch(
-        _ chunk: Int, receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
+        _ chunk: Int, progress: @escaping @Sendable () -> Void,
+        receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws
 
     /// Starts the check of the file as a whole.

@@ -27,7 +27,7 @@ public final class HydratedFile: Sendable {
         return hydrator.read(file, part.lowerBound..<part.lowerBound + UInt64(target.count), into: target)
     }
 
-    /// Waits for the bytes, at most `deadline` without a chunk of the file arriving, and fills the
+    /// Waits for the bytes, at most `deadline` without a byte of the file arriving, and fills the
     /// buffer. Cancelling gives up this reader only: `.cancelled`. The buffer must stay alive until the
     /// answer is there.
     public func read(

@@ -71,11 +71,26 @@ extension HydrationMachine {
             }
         }
         entry.phase = .chunks(download)
-        for index in entry.waiters.indices {
-            entry.waiters[index].deadline = now + entry.waiters[index].patience
-        }
         entries[id] = entry
+        grantPatience(id, now: now)
         return actions + evaluate(id) + schedule(now: now)
+    }
+
+    /// Bytes of a chunk are coming: neither has its relay fallen silent, nor are its readers late.
+    mutating func progressed(_ id: FileID, chunk: Int, now: Duration) -> [Action] {
+        for index in flights.indices where flights[index].file == id && flights[index].chunk == chunk {
+            flights[index].lastSign = now
+        }
+        grantPatience(id, now: now)
+        return []
+    }
+
+    private mutating func grantPatience(_ id: FileID, now: Duration) {
+        guard let count = entries[id]?.waiters.count else { return }
+        for index in 0..<count {
+            guard let patience = entries[id]?.waiters[index].patience else { continue }
+            entries[id]?.waiters[index].deadline = now + patience
+        }
     }
 
     mutating func fetchFailed(

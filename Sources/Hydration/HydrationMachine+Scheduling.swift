@@ -18,7 +18,7 @@ extension HydrationMachine {
             flights.append(
                 Flight(
                     file: next.file, chunk: next.chunk, bytes: download.layout.size(of: next.chunk),
-                    relay: download.layout.relays[next.chunk], started: now))
+                    relay: download.layout.relays[next.chunk], lastSign: now))
             leaveRotation(next.file)
             rotation.append(next.file)
             actions.append(.fetch(next.file, entry.generation, chunk: next.chunk))
@@ -63,7 +63,7 @@ extension HydrationMachine {
     private func fits(_ chunk: Int, of layout: ChunkLayout, _ reason: Reason, now: Duration) -> Bool {
         let relay = layout.relays[chunk]
         guard flights.lazy.filter({ $0.relay == relay }).count < settings.chunksPerRelay else { return false }
-        let active = flights.lazy.filter { now - $0.started < settings.stalledAfter }
+        let active = flights.lazy.filter { now - $0.lastSign < settings.stalledAfter }
             .reduce(0 as UInt64) { $0 + $1.bytes }
         let limit = settings.bytesInFlight - (reason == .ahead ? settings.bytesForDemand : 0)
         return active == 0 || active + layout.size(of: chunk) <= limit

@@ -70,7 +70,8 @@ struct HydrationMachine: Sendable {
         var chunk: Int
         var bytes: UInt64
         var relay: String
-        var started: Duration
+        /// When it began, or when bytes of it last came.
+        var lastSign: Duration
     }
 
     let settings: HydrationSettings
@@ -176,7 +177,7 @@ struct HydrationMachine: Sendable {
     }
 
     /// A reader waits for a range. It is answered by `wake`, at once or later, at the latest when
-    /// `patience` has passed without a chunk of its file arriving.
+    /// `patience` has passed without a byte of its file arriving.
     mutating func wait(
         _ waiter: WaiterID, _ id: FileID, _ range: Range<UInt64>, patience: Duration, now: Duration
     ) -> [Action] {

@@ -11,8 +11,8 @@ public struct HydrationSettings: Sendable {
     public var bytesForDemand: UInt64 = 4 << 20
     /// Chunks in flight in all, those from silent relays included.
     public var chunksInFlight = 64
-    /// A chunk that takes longer leaves its share of `bytesInFlight` to others: its buffer is mostly
-    /// untouched memory.
+    /// A chunk of which no byte came for so long leaves its share of `bytesInFlight` to others: its buffer is
+    /// mostly untouched memory.
     public var stalledAfter: Duration = .seconds(3)
     /// Chunks fetched ahead of a reader who has long been reading on.
     public var chunksAhead = 8

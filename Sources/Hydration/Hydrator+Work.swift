@@ -81,7 +81,12 @@ extension Hydrator {
         }
         let contentOffset = Lock<UInt64?>(nil)
         do {
-            try await source.fetch(chunk) { bytes in
+            try await source.fetch(
+                chunk,
+                progress: { [weak self] in
+                    self?.transact { $0.progressed(file, chunk: chunk, now: $1) }
+                }
+            ) { bytes in
                 guard bytes.count == Int(layout.size(of: chunk)) else {
                     throw HydrationError(.damaged, "A chunk has another length than the description says.")
                 }

@@ -136,7 +136,8 @@ final class MemorySource: ChunkSource {
     }
 
     func fetch(
-        _ chunk: Int, receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
+        _ chunk: Int, progress: @escaping @Sendable () -> Void,
+        receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws {
         let (gate, failure) = behaviour.withLock { behaviour in
             behaviour.fetches.append(chunk)

@@ -63,10 +63,16 @@ import Testing
                 perform(machine.close(file, now: now))
             case 4..<10 where opens[file, default: 0] > 0: read(file)
             case 10 where !waiting.isEmpty:
-                let (waiter, file) = waiting.randomElement(using: &dice)!
+                let waiter = waiting.keys.sorted().randomElement(using: &dice)!
+                let file = waiting[waiter]!
                 waiting[waiter] = nil
                 machine.leave(waiter, file)
             case 11: perform(machine.tick(now: now))
+            case 13:
+                // A relay that was silent and speaks again may exceed the bound for a while: not here.
+                for flight in machine.flights where now - flight.lastSign < machine.settings.stalledAfter {
+                    perform(machine.progressed(flight.file, chunk: flight.chunk, now: now))
+                }
             case 12 where Int.random(in: 0..<10, using: &dice) == 0:
                 perform(machine.remove(file, atOnce: Bool.random(using: &dice)))
             default: carryOutOne(fails: Int.random(in: 0..<8, using: &dice) == 0)
@@ -136,7 +142,7 @@ import Testing
                 #expect(download.inFlight <= settings.chunksPerFile)
                 #expect(download.inFlight == download.states.filter { $0 == .inFlight }.count)
             }
-            let fresh = machine.flights.filter { now - $0.started < settings.stalledAfter }
+            let fresh = machine.flights.filter { now - $0.lastSign < settings.stalledAfter }
             let bytes = fresh.reduce(0) { $0 + $1.bytes }
             #expect(bytes <= settings.bytesInFlight || fresh.count == 1)
             #expect(Set(machine.rotation).count == machine.rotation.count)

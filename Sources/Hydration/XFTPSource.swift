@@ -1,0 +1,101 @@
+import Base
+import ChatCore
+import Posix
+import XFTP
+
+/// The chunks of a claimed file on their relays.
+struct XFTPSource: ChunkSource {
+    let chunks: [ChunkPlace]
+    private let reader: ChunkwiseReader
+    private let buffers: SpareBuffers
+
+    /// Reads the description; a redirect is followed first.
+    init(_ claim: ClaimedFile, client: XFTPClient, buffers: SpareBuffers) async throws {
+        let described = try FileDescription(parsing: claim.description)
+        let description = try await FileDownload.followRedirect(described, client: client)
+        reader = try ChunkwiseReader(description, client: client)
+        self.buffers = buffers
+        chunks = description.chunks.map { chunk in
+            ChunkPlace(size: chunk.size, relay: chunk.replicas.first?.relay.text ?? "")
+        }
+    }
+
+    func fetch(
+        _ chunk: Int, progress: @escaping @Sendable () -> Void,
+        receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws {
+        let buffer = buffers.take(Int(chunks[chunk].size))
+        defer { buffers.give(buffer) }
+        let counted = Lock(0)
+        try await reader.fetchEncrypted(chunk: chunk, into: buffer) { count in
+            let tells = counted.withLock { sum in
+                sum += count
+                defer { if sum >= Self.progressStep { sum = 0 } }
+                return sum >= Self.progressStep
+            }
+            if tells { progress() }
+        }
+        let reader = reader
+        try await ThreadPool.shared.run { () throws(any Error) in
+            reader.transform(buffer, chunk: chunk)
+            try receive(UnsafeRawBufferPointer(buffer.bytes))
+        }
+    }
+
+    /// Bytes between two signs of life.
+    private static let progressStep = 256 << 10
+
+    func wholeCheck() throws -> any WholeCheck { Check(check: try WholeFileCheck(reader.description)) }
+
+    private struct Check: WholeCheck {
+        var check: WholeFileCheck
+
+        mutating func add(_ stream: UnsafeMutableRawBufferPointer) { check.update(stream: stream) }
+        func finish() throws { try check.finish() }
+    }
+}
+
+/// Chunk memory that was used before: mapping 4 MiB afresh for every chunk costs as much as hashing it.
+/// All is given back to the system when nothing is in flight. How much is out at once is bounded by the
+/// hydrator's settings; memory of a silent relay's chunks was never touched.
+final class SpareBuffers: Sendable {
+    private let state = Lock((spare: [ChunkBuffer](), out: 0))
+    private static let most = 4
+
+    func take(_ size: Int) -> ChunkBuffer {
+        let found: ChunkBuffer? = state.withLock { state in
+            state.out += 1
+            guard let index = state.spare.firstIndex(where: { $0.capacity == size }) else { return nil }
+            return state.spare.remove(at: index)
+        }
+        return found ?? ChunkBuffer(capacity: size)
+    }
+
+    func give(_ buffer: ChunkBuffer) {
+        buffer.count = 0
+        // Freed outside the lock.
+        let released: [ChunkBuffer] = state.withLock { state in
+            state.out -= 1
+            state.spare.append(buffer)
+            if state.out == 0 {
+                defer { state.spare = [] }
+                return state.spare
+            }
+            return state.spare.count > Self.most ? [state.spare.removeFirst()] : []
+        }
+        withExtendedLifetime(released) {}
+    }
+}
+
+extension Hydrator {
+    /// The hydrator of the program: claimed files come over XFTP.
+    public convenience init(
+        core: any ChatCore, client: XFTPClient, cacheFolder: PrivateFolder,
+        settings: HydrationSettings = HydrationSettings()
+    ) throws(HydrationError) {
+        let buffers = SpareBuffers()
+        try self.init(core: core, cacheFolder: cacheFolder, settings: settings) { claim in
+            try await XFTPSource(claim, client: client, buffers: buffers)
+        }
+    }
+}
