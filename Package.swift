@@ -79,7 +79,7 @@ let package = Package(
         tests(of: "Store"),
         tests(of: "Network", uses: ["COpenSSL"]),
         tests(of: "ChatCore"),
-        tests(of: "XFTP", uses: ["Cryptography", "Network"]),
+        tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
         tests(of: "EmbeddedCore", uses: ["XFTP", "ChatCore", "Cryptography", "Store"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
