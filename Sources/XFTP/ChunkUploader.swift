@@ -34,7 +34,8 @@ final class ChunkUploader: Sendable {
         do throws(XFTPError) {
             try await uploadToSome(index, buffer)
         } catch {
-            firstFailure.withLock { if $0 == nil { $0 = error } }
+            // What was only cancelled because something else failed tells nothing.
+            firstFailure.withLock { if $0 == nil, error.code != .cancelled { $0 = error } }
             throw error
         }
     }

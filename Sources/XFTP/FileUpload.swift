@@ -124,7 +124,7 @@ public enum FileUpload {
                 await lastDigest?.value
             }
         } catch let error as XFTPError {
-            throw uploader.failure ?? error
+            throw error.code == .cancelled ? uploader.failure ?? error : error
         } catch {
             throw .cancelled
         }

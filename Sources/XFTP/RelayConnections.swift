@@ -16,11 +16,20 @@ final class RelayConnections: Sendable {
         var nextID = 0
         var isReaping = false
         var isClosed = false
+        /// Those who wait until a connection is open, or could not be opened. Each gets its permit when
+        /// anything changes, and looks again.
+        var waiting: [Permits] = []
+
+        mutating func takeWaiting() -> [Permits] {
+            defer { waiting = [] }
+            return waiting
+        }
     }
 
     private enum Choice {
         case use(Int, RelayConnection)
         case open(Int)
+        case wait(Permits)
     }
 
     private let relay: RelayAddress
@@ -47,63 +56,85 @@ final class RelayConnections: Sendable {
 
     /// Closes all; requests under way fail.
     func close() {
-        let connections = state.withLock { state in
+        let (connections, waiting) = state.withLock { state in
             state.isClosed = true
             defer { state.slots = [] }
-            return state.slots.compactMap(\.connection)
+            return (state.slots.compactMap(\.connection), state.takeWaiting())
         }
         for connection in connections { connection.close() }
+        for turn in waiting { turn.give() }
     }
 
     private func choose() async throws(XFTPError) -> (Int, RelayConnection) {
-        let choice = try state.withLock { state throws(XFTPError) -> Choice in
-            if state.isClosed { throw .cancelled }
-            state.slots.removeAll { $0.connection?.isOpen == false }
-            // An idle one first, then a new one, then the one with the least to do. Permits hold the
-            // sum, so one of the three is always there.
-            let ready = state.slots.indices.filter { state.slots[$0].connection != nil }
-            let best = ready.min { state.slots[$0].requests < state.slots[$1].requests }
-            if let best, let connection = state.slots[best].connection,
-                state.slots[best].requests == 0 || state.slots.count >= settings.connectionsPerRelay
-            {
-                state.slots[best].requests += 1
-                return .use(state.slots[best].id, connection)
+        while true {
+            switch try state.withLock({ state throws(XFTPError) in try choice(&state) }) {
+            case .use(let id, let connection): return (id, connection)
+            case .open(let id): return (id, try await open(id))
+            case .wait(let turn): try await turn.take()
             }
-            state.nextID += 1
-            state.slots.append(Slot(id: state.nextID))
-            return .open(state.nextID)
         }
-        switch choice {
-        case .use(let id, let connection): return (id, connection)
-        case .open(let id):
-            do throws(XFTPError) {
-                let connection = try await RelayConnection.open(relay, settings: settings)
-                let isWanted = state.withLock { state in
-                    guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return false }
-                    state.slots[index].connection = connection
-                    return true
-                }
-                guard isWanted else {
-                    connection.close()
-                    throw XFTPError.cancelled
-                }
-                return (id, connection)
-            } catch {
-                state.withLock { $0.slots.removeAll { $0.id == id } }
-                throw error
+    }
+
+    /// An idle connection first, then a new one, then the one with the least to do.
+    private func choice(_ state: inout State) throws(XFTPError) -> Choice {
+        if state.isClosed { throw .cancelled }
+        state.slots.removeAll { $0.connection?.isOpen == false }
+        let ready = state.slots.indices.filter {
+            state.slots[$0].connection != nil && state.slots[$0].requests < settings.requestsPerConnection
+        }
+        let best = ready.min { state.slots[$0].requests < state.slots[$1].requests }
+        let isFull = state.slots.count >= settings.connectionsPerRelay
+        if let best, let connection = state.slots[best].connection, state.slots[best].requests == 0 || isFull
+        {
+            state.slots[best].requests += 1
+            return .use(state.slots[best].id, connection)
+        }
+        if isFull {
+            // All others are still being opened.
+            let turn = Permits(count: 0)
+            state.waiting.append(turn)
+            return .wait(turn)
+        }
+        state.nextID += 1
+        state.slots.append(Slot(id: state.nextID))
+        return .open(state.nextID)
+    }
+
+    private func open(_ id: Int) async throws(XFTPError) -> RelayConnection {
+        do throws(XFTPError) {
+            let connection = try await RelayConnection.open(relay, settings: settings)
+            let (isWanted, waiting) = state.withLock { state -> (Bool, [Permits]) in
+                guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return (false, []) }
+                state.slots[index].connection = connection
+                return (true, state.takeWaiting())
             }
+            for turn in waiting { turn.give() }
+            guard isWanted else {
+                connection.close()
+                throw XFTPError.cancelled
+            }
+            return connection
+        } catch {
+            let waiting = state.withLock { state in
+                state.slots.removeAll { $0.id == id }
+                return state.takeWaiting()
+            }
+            for turn in waiting { turn.give() }
+            throw error
         }
     }
 
     private func release(_ id: Int) {
-        let startsReaping = state.withLock { state in
-            guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return false }
+        let (startsReaping, waiting) = state.withLock { state -> (Bool, [Permits]) in
+            let waiting = state.takeWaiting()
+            guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return (false, waiting) }
             state.slots[index].requests -= 1
             state.slots[index].lastUse = .now
-            guard !state.isReaping else { return false }
+            guard !state.isReaping else { return (false, waiting) }
             state.isReaping = true
-            return true
+            return (true, waiting)
         }
+        for turn in waiting { turn.give() }
         guard startsReaping else { return }
         // Weak, so that a client that is dropped takes its connections with it.
         Task { [weak self, idleTime = settings.idleTime] in

@@ -1,0 +1,195 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import XFTP
+
+/// Transfers that were interrupted go on where they were.
+@Suite(.serialized) struct ResumeTests {
+    /// Fails after so many bytes, as a disk or a network filesystem may.
+    private struct FailingSource: UploadSource {
+        let bytes: [UInt8]
+        let limit: UInt64
+        /// Called before it fails.
+        var untilReady: @Sendable () -> Bool = { true }
+        var size: UInt64 { UInt64(bytes.count) }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+            guard offset + UInt64(buffer.count) <= limit else {
+                for _ in 0..<2_000 where !untilReady() { usleep(5_000) }
+                throw SystemError(code: EIO, operation: "read a file")
+            }
+            return MemorySource(bytes: bytes).read(into: buffer, at: offset)
+        }
+    }
+
+    private static let bytes = someBytes(13_000_000)
+
+    /// Uploads the first two chunks and stops.
+    private static func interrupted(
+        _ relay: LocalRelay, client: XFTPClient, abandoned: FileUpload.AbandonedChunks
+    ) async throws -> UploadState {
+        let state = Lock<UploadState?>(nil)
+        let failed = await code {
+            _ = try await FileUpload.run(
+                FailingSource(
+                    bytes: bytes, limit: 10_000_000, untilReady: { relay.relay.storedBytes >= 8_388_608 }),
+                fileName: "a", recipients: 2,
+                relays: [relay.address], client: client, abandoned: abandoned,
+                save: { saved in state.withLock { $0 = saved } })
+        }
+        #expect(failed == .source)
+        return try #require(state.withLock { $0 })
+    }
+
+    @Test func anUploadGoesOnWithTheStateThatWasSaved() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let state = try await Self.interrupted(relay, client: client, abandoned: .keep)
+        let before = relay.relay.storedBytes
+        #expect(before == 8_388_608)
+        #expect(state.chunks.count == 2)
+        // What was there is not brought again.
+        let uploaded = try await FileUpload.run(
+            MemorySource(bytes: Self.bytes), fileName: "a", recipients: 2, relays: [relay.address],
+            client: client, state: state)
+        #expect(relay.relay.storedBytes == uploaded.sender.size)
+        for chunk in state.chunks where chunk.isUploaded {
+            let id = Base64URL.decode(chunk.senderID)
+            #expect(uploaded.sender.chunks[chunk.index].replicas[0].id == id)
+        }
+        for description in uploaded.recipients {
+            #expect(try await download(description, client).1 == Self.bytes)
+        }
+    }
+
+    @Test func aChunkWhoseRecordIsGoneIsMadeAnew() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        var state = try await Self.interrupted(relay, client: client, abandoned: .keep)
+        for var chunk in state.chunks {
+            chunk.isUploaded = false
+            chunk.senderID = Base64URL.encode([UInt8](repeating: 0, count: 16))
+            state.put(chunk)
+        }
+        let uploaded = try await FileUpload.run(
+            MemorySource(bytes: Self.bytes), fileName: "a", recipients: 2, relays: [relay.address],
+            client: client, state: state)
+        #expect(try await download(uploaded.recipients[1], client).1 == Self.bytes)
+    }
+
+    @Test func anUploadDoesNotGoOnWithAnotherFile() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let state = try await Self.interrupted(relay, client: client, abandoned: .keep)
+        let otherSize = await code {
+            _ = try await FileUpload.run(
+                MemorySource(bytes: [1]), fileName: "a", recipients: 2, relays: [relay.address],
+                client: client,
+                state: state)
+        }
+        #expect(otherSize == .wrongState)
+        var changed = Self.bytes
+        changed[5] ^= 1
+        let other = MemorySource(bytes: changed)
+        let otherContent = await code {
+            _ = try await FileUpload.run(
+                other, fileName: "a", recipients: 2, relays: [relay.address], client: client, state: state)
+        }
+        #expect(otherContent == .source, "a key never seals two files")
+    }
+
+    @Test func anAbandonedUploadLeavesNothingOnTheRelay() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let state = try await Self.interrupted(relay, client: client, abandoned: .delete)
+        #expect(relay.relay.storedBytes == 0)
+        #expect(!"\(state)".contains(state.key))
+        // And so does one that is discarded later.
+        let kept = try await Self.interrupted(relay, client: client, abandoned: .keep)
+        await FileUpload.discard(kept, client: client)
+        #expect(relay.relay.storedBytes == 0)
+    }
+
+    @Test func aCancelledUploadDeletesWhatItMade() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let bytes = someBytes(40_000_000)
+        let address = relay.address
+        let sent = Lock<UInt64>(0)
+        let task = Task {
+            await code {
+                _ = try await FileUpload.run(
+                    MemorySource(bytes: bytes), fileName: "a", recipients: 1, relays: [address],
+                    client: client,
+                    abandoned: .delete, progress: { done, _ in sent.withLock { $0 = done } })
+            }
+        }
+        try await wait(until: "some of it is on its way") { sent.withLock { $0 } > 1_000_000 }
+        task.cancel()
+        #expect(await task.value == .cancelled)
+        #expect(relay.relay.storedBytes == 0)
+    }
+
+    @Test func aDownloadUsesAgainWhatIsThereAndFetchesWhatIsDamaged() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let folder = try TemporaryFolder()
+        let uploaded = try await FileUpload.run(
+            MemorySource(bytes: Self.bytes), fileName: "a.bin", recipients: 1, relays: [relay.address],
+            client: client)
+        let description = uploaded.recipients[0]
+        func destination() throws -> PlainFileDestination {
+            try PlainFileDestination(folder: folder.path, for: description) { header, attempt in
+                attempt < 5 ? "\(attempt) \(header.name)" : nil
+            }
+        }
+        // An earlier attempt left some 9 MB, with a flipped bit in the second chunk.
+        let part = try #require(
+            try { () -> String? in
+                _ = try destination()
+                return try folder.names().first
+            }())
+        #expect(part.hasPrefix(".chatfs-"))
+        var earlier = Array(Self.bytes.prefix(9_000_000))
+        earlier[5_000_000] ^= 1
+        try folder.write(earlier, to: part)
+        let received = Lock<UInt64>(0)
+        let first = try destination()
+        #expect(throws: XFTPError.self, "one process at a time") { try destination() }
+        let header = try await FileDownload.run(description, client: client, to: first) { done, _ in
+            received.withLock { $0 = done }
+        }
+        #expect(header.contentSize == UInt64(Self.bytes.count))
+        #expect(first.finalName == "1 a.bin")
+        #expect(try folder.read("1 a.bin") == Self.bytes)
+        #expect(received.withLock { $0 } == description.size)
+        #expect(try folder.names() == ["1 a.bin"], "no part file stays")
+        // The same again gets another name and replaces nothing.
+        let second = try destination()
+        try await FileDownload.run(description, client: client, to: second)
+        #expect(try folder.names() == ["1 a.bin", "2 a.bin"])
+    }
+
+    @Test func aDownloadThatFailsLeavesNoFileUnderItsName() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let folder = try TemporaryFolder()
+        let uploaded = try await FileUpload.run(
+            MemorySource(bytes: Self.bytes), fileName: "a", recipients: 1, relays: [relay.address],
+            client: client)
+        // Every chunk is right, but not the whole: the digest of another file.
+        var description = uploaded.recipients[0]
+        description.digest[0] ^= 1
+        let destination = try PlainFileDestination(folder: folder.path, for: description) { _, _ in "a" }
+        let failed = await code { try await FileDownload.run(description, client: client, to: destination) }
+        #expect(failed == .damaged)
+        #expect(destination.finalName == nil)
+        #expect(try folder.names().allSatisfy { $0.hasSuffix(".part") })
+        destination.discard()
+        #expect(try folder.names().isEmpty)
+    }
+}
