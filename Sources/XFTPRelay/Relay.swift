@@ -101,6 +101,7 @@ public final class Relay: Sendable {
     public func stop() async {
         await server.stop()
         await sweeper.stop()
+        folder.release()
     }
 
     /// Deletes what has expired by now, as the relay does by itself now and then. Answers how many

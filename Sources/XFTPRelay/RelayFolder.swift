@@ -11,7 +11,7 @@ struct RelayFolder: Sendable {
     let folder: PrivateFolder
     let chunks: OpenFile
     let incoming: OpenFile
-    /// Held for the life of the relay.
+    /// Locked from start to stop.
     private let lock: OpenFile
 
     var recordsPath: String { folder.path + "/records.db" }
@@ -30,6 +30,9 @@ struct RelayFolder: Sendable {
         }
         guard isFree else { throw RelayError(.inUse, "Another relay works in this folder.") }
     }
+
+    /// Lets another relay work here.
+    func release() { flock(lock.descriptor, LOCK_UN) }
 
     /// The identity kept here, made at the first start. Its fingerprint is part of every address and
     /// file description, so it never changes; asking for another algorithm later is refused.
