@@ -55,7 +55,7 @@ let package = Package(
         room("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "CLinux"]),
         room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
         room("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
-        room("Desktop", uses: ["Base", "Posix", "ChatCore", "FileSystem"]),
+        room("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
         room("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
         .executableTarget(
             name: "chatfs",
@@ -87,7 +87,7 @@ let package = Package(
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
         tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox"]),
         tests(of: "CommandLineKit"),
-        tests(of: "Desktop"),
+        tests(of: "Desktop", uses: ["ChatCore"]),
         .testTarget(
             name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
             swiftSettings: settings),

@@ -38,7 +38,8 @@ extension Outbox {
         try room.journal.apply(recovered, removing: dropped)
         try room.spool.sweep(keeping: Set(drafts().map { $0.record.withLock { $0.entry.spool } }))
         try room.staging.sweep(
-            keeping: Set(drafts().compactMap { $0.record.withLock { $0.entry.staged?.folder } }))
+            keeping: Set(drafts().compactMap { $0.record.withLock { $0.entry.staged?.folder } }),
+            sendsBefore: room.clock.now().advanced(by: .seconds(-86_400)))
     }
 
     private func keep(_ entry: Journal.Entry) {

@@ -36,10 +36,16 @@ final class StagingFolder: Sendable {
 
     func remove(_ staged: Journal.Staged) { remove(staged.folder) }
 
-    /// Removes the folders of this outbox but those named: copies that a crash cut off.
-    func sweep(keeping kept: Set<String>) throws(SystemError) {
-        for name in try PrivateFolder.names(in: directory) where name.hasPrefix(mark + "-") {
-            if !kept.contains(name) { remove(name) }
+    /// Removes the folders of this outbox but those named: copies that a crash cut off. Also what a
+    /// `chatfs send` left that was killed before `limit`: its files are called `send-…`.
+    func sweep(keeping kept: Set<String>, sendsBefore limit: Timestamp) throws(SystemError) {
+        for name in try PrivateFolder.names(in: directory) {
+            if name.hasPrefix(mark + "-"), !kept.contains(name) { remove(name) }
+            if name.hasPrefix("send-"), let file = try? OpenFile(name, flags: O_RDONLY, in: directory),
+                Int64(try file.status().st_mtim.tv_sec) < limit.seconds
+            {
+                unlinkat(directory.descriptor, name, 0)
+            }
         }
     }
 

@@ -63,20 +63,4 @@ enum FileSending {
             position += UInt64(count)
         }
     }
-
-    /// The chat that a word on the command line means: its name, or its reference (`@7`, `#3`, `*1`).
-    static func chat(_ word: String, among chats: [Chat]) throws(ChatError) -> Chat {
-        let named = chats.filter { $0.displayName == word }
-        if named.count == 1 { return named[0] }
-        if named.count > 1 {
-            let references = named.map(\.reference.description).joined(separator: ", ")
-            throw ChatError(
-                .noSuchChat, "Several chats have this name; choose one of \(references) instead.")
-        }
-        if let reference = ChatReference(word), let chat = chats.first(where: { $0.reference == reference }) {
-            return chat
-        }
-        let names = chats.map(\.displayName).joined(separator: ", ")
-        throw ChatError(.noSuchChat, "There is no chat \(word); there are: \(names).")
-    }
 }

@@ -49,7 +49,7 @@ private struct DirectSending {
     let stop: StopRequest
 
     func send(_ path: String, to word: String, caption: String) async throws {
-        let chat = try FileSending.chat(word, among: try await core.chats())
+        let chat = try Chat.named(word, in: try await core.chats())
         let isNotes = if case .notes = chat.reference { true } else { false }
         let message = try await ThreadPool.shared.run { [core] in
             try FileSending.compose(

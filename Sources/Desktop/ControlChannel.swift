@@ -1,0 +1,85 @@
+import Base
+import CLinux
+import Glibc
+import Posix
+
+/// One end of a control connection: lines of text. Used by one thread at a time; every call blocks until it is done or the other side was silent for `patience`.
+final class ControlChannel: Sendable {
+    /// Longest line in bytes; requests and replies are far shorter.
+    static let longestLine = 65_536
+
+    private let socket: OpenFile
+    private let patience: Duration
+    /// What was read beyond the last line.
+    private let pending = Lock<[UInt8]>([])
+
+    /// - Parameter socket: connected, not blocking.
+    init(_ socket: OpenFile, patience: Duration) {
+        self.socket = socket
+        self.patience = patience
+    }
+
+    /// The next line without its end.
+    func readLine() throws(DesktopError) -> [UInt8] {
+        var bytes = pending.withLock { $0 }
+        var searched = 0
+        while true {
+            if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                pending.withLock { $0 = Array(bytes[(end + 1)...]) }
+                return Array(bytes[..<end])
+            }
+            searched = bytes.count
+            guard bytes.count < Self.longestLine else { throw DesktopError.malformed }
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(DesktopError) in
+                try receive(UnsafeMutableRawBufferPointer(buffer))
+            }
+            bytes += buffer[..<count]
+        }
+    }
+
+    func writeLine(_ line: [UInt8]) throws(DesktopError) {
+        try (line + [UInt8(ascii: "\n")]).withUnsafeBufferPointer { (bytes) throws(DesktopError) in
+            try write(UnsafeRawBufferPointer(bytes))
+        }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(DesktopError) {
+        var done = 0
+        while done < bytes.count {
+            // Without MSG_NOSIGNAL a peer that is gone would end this process.
+            let count = Glibc.send(
+                socket.descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL)
+            )
+            if count >= 0 { done += count } else { try waitOrFail(for: POLLOUT) }
+        }
+    }
+
+    private func receive(_ buffer: UnsafeMutableRawBufferPointer) throws(DesktopError) -> Int {
+        while true {
+            let count = recv(socket.descriptor, buffer.baseAddress!, buffer.count, 0)
+            if count > 0 { return count }
+            if count == 0 { throw DesktopError.hungUp }
+            try waitOrFail(for: POLLIN)
+        }
+    }
+
+    /// After a call that answered -1.
+    private func waitOrFail(for event: Int32) throws(DesktopError) {
+        let code = errno
+        if code == EINTR { return }
+        guard code == EAGAIN || code == EWOULDBLOCK else {
+            if [EPIPE, ECONNRESET].contains(code) { throw DesktopError.hungUp }
+            throw DesktopError(SystemError(code: code, operation: "talk to the mount's process"))
+        }
+        var requests = [pollfd(fd: socket.descriptor, events: Int16(event), revents: 0)]
+        let isReady: Bool
+        do throws(SystemError) {
+            let milliseconds = Int32(clamping: patience.components.seconds * 1000)
+            isReady = try poll(&requests, milliseconds: milliseconds) > 0
+        } catch {
+            throw DesktopError(error)
+        }
+        if !isReady { throw DesktopError.silent }
+    }
+}

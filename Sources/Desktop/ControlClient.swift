@@ -1,0 +1,37 @@
+import Base
+import ChatCore
+import Posix
+
+/// A command's end of the control socket of a mounted profile. All calls block; one thread at a time.
+///
+///     if let daemon = try ControlClient.connect(profileFolder: folder) {
+///         try daemon.send(message, to: "bob")
+///     }
+public final class ControlClient: Sendable {
+    private let channel: ControlChannel
+
+    private init(_ channel: ControlChannel) { self.channel = channel }
+
+    /// nil when the profile is not mounted, or its process has just begun to leave.
+    public static func connect(profileFolder: String) throws(DesktopError) -> ControlClient? {
+        do throws(SystemError) {
+            let folder = try ControlSocket.openFolder(profileFolder)
+            guard let socket = try ControlSocket.connect(in: folder) else { return nil }
+            return ControlClient(ControlChannel(socket, patience: .seconds(120)))
+        } catch {
+            throw DesktopError(error)
+        }
+    }
+
+    /// Has the daemon send a message whose file is staged in the profile's staging folder. Returns when
+    /// the message is in the daemon's store; an upload may still be going on there.
+    ///
+    /// After an error other than `.refused` the daemon may have it: the same message may be sent again.
+    /// - Parameter chat: as `Chat.named` takes it.
+    public func send(_ message: ComposedMessage, to chat: String) throws(DesktopError) {
+        try channel.send(ControlRequest(message, to: chat))
+        let reply = try channel.receive(ControlReply.self)
+        if let problem = reply.problem { throw DesktopError(.refused, problem) }
+        guard reply.item != nil else { throw DesktopError.malformed }
+    }
+}

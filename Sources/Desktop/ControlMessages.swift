@@ -1,0 +1,111 @@
+import Base
+import ChatCore
+import FoundationEssentials
+
+/// What a command asks of the daemon of a mount: one line of JSON.
+///
+/// To send is the only thing that needs the daemon: it alone may use the mounted profile's core. The
+/// state of a mount is a file in it, removing an entry cancels it, approvals go through the data
+/// directory, and leaving is the kernel's business.
+struct ControlRequest: Codable, Hashable {
+    /// As the user named it (`Chat.named`).
+    var chat: String
+    /// The mark by which a repetition is recognised.
+    var message: String
+    var fileName: String
+    var size: UInt64
+    /// The CryptoFile in the profile's staging folder, its name there only.
+    var staged: String
+    var key: String
+    var nonce: String
+    var kind: String
+    var preview: String
+    var seconds: Int
+    var caption: String
+    /// Nanoseconds since 1970.
+    var modified: Int64?
+}
+
+/// The daemon's answer: one line of JSON.
+struct ControlReply: Codable, Hashable {
+    /// The item that the file became.
+    var item: Int64?
+    /// Why not.
+    var problem: String?
+}
+
+extension ControlRequest {
+    /// - Parameter message: staged in the profile's staging folder.
+    init(_ message: ComposedMessage, to chat: String) {
+        let words = Self.words(message.content.kind)
+        self.init(
+            chat: chat, message: message.id, fileName: message.fileName, size: message.size,
+            staged: message.source.path.split(separator: "/").last.map(String.init) ?? "",
+            key: Base64URL.encode(message.source.arguments?.key ?? []),
+            nonce: Base64URL.encode(message.source.arguments?.nonce ?? []), kind: words.kind,
+            preview: words.preview, seconds: words.seconds, caption: message.content.text,
+            modified: message.modified?.nanoseconds)
+    }
+
+    /// nil for a request that makes no sense. The file is looked for in `stagingFolder` only.
+    func composedMessage(stagingFolder: String) -> ComposedMessage? {
+        guard let key = Base64URL.decode(key), let nonce = Base64URL.decode(nonce), key.count == 32,
+            nonce.count == 24, let kind = contentKind, SafeFileName.make(from: fileName) == fileName,
+            !staged.isEmpty, staged != ".", staged != "..", !staged.utf8.contains(UInt8(ascii: "/")),
+            !staged.utf8.contains(0), !message.isEmpty, message.utf8.count <= 64
+        else { return nil }
+        return ComposedMessage(
+            id: message, fileName: fileName, size: size,
+            source: FileSourceLocation(
+                path: stagingFolder + "/" + staged, arguments: FileArguments(key: key, nonce: nonce)),
+            content: MessageContent(kind: kind, text: caption),
+            modified: modified.map(Timestamp.init(nanoseconds:)))
+    }
+
+    private static func words(
+        _ kind: MessageContent.Kind
+    ) -> (kind: String, preview: String, seconds: Int) {
+        switch kind {
+        case .text: ("text", "", 0)
+        case .file: ("file", "", 0)
+        case .image(let preview): ("image", preview, 0)
+        case .video(let preview, let seconds): ("video", preview, seconds)
+        case .voice(let seconds): ("voice", "", seconds)
+        }
+    }
+
+    private var contentKind: MessageContent.Kind? {
+        guard preview.utf8.count <= FilePolicy.longestPreviewCharacters, seconds >= 0 else { return nil }
+        return switch kind {
+        case "file": .file
+        case "image": .image(preview: preview)
+        case "video": .video(preview: preview, seconds: seconds)
+        case "voice": .voice(seconds: seconds)
+        default: nil
+        }
+    }
+}
+
+extension ControlChannel {
+    func send(_ message: some Encodable) throws(DesktopError) {
+        let line: [UInt8]
+        do {
+            line = Array(try JSONEncoder().encode(message))
+        } catch {
+            throw DesktopError(.malformed, "The message cannot be written as JSON.", cause: error)
+        }
+        guard line.count < Self.longestLine else {
+            throw DesktopError(.refused, "The caption is too long.")
+        }
+        try writeLine(line)
+    }
+
+    func receive<Message: Decodable>(_ type: Message.Type) throws(DesktopError) -> Message {
+        let line = try readLine()
+        do {
+            return try JSONDecoder().decode(type, from: Data(line))
+        } catch {
+            throw DesktopError.malformed
+        }
+    }
+}

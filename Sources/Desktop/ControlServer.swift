@@ -1,0 +1,127 @@
+import Base
+import CLinux
+import ChatCore
+import Glibc
+import Posix
+
+/// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted.
+///
+/// One thread waits for connections, each connection has a thread of its own. Only processes of the same
+/// user are heard, at most 16 at once.
+public final class ControlServer: Sendable {
+    private static let mostConnections = 16
+    /// How long a client may be silent.
+    static let patience = Duration.seconds(30)
+
+    private let folder: OpenFile
+    private let socket: OpenFile
+    private let wakeUp: WakeUp
+    private let core: any ChatCore
+    private let whenSent: @Sendable (ChatItem) async -> Void
+    private let state = Lock((isStopped: false, connections: 0))
+    private let log = Log("control")
+
+    /// Listens from now on.
+    /// - Parameters:
+    ///   - profileFolder: the profile's own folder, whose lock this process holds.
+    ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
+    ///     answered when it returns.
+    public init(
+        profileFolder: String, core: any ChatCore,
+        whenSent: @escaping @Sendable (ChatItem) async -> Void
+    ) throws(DesktopError) {
+        do throws(SystemError) {
+            folder = try ControlSocket.openFolder(profileFolder)
+            socket = try ControlSocket.listen(in: folder)
+            wakeUp = try WakeUp()
+        } catch {
+            throw DesktopError(error)
+        }
+        self.core = core
+        self.whenSent = whenSent
+        Thread.start("control") { self.work() }
+    }
+
+    /// Hears nobody any longer. Conversations that are going on end by themselves.
+    public func stop() {
+        state.withLock { $0.isStopped = true }
+        wakeUp.ring()
+        // From here on who connects is refused, also while this object lives on.
+        shutdown(socket.descriptor, Int32(SHUT_RDWR))
+        unlinkat(folder.descriptor, ControlSocket.name, 0)
+    }
+
+    private func work() {
+        while !state.withLock({ $0.isStopped }) {
+            var requests = [
+                pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
+            let descriptor = chatfs_accept(socket.descriptor)
+            if descriptor >= 0 { welcome(OpenFile(adopting: descriptor)) }
+        }
+    }
+
+    private func welcome(_ connection: OpenFile) {
+        var user: UInt32 = .max
+        var process: Int32 = 0
+        guard chatfs_peer_credentials(connection.descriptor, &user, &process) == 0, user == geteuid() else {
+            return log.warning("a process of another user was turned away")
+        }
+        let hasRoom = state.withLock { state in
+            guard state.connections < Self.mostConnections else { return false }
+            state.connections += 1
+            return true
+        }
+        guard hasRoom else { return log.notice("too many commands at once: one was turned away") }
+        Thread.start("control-peer") {
+            self.converse(ControlChannel(connection, patience: Self.patience))
+            self.state.withLock { $0.connections -= 1 }
+        }
+    }
+
+    /// Requests of one connection, until it ends.
+    private func converse(_ channel: ControlChannel) {
+        do throws(DesktopError) {
+            while true { try answer(try channel.receive(ControlRequest.self), channel) }
+        } catch {
+            if error.code == .malformed {
+                try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
+            }
+        }
+    }
+
+    private func answer(_ request: ControlRequest, _ channel: ControlChannel) throws(DesktopError) {
+        guard let message = request.composedMessage(stagingFolder: core.stagingFolder) else {
+            throw DesktopError.malformed
+        }
+        let (core, whenSent) = (core, whenSent)
+        try channel.send(
+            waiting { () async -> ControlReply in
+                do {
+                    let chat = try Chat.named(request.chat, in: try await core.chats())
+                    if let refused = chat.sendingRefused { return ControlReply(problem: refused) }
+                    let item = try await core.send(message, to: chat.reference)
+                    await whenSent(item)
+                    return ControlReply(item: item.id.rawValue)
+                } catch {
+                    return ControlReply(problem: Base.sentence(of: error))
+                }
+            })
+    }
+
+    /// Runs `body` as a task and blocks this thread, which is the connection's own, until it is done.
+    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
+        let done = Lock<Value?>(nil)
+        let semaphore = Semaphore()
+        Task {
+            let value = await body()
+            done.withLock { $0 = value }
+            semaphore.signal()
+        }
+        semaphore.wait()
+        guard let value = done.withLock({ $0 }) else { preconditionFailure("signalled without a value") }
+        return value
+    }
+}

@@ -1,0 +1,74 @@
+import Base
+import CLinux
+import Glibc
+import Posix
+
+/// Where the daemon of a mounted profile listens: a Unix socket in the profile's own folder, mode 0700,
+/// so that whoever has the data finds it, whatever XDG_RUNTIME_DIR says.
+///
+/// An address has room for 107 bytes (unix(7)). The folder is therefore named through its descriptor,
+/// `/proc/self/fd/N/control`, which is short however deep the data lies.
+enum ControlSocket {
+    static let name = "control"
+
+    static func listen(in folder: OpenFile) throws(SystemError) -> OpenFile {
+        // Who listens holds the profile's lock: an older socket is of a process that was killed.
+        unlinkat(folder.descriptor, name, 0)
+        let socket = try make()
+        try withAddress(in: folder) { (address, length) throws(SystemError) in
+            _ = try check("make a control socket") { bind(socket.descriptor, address, length) }
+        }
+        try check("close the control socket to others") { fchmodat(folder.descriptor, name, 0o600, 0) }
+        try check("listen on the control socket") { Glibc.listen(socket.descriptor, 16) }
+        return socket
+    }
+
+    /// nil when nobody listens.
+    static func connect(in folder: OpenFile) throws(SystemError) -> OpenFile? {
+        let socket = try make()
+        return try withAddress(in: folder) { (address, length) throws(SystemError) in
+            // A full queue of connections is a matter of moments.
+            for _ in 0..<100 {
+                if Glibc.connect(socket.descriptor, address, length) == 0 { return socket }
+                switch errno {
+                case ENOENT, ECONNREFUSED: return nil
+                case EAGAIN: usleep(50_000)
+                case EINTR: continue
+                default: throw SystemError(code: errno, operation: "reach the mount's process")
+                }
+            }
+            throw SystemError(code: EAGAIN, operation: "reach the mount's process")
+        }
+    }
+
+    static func openFolder(_ path: String) throws(SystemError) -> OpenFile {
+        try OpenFile(path, flags: chatfs_o_path | chatfs_o_directory | chatfs_o_nofollow)
+    }
+
+    private static func make() throws(SystemError) -> OpenFile {
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        return OpenFile(adopting: try check("make a socket") { socket(AF_UNIX, type, 0) })
+    }
+
+    private static func withAddress<Result>(
+        in folder: OpenFile,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let path = Array("/proc/self/fd/\(folder.descriptor)/\(name)".utf8)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
+        var outcome: Swift.Result<Result, SystemError>?
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                do throws(SystemError) {
+                    outcome = .success(try body(pointer, socklen_t(MemoryLayout<sockaddr_un>.size)))
+                } catch {
+                    outcome = .failure(error)
+                }
+            }
+        }
+        guard let outcome else { preconditionFailure("the closure was not called") }
+        return try outcome.get()
+    }
+}

@@ -1,0 +1,59 @@
+import Base
+import ChatCore
+
+/// A core with two chats that takes every message, each mark once.
+final class AnsweringCore: ChatCore {
+    let profile = Profile(id: 1, displayName: "alice")
+    let limits = ChatLimits(largestFile: 1_000)
+    let stagingFolder = "/staging"
+    let sent = Lock<[(message: ComposedMessage, chat: ChatReference)]>([])
+
+    func chats() async throws(ChatError) -> [Chat] {
+        let time = Timestamp(seconds: 0)
+        return [
+            Chat(reference: .direct(7), displayName: "bob", updatedAt: time),
+            Chat(reference: .group(3), displayName: "bob", updatedAt: time),
+            Chat(reference: .notes(1), displayName: "Saved notes", updatedAt: time),
+            Chat(
+                reference: .group(4), displayName: "closed", updatedAt: time,
+                sendingRefused: "You may not send into this group."),
+        ]
+    }
+
+    func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
+        guard message.size <= limits.largestFile else { throw ChatError(.tooLarge, "The file is too large.") }
+        let number = sent.withLock { sent in
+            if !sent.contains(where: { $0.message.id == message.id }) { sent.append((message, chat)) }
+            return sent.count
+        }
+        return ChatItem(
+            id: ItemID(Int64(number)), chat: chat, direction: .sent, sender: "alice",
+            time: Timestamp(seconds: 0), content: message.content, file: nil)
+    }
+
+    func events() -> AsyncStream<ChatEvent> { AsyncStream { $0.finish() } }
+
+    private static let foreign = ChatError(.invalidCommand, "The control socket only sends.")
+    func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
+        []
+    }
+    func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem { throw Self.foreign }
+    func deleteItems(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) { throw Self.foreign }
+    func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.foreign }
+    func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.foreign }
+    func cancelFile(_ file: FileID) async throws(ChatError) { throw Self.foreign }
+    func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
+        throw Self.foreign
+    }
+    func completeClaim(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation { throw Self.foreign }
+    func abandonClaim(_ file: FileID, problem: FileProblem?) async {}
+    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID { throw Self.foreign }
+    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        throw Self.foreign
+    }
+    func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile { throw Self.foreign }
+}

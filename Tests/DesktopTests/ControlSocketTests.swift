@@ -1,0 +1,218 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// `chatfs send` while the profile is mounted: over a real socket between real threads.
+@Suite struct ControlSocketTests {
+    let folder: TemporaryFolder
+    let core = AnsweringCore()
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func serve(
+        at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
+    ) throws -> ControlServer {
+        try ControlServer(profileFolder: path ?? folder.path, core: core, whenSent: whenSent)
+    }
+
+    private func message(_ id: String, size: UInt64 = 10) -> ComposedMessage {
+        ComposedMessage(
+            id: id, fileName: "an emoji 🎉.txt", size: size,
+            source: FileSourceLocation(
+                path: "/staging/send-\(id)",
+                arguments: FileArguments(
+                    key: [UInt8](repeating: 7, count: 32), nonce: [UInt8](repeating: 8, count: 24))),
+            content: MessageContent(kind: .voice(seconds: 9), text: "a \"quoted\" caption\nof two lines"),
+            modified: Timestamp(seconds: 1_700_000_000))
+    }
+
+    @Test func aMessageArrivesAsItWasComposed() async throws {
+        let shown = Lock<[ItemID]>([])
+        let server = try serve { item in shown.withLock { $0.append(item.id) } }
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder, original = message("m1")] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            try client.send(original, to: "@bob")
+            try client.send(original, to: "@bob")
+        }
+        let sent = core.sent.withLock { $0 }
+        #expect(sent.count == 1)
+        let original = message("m1")
+        #expect(sent[0].chat == .direct(7))
+        #expect(sent[0].message.id == original.id)
+        #expect(sent[0].message.fileName == original.fileName)
+        #expect(sent[0].message.size == original.size)
+        #expect(sent[0].message.source == original.source)
+        #expect(sent[0].message.content == original.content)
+        #expect(sent[0].message.modified == original.modified)
+        #expect(shown.withLock { $0 } == [ItemID(1), ItemID(1)])
+    }
+
+    @Test(arguments: [
+        ("nobody", "There is no chat nobody"), ("bob", "Several chats have this name"),
+        ("#closed", "You may not send into this group."),
+    ])
+    func aChatThatCannotBeMeantIsRefusedWithAReason(chat: String, reason: String) async throws {
+        let server = try serve()
+        defer { server.stop() }
+        let error = await ThreadPool.shared.run { [folder, message = message("m")] () -> DesktopError? in
+            do throws(DesktopError) {
+                try ControlClient.connect(profileFolder: folder.path)?.send(message, to: chat)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(error?.code == .refused)
+        #expect(error?.sentence.hasPrefix(reason) == true)
+    }
+
+    @Test func whatTheCoreRefusesIsSaidToTheSender() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        await ThreadPool.shared.run { [folder, message = message("m", size: 2_000)] in
+            _ = #expect(throws: DesktopError.self) {
+                try ControlClient.connect(profileFolder: folder.path)?.send(message, to: "Saved notes")
+            }
+        }
+        #expect(core.sent.withLock { $0.isEmpty })
+    }
+
+    @Test func nobodyListensWhenNothingIsMounted() async throws {
+        let path = folder.path
+        #expect(try await ThreadPool.shared.run { try ControlClient.connect(profileFolder: path) == nil })
+        // The socket of a process that was killed.
+        let server = try serve()
+        let copy = try check("link") { link(path + "/control", path + "/kept") }
+        #expect(copy == 0)
+        server.stop()
+        rename(path + "/kept", path + "/control")
+        try await wait(until: "nobody listens") {
+            try await ThreadPool.shared.run { try ControlClient.connect(profileFolder: path) == nil }
+        }
+        let next = try serve()
+        #expect(try await ThreadPool.shared.run { try ControlClient.connect(profileFolder: path) != nil })
+        next.stop()
+    }
+
+    @Test func theFolderMayLieDeeperThanASocketsAddressIsLong() async throws {
+        var path = folder.path
+        for _ in 0..<10 {
+            path += "/a folder of forty characters in its name"
+            try check("make a folder") { mkdir(path, 0o700) }
+        }
+        let server = try serve(at: path)
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [path, message = message("deep")] in
+            try ControlClient.connect(profileFolder: path)?.send(message, to: "#3")
+        }
+        #expect(core.sent.withLock { $0.map(\.chat) } == [.group(3)])
+        var status = stat()
+        #expect(lstat(path + "/control", &status) == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test func manyCommandsAtOnceAreAllHeard() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<40 {
+                group.addTask { [folder, message = message("m\(number)")] in
+                    try await ThreadPool.shared.run {
+                        // One too many is turned away and comes again.
+                        for _ in 0..<200 {
+                            do throws(DesktopError) {
+                                try ControlClient.connect(profileFolder: folder.path)?.send(message, to: "#3")
+                                return
+                            } catch {
+                                guard error.code == .noAnswer else { throw error }
+                                usleep(10_000)
+                            }
+                        }
+                        Issue.record("never heard")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(core.sent.withLock { $0.count } == 40)
+    }
+
+    @Test func nonsenseNeverReachesTheCoreNorStopsTheServer() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        let lines = try Self.nonsense(from: message("m"))
+        try await ThreadPool.shared.run { [folder] in
+            let place = try ControlSocket.openFolder(folder.path)
+            for line in lines {
+                let socket = try #require(try ControlSocket.connect(in: place))
+                let channel = ControlChannel(socket, patience: .seconds(10))
+                do throws(DesktopError) {
+                    try channel.writeLine(line)
+                    let reply = try channel.receive(ControlReply.self)
+                    #expect(reply.item == nil && reply.problem != nil)
+                } catch {
+                    // Too long a line: it hangs up while the rest is still being said.
+                    #expect(error.code == .noAnswer)
+                }
+            }
+        }
+        #expect(core.sent.withLock { $0.isEmpty })
+        try await ThreadPool.shared.run { [folder, message = message("sane")] in
+            try ControlClient.connect(profileFolder: folder.path)?.send(message, to: "#3")
+        }
+        #expect(core.sent.withLock { $0.count } == 1)
+    }
+
+    /// A sane request, damaged in many ways, and worse.
+    private static func nonsense(from message: ComposedMessage) throws -> [[UInt8]] {
+        func damaged(_ change: (inout ControlRequest) -> Void) throws -> [UInt8] {
+            var request = ControlRequest(message, to: "#3")
+            change(&request)
+            let pair = try socketPair()
+            try ControlChannel(pair.0, patience: .seconds(5)).send(request)
+            return try ControlChannel(pair.1, patience: .seconds(5)).readLine()
+        }
+        var lines = try [
+            damaged { $0.staged = "../../etc/passwd" }, damaged { $0.staged = "" },
+            damaged { $0.staged = ".." },
+            damaged { $0.fileName = "a/b" }, damaged { $0.fileName = "" }, damaged { $0.key = "AAAA" },
+            damaged { $0.nonce = "%%%" }, damaged { $0.kind = "virus" }, damaged { $0.seconds = -1 },
+            damaged { $0.message = "" }, damaged { $0.preview = String(repeating: "a", count: 14_001) },
+            damaged { $0.chat = "nowhere" },
+        ]
+        lines += ["", "{}", "null", "[[[[", "{\"chat\":1}", "\u{0}"].map { Array($0.utf8) }
+        lines.append([UInt8](repeating: UInt8(ascii: "a"), count: 300_000))
+        var generator = SeededGenerator(state: 11)
+        let sane = try damaged { $0.chat = "nowhere" }
+        for _ in 0..<200 {
+            var line = sane
+            for _ in 0..<4 {
+                line[Int.random(in: 0..<line.count, using: &generator)] = UInt8.random(in: 32...126)
+            }
+            lines.append(line)
+        }
+        return lines
+    }
+
+    private static func socketPair() throws -> (OpenFile, OpenFile) {
+        var pair: [Int32] = [0, 0]
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        try check("make a pair of sockets") { socketpair(AF_UNIX, type, 0, &pair) }
+        return (OpenFile(adopting: pair[0]), OpenFile(adopting: pair[1]))
+    }
+}
+
+/// The same numbers in every run.
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return (state ^ state >> 33) &* 0xFF51_AFD7_ED55_8CCD
+    }
+}
