@@ -55,7 +55,6 @@ public final class DataDirectory: Sendable {
             }
             defer { free(absolute) }
             self.path = String(cString: absolute)
-            try Self.checkVersion(of: folder)
             _ = try folder.subfolder("profiles")
             bell = try Bell(path: self.path + "/bell")
             database = try Database(path: self.path + "/chatfs.db", migrations: Schema.migrations)
@@ -69,9 +68,11 @@ public final class DataDirectory: Sendable {
     private static func open(_ path: String) throws -> PrivateFolder {
         let start = ContinuousClock.now
         while true {
-            do throws(SystemError) {
-                return try PrivateFolder(path, purpose: purpose)
-            } catch {
+            do {
+                let folder = try PrivateFolder(path, purpose: purpose)
+                try checkVersion(of: folder)
+                return folder
+            } catch let error as SystemError {
                 let isBeingMade = [ENOTEMPTY, ENOENT, EEXIST].contains(error.code)
                 guard isBeingMade, ContinuousClock.now - start < .milliseconds(300) else {
                     throw ChatError(

@@ -109,6 +109,7 @@ public final class EmbeddedCore: ChatCore {
         await desk.close()
         client.close()
         hub.close()
+        profileLock.release()
     }
 
     // MARK: - Blocking work

@@ -34,13 +34,14 @@ final class ProfileLock: Sendable {
         }
     }
 
-    private let file: OpenFile
+    private let held: Lock<OpenFile?>
     private let mountpoint: String?
 
     /// Takes the lock. Blocks up to `patience` while the holder is finishing, and a moment while it
     /// has not yet said who it is; a holder that is running is refused at once, by name.
     init(path: String, mountpoint: String?, patience: Duration) throws {
-        file = try OpenFile(path, flags: O_RDWR | O_CREAT)
+        let file = try OpenFile(path, flags: O_RDWR | O_CREAT)
+        held = Lock(file)
         self.mountpoint = mountpoint
         let start = ContinuousClock.now
         while try !file.tryLock() {
@@ -61,7 +62,11 @@ final class ProfileLock: Sendable {
     /// Says that the lock will be free soon, so that the next process waits for it.
     func finish() { try? write(.finishing) }
 
+    /// Lets the profile go.
+    func release() { held.withLock { $0 = nil } }
+
     private func write(_ state: Holder.State) throws(SystemError) {
+        guard let file = held.withLock({ $0 }) else { return }
         let text = Holder(process: getpid(), state: state, mountpoint: mountpoint).text
         try file.truncate(to: 0)
         try file.write(Array(text.utf8), at: 0)

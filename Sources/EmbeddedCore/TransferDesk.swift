@@ -14,7 +14,9 @@ final class TransferDesk: Sendable {
     typealias Work = @Sendable () async -> Bool
 
     private struct State {
-        var tasks: [FileID: Task<Void, Never>] = [:]
+        var tasks: [FileID: (lane: Lane, task: Task<Void, Never>)] = [:]
+        /// What begins when the file's present work has ended.
+        var following: [FileID: (lane: Lane, work: Work)] = [:]
         var progress: [FileID: TransferProgress] = [:]
         var claims: Set<FileID> = []
         var isClosed = false
@@ -31,30 +33,37 @@ final class TransferDesk: Sendable {
         slots = [.upload: Slots(running), .download: Slots(running), .deletion: Slots(1)]
     }
 
-    /// Starts work on a file, repeated with growing delay as long as it wants. Nothing when there is
-    /// some for this file already.
+    /// Starts work on a file, repeated with growing delay as long as it wants. Nothing when the file
+    /// has some in this lane already; work of another lane is waited for.
     func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
-        guard let slots = slots[lane] else { return }
         state.withLock { state in
-            guard state.tasks[file] == nil, !state.isClosed else { return }
-            state.tasks[file] = Task { [retry, weak self] in
-                var number = 1
-                while await slots.enter() {
-                    let wantsMore = await work()
-                    slots.leave()
-                    number += 1
-                    guard wantsMore, let delay = retry.delay(beforeTry: number) else { break }
-                    guard (try? await Task.sleep(for: delay)) != nil else { break }
-                }
-                self?.end(file)
-            }
+            guard let present = state.tasks[file] else { return begin(file, in: lane, work, &state) }
+            if present.lane != lane { state.following[file] = (lane, work) }
         }
+    }
+
+    private func begin(_ file: FileID, in lane: Lane, _ work: @escaping Work, _ state: inout State) {
+        guard let slots = slots[lane], !state.isClosed else { return }
+        let task = Task { [retry, weak self] in
+            var number = 1
+            while await slots.enter() {
+                let wantsMore = await work()
+                slots.leave()
+                number += 1
+                guard wantsMore, let delay = retry.delay(beforeTry: number) else { break }
+                guard (try? await Task.sleep(for: delay)) != nil else { break }
+            }
+            self?.end(file)
+        }
+        state.tasks[file] = (lane, task)
     }
 
     private func end(_ file: FileID) {
         state.withLock { state in
             state.tasks[file] = nil
             state.progress[file] = nil
+            guard let (lane, work) = state.following.removeValue(forKey: file) else { return }
+            begin(file, in: lane, work, &state)
         }
     }
 
@@ -62,7 +71,7 @@ final class TransferDesk: Sendable {
 
     /// Cancels the work on a file and waits for its end. Never from that work itself.
     func stop(_ file: FileID) async {
-        let task = state.withLock { $0.tasks[file] }
+        let task = state.withLock { $0.tasks[file]?.task }
         task?.cancel()
         await task?.value
     }
@@ -71,7 +80,7 @@ final class TransferDesk: Sendable {
     func close() async {
         let tasks = state.withLock { state in
             state.isClosed = true
-            return Array(state.tasks.values)
+            return state.tasks.values.map(\.task)
         }
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }

@@ -1,0 +1,132 @@
+import ChatCore
+import Glibc
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite struct DataDirectoryTests {
+    @Test func everythingIsClosedToOthers() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice")
+        _ = try await alice.send(try alice.compose(pattern(100)), to: alice.chat(named: "bob"))
+        let listing = try await Shell.run("/usr/bin/find", [world.directory.path, "-printf", "%y %m\\n"])
+        let modes = Set(listing.output.split(separator: "\n"))
+        #expect(modes == ["d 700", "f 600"])
+        await alice.shutDown()
+    }
+
+    @Test func withOneProfileItIsTakenWithNoneASentenceSaysHowToMakeOne() throws {
+        let world = try World([])
+        let error = #expect(throws: ChatError.self) { try world.directory.profile(named: nil) }
+        #expect(error?.sentence.contains("chatfs profile create NAME") == true)
+        let alice = try world.directory.createProfile("alice")
+        #expect(try world.directory.profile(named: nil) == alice)
+        let bob = try world.directory.createProfile("bob")
+        #expect(throws: ChatError.self) { try world.directory.profile(named: nil) }
+        #expect(try world.directory.profile(named: "bob") == bob)
+        #expect(try world.directory.profiles() == [alice, bob])
+    }
+
+    @Test(
+        arguments: [
+            "", " ", " a", "a ", "a\nb", "a\0", "\u{202E}abc", "@me", "#1", "*",
+            String(repeating: "x", count: 65),
+        ])
+    func namesThatWouldConfuseAreRefused(name: String) throws {
+        let world = try World(["a", "b"])
+        let error = #expect(throws: ChatError.self) { try world.directory.createProfile(name) }
+        #expect(error?.code == .invalidCommand)
+        #expect(throws: ChatError.self) { try world.directory.createGroup(name, members: ["a", "b"]) }
+    }
+
+    @Test(arguments: ["a", "Zoë", "👩‍👩‍👧 family", "日本", "a/b", String(repeating: "x", count: 64)])
+    func ordinaryNamesAreTakenOnce(name: String) throws {
+        let world = try World([])
+        #expect(try world.directory.createProfile(name).displayName == name)
+        let error = #expect(throws: ChatError.self) { try world.directory.createProfile(name) }
+        #expect(error?.code == .nameTaken)
+    }
+
+    @Test func composedAndDecomposedSpellingsAreOneName() throws {
+        let world = try World(["Zo\u{EB}"])
+        let error = #expect(throws: ChatError.self) { try world.directory.createProfile("Zoe\u{308}") }
+        #expect(error?.code == .nameTaken)
+    }
+
+    @Test func connectingTwiceOrWithOneselfIsRefused() throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        #expect(throws: ChatError.self) { try world.directory.connect("bob", "alice") }
+        #expect(throws: ChatError.self) { try world.directory.connect("alice", "alice") }
+        #expect(throws: ChatError.self) { try world.directory.connect("alice", "zoe") }
+    }
+
+    @Test func aDirectoryOfANewerVersionIsLeftAlone() throws {
+        let world = try World()
+        try world.folder.write(Array("2\n".utf8), to: "data/version")
+        let error = #expect(throws: ChatError.self) { try DataDirectory(world.folder.path("data")) }
+        #expect(error?.code == .wrongVersion)
+    }
+
+    @Test func aDatabaseOfANewerVersionIsLeftAlone() throws {
+        let world = try World()
+        try world.directory.database.transaction { connection in
+            try connection.execute("INSERT INTO schema_version (number, name) VALUES (99, 'future')")
+        }
+        let error = #expect(throws: ChatError.self) { try DataDirectory(world.folder.path("data")) }
+        #expect(error?.code == .wrongVersion)
+        #expect(error?.sentence.contains("newer") == true)
+    }
+
+    @Test func aDatabaseFromBeforeTransfersIsBroughtUpToDate() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.makeFolder("data")
+        _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
+        do {
+            let old = try Database(
+                path: path + "/chatfs.db", migrations: Array(Schema.migrations.prefix(1)))
+            try old.transaction { connection in
+                try connection.execute("INSERT INTO profile (name, created) VALUES ('old', 1)")
+                try connection.execute("INSERT INTO chat (profile, kind, updated) VALUES (1, 'notes', 1)")
+            }
+        }
+        let directory = try DataDirectory(path)
+        let core = try await EmbeddedCore.open(directory, profile: nil)
+        #expect(core.profile.displayName == "old")
+        let item = try await core.send(try core.compose([7]), to: core.chat(named: "Saved notes"))
+        #expect(try item.content() == [7])
+        await core.shutDown()
+    }
+
+    @Test func aFolderOfSomebodyElseIsNotTaken() throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.makeFolder("full")
+        try folder.write([1], to: "full/mine.txt")
+        let error = #expect(throws: ChatError.self) { try DataDirectory(folder.path("full")) }
+        #expect(error?.code == .storage)
+        #expect(error?.sentence.contains("--data") == true)
+        _ = try folder.makeFolder("open")
+        chmod(folder.path("open"), 0o755)
+        #expect(throws: ChatError.self) { try DataDirectory(folder.path("open")) }
+    }
+
+    @Test func manyProcessesMayMakeTheDirectoryAtOnce() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("data")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<6 {
+                group.addTask {
+                    try await ThreadPool.shared.run {
+                        _ = try DataDirectory(path).createProfile("p\(number)")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try DataDirectory(path).profiles().count == 6)
+    }
+}

@@ -1,0 +1,168 @@
+import Base
+import ChatCore
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import EmbeddedCore
+
+@Suite struct RelayApprovalTests {
+    /// bob's view of a file on a relay that he did not configure.
+    private func offer(on relay: String) async throws -> (World, EmbeddedCore, EmbeddedCore, FileID) {
+        let world = try World(relay: MemoryRelay(relayInDescriptions: relay))
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice")
+        let bob = try await world.open("bob", relays: [])
+        let heard = Listener(bob)
+        _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
+        try await heard.waits(for: "rcvFileDescrReady")
+        return (world, alice, bob, try #require(try await bob.newest(in: "alice").file).id)
+    }
+
+    @Test func anUnknownRelayIsNotContactedUntilItIsApproved() async throws {
+        let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
+        for command in [
+            { try await bob.receiveFile(file, approvedRelays: false) },
+            { try await bob.setFileToReceive(file, approvedRelays: false) },
+            { _ = try await bob.claimFile(file, approvedRelays: false) },
+        ] as [@Sendable () async throws -> Void] {
+            let error = await refusal(command)
+            #expect(error?.code == .file(.notApproved))
+            #expect(error?.sentence.contains("chatfs approve " + MemoryRelay.address) == true)
+        }
+        #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
+        #expect(world.relay.state.withLock { $0.downloads } == 0)
+
+        let relay = try #require(RelayAddress(MemoryRelay.address))
+        try world.directory.approveRelays([relay], for: bob.profile)
+        #expect(try world.directory.approvedRelays(of: bob.profile) == [relay])
+        #expect(try await bob.claimFile(file, approvedRelays: false) != nil)
+        await bob.abandonClaim(file, problem: nil)
+        try await bob.receiveFile(file, approvedRelays: false)
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func theUsersWordForOneFileIsEnoughUnlessThePolicyIsNever() async throws {
+        let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
+        try world.directory.setRelayPolicy(.never, of: bob.profile)
+        #expect(
+            await refusal { try await bob.receiveFile(file, approvedRelays: true) }?.code
+                == .file(.notApproved))
+        try world.directory.setRelayPolicy(.ask, of: bob.profile)
+        try await bob.receiveFile(file, approvedRelays: true)
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func withThePolicyAlwaysNothingIsAsked() async throws {
+        let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
+        try world.directory.setRelayPolicy(.always, of: bob.profile)
+        #expect(try world.directory.relayPolicy(of: bob.profile) == .always)
+        try await bob.receiveFile(file, approvedRelays: false)
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test(
+        arguments: [
+            "127.0.0.1", "10.1.2.3", "192.168.7.7", "172.20.0.1", "169.254.1.1", "[::1]", "[fe80::1]",
+            "[fd00::1]", "localhost", "a.localhost", "127.1", "0x7f000001", "2130706433", "0177.0.0.1",
+            "[::ffff:10.0.0.1]", "printer.local",
+        ])
+    func theOwnNetworkIsClosedWhateverThePolicy(host: String) async throws {
+        let fingerprint = Base64URL.encode([UInt8](repeating: 6, count: 32))
+        let (world, alice, bob, file) = try await offer(on: "xftp://\(fingerprint)@\(host):5443")
+        try world.directory.setRelayPolicy(.always, of: bob.profile)
+        let error = await refusal { try await bob.receiveFile(file, approvedRelays: true) }
+        #expect(error?.code == .file(.notApproved))
+        #expect(error?.sentence.contains("own network") == true)
+        // Unless configured.
+        let relay = try #require(RelayAddress("xftp://\(fingerprint)@\(host):5443"))
+        try world.directory.addRelays([relay], to: bob.profile)
+        try await bob.receiveFile(file, approvedRelays: false)
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
+        #expect(bob.trust.holds(relay))
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func anotherPortOrFingerprintIsAnotherRelay() throws {
+        let world = try World()
+        let relay = try #require(RelayAddress(MemoryRelay.address))
+        try world.directory.approveRelays([relay], for: try world.directory.profile(named: "bob"))
+        let rules = try world.directory.database.read {
+            try world.directory.relayRules(of: Profile(id: 2, displayName: "bob"), $0)
+        }
+        func isRefused(_ fingerprint: UInt8, _ hosts: [String], _ port: UInt16) -> Bool {
+            let other = RelayAddress(
+                fingerprint: [UInt8](repeating: fingerprint, count: 32), hosts: hosts, port: port)
+            do {
+                try rules.check([other], approvedNow: false)
+                return false
+            } catch {
+                return true
+            }
+        }
+        #expect(!isRefused(5, ["relay.example.org"], 5443))
+        #expect(!isRefused(5, ["RELAY.example.org"], 5443))
+        #expect(isRefused(5, ["relay.example.org"], 443))
+        #expect(isRefused(6, ["relay.example.org"], 5443))
+        #expect(isRefused(5, ["relay.example.org", "other.example.org"], 5443))
+    }
+
+    @Test func imagesOnAnUnknownRelayStayOffers() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice")
+        let bob = try await world.open("bob", relays: [])
+        let heard = Listener(bob)
+        let message = try alice.compose(pattern(300_000), name: "a.jpg", kind: .image(preview: ""))
+        _ = try await alice.send(message, to: alice.chat(named: "bob"))
+        try await heard.waits(for: "rcvFileDescrReady")
+        #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
+        #expect(world.relay.state.withLock { $0.downloads } == 0)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func aFileAcceptedBeforeItsDescriptionIsGivenBackWhenItsRelayIsUnknown() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        world.relay.state.withLock { $0.allowance = 0 }
+        let alice = try await world.open("alice")
+        let bob = try await world.open("bob", relays: [])
+        _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
+        let item = try await bob.item(in: "alice") { $0 == .rcvInvitation(described: false) }
+        try await bob.receiveFile(try #require(item.file).id, approvedRelays: false)
+        #expect(try await bob.newest(in: "alice").file?.status == .rcvAccepted)
+        world.relay.state.withLock { $0.allowance = .max }
+        _ = try await bob.item(in: "alice") { $0 == .rcvAborted }
+        try await bob.receiveFile(try #require(item.file).id, approvedRelays: true)
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func thePasswordOfARelayIsKeptAndReplacedButShownNowhere() throws {
+        let world = try World()
+        let bob = try world.directory.profile(named: "bob")
+        let open = try #require(RelayAddress(MemoryRelay.address))
+        let locked = RelayAddress(
+            fingerprint: open.fingerprint, hosts: open.hosts, port: open.port, password: "one")
+        try world.directory.addRelays([locked, locked], to: bob)
+        try world.directory.addRelays([open], to: bob)
+        #expect(
+            try world.directory.relays(of: bob) == [RelayWithPassword(address: open.text, password: "one")])
+        let changed = RelayAddress(
+            fingerprint: open.fingerprint, hosts: open.hosts, port: open.port, password: "two")
+        try world.directory.addRelays([changed], to: bob)
+        #expect(try world.directory.relays(of: bob).map(\.password) == ["two"])
+        #expect(try world.directory.configuredRelays(of: bob).map(\.text) == [open.text])
+        #expect(try world.directory.configuredRelays(of: bob).first?.password == nil)
+    }
+}
