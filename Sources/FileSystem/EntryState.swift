@@ -24,7 +24,9 @@ struct EntryReport {
 extension ChatItem {
     /// Its bytes have not all left this machine.
     var isBeingSent: Bool {
+        // A note stays `sndStored`: it goes nowhere.
         switch file?.status {
+        case .sndStored where file?.transport == .local: false
         case .sndStored, .sndTransfer, .sndWarning: true
         default: false
         }
@@ -42,12 +44,12 @@ extension FileSystem {
                 state: EntryState(condition.state), progress: progress, problem: condition.problem)
         case .item(let item):
             guard let file = item.file else { return nil }
-            return report(on: file.status, contents.condition(of: file.id))
+            return report(on: file, contents.condition(of: file.id))
         }
     }
 
-    private func report(on status: FileStatus, _ condition: HydrationCondition) -> EntryReport {
-        var report = EntryReport(status)
+    private func report(on file: ChatFile, _ condition: HydrationCondition) -> EntryReport {
+        var report = EntryReport(file)
         switch condition.stage {
         case .hydrated where report.state == .stored || report.state == .remote: report.state = .hydrated
         case .receiving where report.state == .remote || report.state == .receiving:
@@ -64,8 +66,9 @@ extension FileSystem {
 }
 
 extension EntryReport {
-    init(_ status: FileStatus) {
-        switch status {
+    init(_ file: ChatFile) {
+        switch file.status {
+        case .sndStored where file.transport == .local: self.init(state: .stored, progress: 100)
         case .sndStored: self.init(state: .sending, progress: 0)
         case .sndTransfer(let sent, let total): self.init(state: .sending, progress: percent(sent, total))
         case .sndWarning(let problem): self.init(state: .sending, progress: 0, problem: problem.sentence)
