@@ -87,7 +87,7 @@ struct DemoPartsTests {
             let demo = try DemoFolder(path)
             #expect(throws: DemoError.self) { try DemoFolder(path) }
             try await demo.prepare()
-            #expect(try folder.names(in: "demo/.chatfs-demo") == [".chatfs-folder", "lock"])
+            #expect(try folder.names(in: "demo/.chatfs-demo") == [".chatfs-folder", "lock", "made-by-demo"])
             try folder.write([1], to: "demo/mine")
             try await demo.remove()
         }

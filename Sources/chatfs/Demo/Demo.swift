@@ -84,11 +84,14 @@ struct Demo {
                 try file.write(sample.bytes(), at: 0)
             }
         }
+        guard let mount = children.last else { return }
         for sample in Sample.all {
-            let to = folder.path + "/" + sample.to
-            guard let mount = children.last else { continue }
+            let (from, to) = (folder.path + "/" + sample.from, folder.path + "/" + sample.to)
             try await wait(for: mount) {
-                await ThreadPool.shared.run { access(to, F_OK) == 0 }
+                try await ThreadPool.shared.run { () throws(SystemError) in
+                    let state = try ExtendedAttribute.text("user.chatfs.state", of: from)
+                    return access(to, F_OK) == 0 && (state == "sent" || state == "stored")
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ import Posix
 final class DemoFolder: Sendable {
     static let people = ["alice", "bob"]
     private static let stateName = ".chatfs-demo"
+    private static let madeMark = "made-by-demo"
 
     /// Absolute.
     let path: String
@@ -17,8 +18,8 @@ final class DemoFolder: Sendable {
 
     /// Makes the folder, or takes an empty one, or one that a killed demo left behind.
     init(_ name: String) throws {
-        wasMade = mkdir(name, 0o700) == 0
-        if !wasMade && errno != EEXIST { throw SystemError(code: errno, operation: "make the demo's folder") }
+        let isNew = mkdir(name, 0o700) == 0
+        if !isNew && errno != EEXIST { throw SystemError(code: errno, operation: "make the demo's folder") }
         guard let resolved = realpath(name, nil) else {
             throw SystemError(code: errno, operation: "find the demo's folder")
         }
@@ -32,6 +33,9 @@ final class DemoFolder: Sendable {
             throw DemoError(.folder, "The folder \(name) is not empty; name another one or an empty one.")
         }
         state = try PrivateFolder(statePath, purpose: "chatfs demo")
+        // A folder that a killed demo made is still to be removed by the one that takes it over.
+        if isNew { try state.write([], to: Self.madeMark) }
+        wasMade = faccessat(state.directory.descriptor, Self.madeMark, F_OK, 0) == 0
         lock = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: state.directory)
         guard try lock.tryLock() else {
             throw DemoError(.folder, "A demo is already running in \(name); end it, or name another folder.")
@@ -42,7 +46,8 @@ final class DemoFolder: Sendable {
     func prepare() async throws {
         await detachMounts()
         try await ThreadPool.shared.run { [self] in
-            try PrivateFolder.removeContents(of: state.directory, keeping: [PrivateFolder.marker, "lock"])
+            try PrivateFolder.removeContents(
+                of: state.directory, keeping: [PrivateFolder.marker, Self.madeMark, "lock"])
             for person in Self.people where mkdir(mountpoint(of: person), 0o700) != 0 && errno != EEXIST {
                 throw SystemError(code: errno, operation: "make a mountpoint")
             }
