@@ -135,6 +135,13 @@ public final class DataDirectory: Sendable {
         return profile
     }
 
+    /// The folder of a profile's own, as `EmbeddedCore.folder`, and the one for files that are to be
+    /// sent: for who talks to the process that holds the profile.
+    public func folders(of profile: Profile) -> (own: String, staging: String) {
+        let own = ProfileFolders.path(of: profile, in: self)
+        return (own, ProfileFolders.stagingPath(in: own))
+    }
+
     /// Makes a profile with its note folder. Names are unique in a data directory; for their form see
     /// `docs/semantics.md`.
     public func createProfile(_ name: String) throws(ChatError) -> Profile {

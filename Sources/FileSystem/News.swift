@@ -167,6 +167,17 @@ extension FileSystem {
         }
     }
 
+    /// A file was sent past the mount, by who asked its process to: of that the core does not tell.
+    public func wasSent(_ item: ChatItem) async {
+        do {
+            try await show([item])
+            // It may have moved on before it was known.
+            if let current = try? await core.item(item.id, in: item.chat) { try await show([current]) }
+        } catch {
+            log.error("a sent file could not be shown: \(Base.sentence(of: error))")
+        }
+    }
+
     /// Shows items that came or changed.
     func show(_ items: [ChatItem]) async throws {
         for item in items { contents.update(item) }

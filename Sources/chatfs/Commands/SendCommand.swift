@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CommandLineKit
+import Desktop
 import EmbeddedCore
 import Glibc
 import Posix
@@ -30,7 +31,20 @@ enum SendCommand {
     ) { invocation in
         let relays = try invocation.relays()
         let directory = try await invocation.dataDirectory()
-        let core = try await EmbeddedCore.open(directory, profile: invocation["profile"], relays: relays)
+        let opened = await Result<EmbeddedCore, ChatError>.of { () async throws(ChatError) in
+            try await EmbeddedCore.open(directory, profile: invocation["profile"], relays: relays)
+        }
+        if case .failure(let error) = opened, error.code == .profileInUse {
+            let profile = try await ThreadPool.shared.run { [name = invocation["profile"]] in
+                let profile = try directory.profile(named: name)
+                try directory.addRelays(relays, to: profile)
+                return profile
+            }
+            return try await SendingThroughDaemon(folders: directory.folders(of: profile), inUse: error).send(
+                invocation.argument("FILE"), to: invocation.argument("CHAT"),
+                caption: invocation["caption"] ?? "")
+        }
+        let core = try opened.get()
         do {
             try await DirectSending(core: core, stop: invocation.stop).send(
                 invocation.argument("FILE"), to: invocation.argument("CHAT"),
@@ -40,6 +54,29 @@ enum SendCommand {
             throw error
         }
         await core.shutDown()
+    }
+}
+
+/// Sending by the process that has the profile mounted.
+private struct SendingThroughDaemon {
+    let folders: (own: String, staging: String)
+    /// Why this process cannot do it.
+    let inUse: ChatError
+
+    func send(_ path: String, to word: String, caption: String) async throws {
+        try await ThreadPool.shared.run { [self] in
+            guard let daemon = try ControlClient.connect(profileFolder: folders.own) else { throw inUse }
+            // How much the chat takes, the daemon knows.
+            let message = try FileSending.compose(
+                path, caption: caption, limit: nil, stagingFolder: folders.staging)
+            do throws(DesktopError) {
+                try daemon.send(message, to: word)
+            } catch {
+                // Without an answer the daemon may be about to read it.
+                if error.code == .refused { message.discard() }
+                throw error
+            }
+        }
     }
 }
 
@@ -99,6 +136,16 @@ private struct DirectSending {
             default:
                 continue
             }
+        }
+    }
+}
+
+extension Result {
+    fileprivate static func of(_ body: () async throws(Failure) -> Success) async -> Self {
+        do throws(Failure) {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
         }
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CommandLineKit
+import Desktop
 import EmbeddedCore
 import FileSystem
 import Fuse
@@ -26,12 +27,13 @@ final class MountedProfile: Sendable {
     private let fileSystem: FileSystem
     private let news: NewsFeed
     private let session: FuseSession
+    private let control: ControlServer
     /// Turned when the mount is gone, by whomever.
     private let ended = StopRequest()
 
     private init(
         core: EmbeddedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
-        session: FuseSession
+        session: FuseSession, control: ControlServer
     ) {
         self.core = core
         self.hydrator = hydrator
@@ -39,6 +41,7 @@ final class MountedProfile: Sendable {
         self.fileSystem = fileSystem
         self.news = news
         self.session = session
+        self.control = control
         mountpoint = session.mountpoint
     }
 
@@ -81,12 +84,15 @@ final class MountedProfile: Sendable {
                 mountpoint: settings.mountpoint))
         do {
             let news = try await fileSystem.begin()
+            let control = try ControlServer(profileFolder: own, core: core) { item in
+                await fileSystem.wasSent(item)
+            }
             let session = try FuseSession(fileSystem, at: mountpoint)
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
             let mounted = MountedProfile(
                 core: core, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
-                session: session)
+                session: session, control: control)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -105,6 +111,7 @@ final class MountedProfile: Sendable {
     /// stopped, the cache removed, the profile let go.
     func serve(until stop: StopRequest) async {
         await Self.first(of: stop, ended)
+        control.stop()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await hydrator.shutDown()
         if await unmount() { fileSystem.releaseAll() }
