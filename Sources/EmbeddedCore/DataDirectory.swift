@@ -136,10 +136,12 @@ public final class DataDirectory: Sendable {
     }
 
     /// The folder of a profile's own, as `EmbeddedCore.folder`, and the one for files that are to be
-    /// sent: for who talks to the process that holds the profile.
-    public func folders(of profile: Profile) -> (own: String, staging: String) {
-        let own = ProfileFolders.path(of: profile, in: self)
-        return (own, ProfileFolders.stagingPath(in: own))
+    /// sent: for who talks to the process that holds the profile. Made when they are missing.
+    public func folders(of profile: Profile) throws(ChatError) -> (own: String, staging: String) {
+        try wrapping {
+            let folders = try ProfileFolders(of: profile, in: self)
+            return (folders.path, folders.stagingPath)
+        }
     }
 
     /// Makes a profile with its note folder. Names are unique in a data directory; for their form see
@@ -161,10 +163,9 @@ public final class DataDirectory: Sendable {
         }
     }
 
-    /// Where files are staged for a profile, also by a process that does not hold it: on the same
-    /// filesystem as the profile's files, mode 0700.
-    public func stagingFolder(of profile: Profile) throws(ChatError) -> String {
-        try wrapping { try ProfileFolders(of: profile, in: self).stagingPath }
+    /// The chats of a profile, also while another process has it.
+    public func chats(of profile: Profile) throws(ChatError) -> [Chat] {
+        try wrapping { try database.read { try ItemRows.chats(of: profile.id, $0) } }
     }
 
     // MARK: - Chats between profiles

@@ -14,7 +14,7 @@ import XFTP
 /// the process may be killed at any moment: the next `open` resumes what was under way.
 public final class EmbeddedCore: ChatCore {
     public let profile: Profile
-    public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+    public var limits: ChatLimits { Self.limits }
     public let stagingFolder: String
     /// The profile's own folder in the data directory, for others who keep something beside it. Absolute.
     public var folder: String { folders.path }
@@ -30,6 +30,9 @@ public final class EmbeddedCore: ChatCore {
     let trust: RelayTrust
     private let profileLock: ProfileLock
     private let listener = Lock<BellListener?>(nil)
+
+    /// The same for every profile.
+    public static let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
 
     /// For the blocking work of all cores of the process.
     static let pool = ThreadPool(name: "core", threads: 4)

@@ -11,7 +11,7 @@ struct ProfileFolders: Sendable {
     private let files: OpenFile
 
     var filesPath: String { path + "/files" }
-    var stagingPath: String { Self.stagingPath(in: path) }
+    var stagingPath: String { path + "/staging" }
     private var incomingPath: String { path + "/incoming" }
 
     /// Where the core's own download of a file grows until it is whole.
@@ -19,18 +19,12 @@ struct ProfileFolders: Sendable {
 
     init(of profile: Profile, in directory: DataDirectory) throws(SystemError) {
         let name = "\(profile.id)"
-        path = Self.path(of: profile, in: directory)
+        path = directory.path + "/profiles/" + name
         let profiles = try directory.folder.subfolder("profiles")
         let own = try Self.folder(name, in: profiles)
         for inner in ["staging", "incoming"] { _ = try Self.folder(inner, in: own) }
         files = try Self.folder("files", in: own)
     }
-
-    static func path(of profile: Profile, in directory: DataDirectory) -> String {
-        "\(directory.path)/profiles/\(profile.id)"
-    }
-
-    static func stagingPath(in folder: String) -> String { folder + "/staging" }
 
     private static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
         if mkdirat(directory.descriptor, name, 0o700) != 0 && errno != EEXIST {

@@ -31,51 +31,72 @@ enum SendCommand {
     ) { invocation in
         let relays = try invocation.relays()
         let directory = try await invocation.dataDirectory()
-        let opened = await Result<EmbeddedCore, ChatError>.of { () async throws(ChatError) in
-            try await EmbeddedCore.open(directory, profile: invocation["profile"], relays: relays)
+        let name = invocation["profile"]
+        let profile = try await ThreadPool.shared.run { () throws(ChatError) in
+            let profile = try directory.profile(named: name)
+            try directory.addRelays(relays, to: profile)
+            return profile
         }
-        if case .failure(let error) = opened, error.code == .profileInUse {
-            let profile = try await ThreadPool.shared.run { [name = invocation["profile"]] in
-                let profile = try directory.profile(named: name)
-                try directory.addRelays(relays, to: profile)
-                return profile
+        let letter = Letter(
+            path: invocation.argument("FILE"), chat: invocation.argument("CHAT"),
+            caption: invocation["caption"] ?? "")
+        try await send(letter, from: profile, directory, stop: invocation.stop)
+    }
+
+    /// Through the daemon when there is one, else as the holder of the profile. A mount that has just
+    /// begun, or is just leaving, has the profile but hears nobody: it is waited for.
+    private static func send(
+        _ letter: Letter, from profile: Profile, _ directory: DataDirectory, stop: StopRequest
+    ) async throws {
+        let end = ContinuousClock.now + .seconds(5)
+        while true {
+            if try await ThreadPool.shared.run({ try letter.handOver(from: profile, directory) }) { return }
+            let core: EmbeddedCore
+            do throws(ChatError) {
+                core = try await EmbeddedCore.open(directory, profile: profile.displayName)
+            } catch {
+                guard error.code == .profileInUse, ContinuousClock.now < end else { throw error }
+                try await Task.sleep(for: .milliseconds(100))
+                continue
             }
-            return try await SendingThroughDaemon(folders: directory.folders(of: profile), inUse: error).send(
-                invocation.argument("FILE"), to: invocation.argument("CHAT"),
-                caption: invocation["caption"] ?? "")
+            do {
+                try await DirectSending(core: core, stop: stop).send(letter)
+            } catch {
+                await core.shutDown()
+                throw error
+            }
+            return await core.shutDown()
         }
-        let core = try opened.get()
-        do {
-            try await DirectSending(core: core, stop: invocation.stop).send(
-                invocation.argument("FILE"), to: invocation.argument("CHAT"),
-                caption: invocation["caption"] ?? "")
-        } catch {
-            await core.shutDown()
-            throw error
-        }
-        await core.shutDown()
     }
 }
 
-/// Sending by the process that has the profile mounted.
-private struct SendingThroughDaemon {
-    let folders: (own: String, staging: String)
-    /// Why this process cannot do it.
-    let inUse: ChatError
+/// What is to be sent, as the command line says.
+private struct Letter: Sendable {
+    let path: String
+    let chat: String
+    let caption: String
 
-    func send(_ path: String, to word: String, caption: String) async throws {
-        try await ThreadPool.shared.run { [self] in
-            guard let daemon = try ControlClient.connect(profileFolder: folders.own) else { throw inUse }
-            // How much the chat takes, the daemon knows.
-            let message = try FileSending.compose(
-                path, caption: caption, limit: nil, stagingFolder: folders.staging)
-            do throws(DesktopError) {
-                try daemon.send(message, to: word)
-            } catch {
-                // Without an answer the daemon may be about to read it.
-                if error.code == .refused { message.discard() }
-                throw error
-            }
+    /// Encrypts and composes it. Blocks.
+    func composed(for chat: Chat, limits: ChatLimits, stagingFolder: String) throws -> ComposedMessage {
+        let isNotes = if case .notes = chat.reference { true } else { false }
+        return try FileSending.compose(
+            path, caption: caption, limit: isNotes ? nil : limits.largestFile, stagingFolder: stagingFolder)
+    }
+
+    /// Gives it to the daemon of the profile's mount; false when there is none. Blocks.
+    func handOver(from profile: Profile, _ directory: DataDirectory) throws -> Bool {
+        let folders = try directory.folders(of: profile)
+        guard let daemon = try ControlClient.connect(profileFolder: folders.own) else { return false }
+        let chat = try Chat.named(chat, in: try directory.chats(of: profile))
+        let message = try composed(
+            for: chat, limits: EmbeddedCore.limits, stagingFolder: folders.staging)
+        do throws(DesktopError) {
+            try daemon.send(message, to: chat.reference.description)
+            return true
+        } catch {
+            // Otherwise the daemon may have it, or be about to: then it removes the file itself.
+            if error.code == .refused { message.discard() }
+            throw error
         }
     }
 }
@@ -85,13 +106,10 @@ private struct DirectSending {
     let core: EmbeddedCore
     let stop: StopRequest
 
-    func send(_ path: String, to word: String, caption: String) async throws {
-        let chat = try Chat.named(word, in: try await core.chats())
-        let isNotes = if case .notes = chat.reference { true } else { false }
+    func send(_ letter: Letter) async throws {
+        let chat = try Chat.named(letter.chat, in: try await core.chats())
         let message = try await ThreadPool.shared.run { [core] in
-            try FileSending.compose(
-                path, caption: caption, limit: isNotes ? nil : core.limits.largestFile,
-                stagingFolder: core.stagingFolder)
+            try letter.composed(for: chat, limits: core.limits, stagingFolder: core.stagingFolder)
         }
         let events = core.events()
         let item: ChatItem
@@ -136,16 +154,6 @@ private struct DirectSending {
             default:
                 continue
             }
-        }
-    }
-}
-
-extension Result {
-    fileprivate static func of(_ body: () async throws(Failure) -> Success) async -> Self {
-        do throws(Failure) {
-            return .success(try await body())
-        } catch {
-            return .failure(error)
         }
     }
 }
