@@ -1,0 +1,144 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import XFTP
+
+/// `chatfs file` as people use it: the built program, a relay, files.
+@Suite(.serialized) struct FileCommandTests {
+    private static func run(_ folder: TemporaryFolder, _ arguments: String...) async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(["file"] + arguments, folder: folder.path)
+    }
+
+    @Test func aFileIsSentReceivedLookedAtAndDeleted() async throws {
+        let relay = try LocalRelay()
+        let folder = try TemporaryFolder()
+        let bytes = someBytes(5_500_000)
+        try folder.write(bytes, to: "film über.mp4")
+        let address = relay.address.text
+        let sent = try await Self.run(
+            folder, "send", "film über.mp4", "--relay", address, "--recipients", "3", "--out", "out")
+        #expect(sent.succeeded, "\(sent.errors)")
+        #expect(
+            try folder.names(in: "out") == ["rcv1.xftp", "rcv2.xftp", "rcv3.xftp", "snd.xftp.private"])
+        let link = sent.output.trimmingNewline
+        #expect(link.hasPrefix("simplex:/file#/?desc="))
+        #expect(link.split(separator: "\n").count == 1, "nothing but the link on standard output")
+        #expect(sent.errors.contains("Sending: 100%"), "plain lines in a pipe")
+        #expect(!sent.errors.contains("\r"))
+
+        let received = try await Self.run(folder, "receive", "out/rcv1.xftp", "--out", "copy.mp4")
+        #expect(received.succeeded, "\(received.errors)")
+        #expect(received.output == "copy.mp4\n")
+        #expect(try folder.read("copy.mp4") == bytes)
+        // Into a folder it gets its sender's name, twice two names; the description stays.
+        _ = try folder.makeFolder("in")
+        for name in ["film über.mp4", "film über (2).mp4"] {
+            let again = try await Self.run(folder, "receive", "out/rcv1.xftp", "--out", "in")
+            #expect(again.output == "in/\(name)\n")
+            #expect(try folder.read("in/\(name)") == bytes)
+        }
+        #expect(try folder.names(in: "in").count == 2)
+        let byLink = try await Self.run(folder, "receive", link, "--out", "linked", "--acknowledge")
+        #expect(byLink.succeeded, "\(byLink.errors)")
+        #expect(try folder.read("linked") == bytes)
+        let acknowledged = try await Self.run(folder, "receive", link, "--out", "linked2")
+        #expect(!acknowledged.succeeded)
+        #expect(acknowledged.errors.contains("expired or deleted"))
+
+        let info = try await Self.run(folder, "info", "out/rcv2.xftp")
+        #expect(info.output.contains("Chunks: 3\n"))
+        #expect(info.output.contains("Relay: \(address) (3 chunks)\n"))
+        #expect(!info.output.contains("MC4CAQ"), "no key on the screen")
+        let deleted = try await Self.run(folder, "delete", "out/snd.xftp.private")
+        #expect(deleted.output == "Deleted 3 chunks.\n")
+        let gone = try await Self.run(folder, "receive", "out/rcv2.xftp", "--out", "late")
+        #expect(gone.ending == .code(1))
+        #expect(!(try folder.names().contains("late")))
+        #expect(
+            !(try folder.names().contains { $0.hasSuffix(".part") }),
+            "no rest of a file that can never be had")
+    }
+
+    @Test func aDescriptionFromStandardInputWorks() async throws {
+        let relay = try LocalRelay()
+        let folder = try TemporaryFolder()
+        try folder.write([1, 2, 3], to: "a")
+        _ = try await Self.run(folder, "send", "a", "--relay", relay.address.text)
+        #expect(
+            try folder.names(in: "a.xftp") == ["rcv1.xftp", "snd.xftp.private"], "FILE.xftp when not told")
+        let received = try await Shell.script(
+            "\(ChatFSProcess.path) file receive - --out b < a.xftp/rcv1.xftp", folder: folder.path)
+        #expect(received.succeeded, "\(received.errors)")
+        #expect(try folder.read("b") == [1, 2, 3])
+    }
+
+    @Test func whatCannotWorkIsRefusedWithOneLine() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "a")
+        try folder.write(Array("party: nobody\n".utf8), to: "bad.xftp")
+        let fingerprint = "LcJUMfVhwD8yxjAiSaDzzGF3-kLG4Uh0Fl_ZIjrRwjI="
+        let cases: [(arguments: [String], code: Int32)] = [
+            (["send", "a"], 64), (["send", "a", "--relay", "xftp://no:secretword@where"], 64),
+            (["send", "missing", "--relay", "xftp://\(fingerprint)@127.0.0.1:1"], 1),
+            (["send", ".", "--relay", "xftp://\(fingerprint)@127.0.0.1:1"], 1),
+            (["send", "a", "--relay", "xftp://\(fingerprint)@127.0.0.1:1", "--recipients", "0"], 64),
+            (["receive", "missing.xftp"], 1), (["receive", "bad.xftp"], 1),
+            (["receive", "simplex:/file#/?x=y"], 1),
+            (["receive", "bad.xftp", "--out", "a"], 1), (["info", "bad.xftp"], 1),
+            (["delete", "bad.xftp"], 1),
+        ]
+        for (arguments, code) in cases {
+            let outcome = try await ChatFSProcess.run(["file"] + arguments, folder: folder.path)
+            #expect(outcome.ending == .code(code), "\(arguments): \(outcome.errors)")
+            #expect(outcome.errors.split(separator: "\n").count == 1, "\(arguments): \(outcome.errors)")
+            #expect(!outcome.errors.contains("secretword"))
+            #expect(outcome.output.isEmpty)
+        }
+        #expect(try folder.read("a") == [1], "an existing file is not replaced")
+    }
+
+    @Test func anInterruptedTransferGoesOnWithTheSameCommand() async throws {
+        let relay = try LocalRelay()
+        let folder = try TemporaryFolder()
+        let bytes = someBytes(120_000_000)
+        try folder.write(bytes, to: "big")
+        let send = ["file", "send", "big", "--relay", relay.address.text, "--out", "out"]
+        let sending = try await ChatFSProcess.start(send, folder: folder.path)
+        try await wait(until: "some chunks are there") { relay.relay.storedBytes >= 20_000_000 }
+        sending.send(SIGINT)
+        #expect(try await sending.ending() == .code(130))
+        #expect(sending.errors.contains("The same command goes on"))
+        #expect(sending.output.isEmpty)
+        let before = relay.relay.storedBytes
+        let sent = try await ChatFSProcess.run(send, folder: folder.path)
+        #expect(sent.succeeded, "\(sent.errors)")
+        #expect(try folder.names(in: "out") == ["rcv1.xftp", "snd.xftp.private"])
+        let text = String(decoding: try folder.read("out/snd.xftp.private"), as: UTF8.self)
+        let whole = try FileDescription(parsing: text).size
+        // Nothing was brought twice but what was just on its way, and the link's chunk.
+        #expect(relay.relay.storedBytes >= whole)
+        #expect(relay.relay.storedBytes <= whole + 6 * 4_194_304 + 65_536)
+        #expect(before < whole)
+
+        let receive = ["file", "receive", "out/rcv1.xftp", "--out", "copy"]
+        let receiving = try await ChatFSProcess.start(receive, folder: folder.path)
+        try await wait(until: "some of it is here") {
+            let part = try folder.names().first { $0.hasSuffix(".part") }
+            return try part.map { try OpenFile(folder.path($0), flags: O_RDONLY).size() > 20_000_000 }
+                ?? false
+        }
+        receiving.send(SIGKILL)
+        try await receiving.ending()
+        #expect(!(try folder.names().contains("copy")), "never a partial file under its name")
+        let received = try await ChatFSProcess.run(receive, folder: folder.path)
+        #expect(received.succeeded, "\(received.errors)")
+        #expect(try folder.read("copy") == bytes)
+        #expect(try folder.names() == ["big", "copy", "out"])
+    }
+}
+
+extension String {
+    fileprivate var trimmingNewline: String { hasSuffix("\n") ? String(dropLast()) : self }
+}
