@@ -1,5 +1,4 @@
 import Base
-import CLinux
 import Glibc
 import Posix
 

@@ -27,6 +27,11 @@ public struct MountStatus: Codable, Sendable {
     /// Decrypted bytes in the cache.
     public var cachedBytes: UInt64
     public var transfers: [Transfer]
+
+    /// What `bytes`, read from the file, say; nil when they are of another version.
+    public static func decoded(_ bytes: [UInt8]) -> MountStatus? {
+        try? JSONDecoder().decode(MountStatus.self, from: Data(bytes))
+    }
 }
 
 extension FileSystem {

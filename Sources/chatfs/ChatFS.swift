@@ -14,6 +14,8 @@ enum ChatFS {
         subcommands: [
             DemoCommand.command,
             MountCommand.command,
+            UnmountCommand.command,
+            StatusCommand.command,
             ProfileCommand.command,
             ConnectCommand.command,
             GroupCommand.command,

@@ -1,0 +1,83 @@
+import Base
+import Glibc
+import Posix
+
+/// A mount of ChatFS as others see it: found in the mount table, asked through its control files.
+public struct Mounted: Hashable, Sendable {
+    /// How the daemon behind it answers.
+    public enum Answer: Hashable, Sendable {
+        /// The bytes of `.chatfs/status.json`.
+        case status([UInt8])
+        /// The daemon has died and left the mount (ENOTCONN).
+        case dead
+        /// It said nothing in time.
+        case silent
+        /// Of another user.
+        case foreign
+    }
+
+    /// Absolute.
+    public let mountpoint: String
+
+    static let type = "fuse.chatfs"
+    private static let patience = Duration.seconds(5)
+
+    /// All on this machine that this process sees, in the order of mounting.
+    public static func all() throws(DesktopError) -> [Mounted] {
+        do throws(SystemError) {
+            return try MountTable.mounts().filter { $0.type == type }.map { Mounted(mountpoint: $0.path) }
+        } catch {
+            throw DesktopError(error)
+        }
+    }
+
+    /// The one at `mountpoint`, an absolute path.
+    public static func at(_ mountpoint: String) throws(DesktopError) -> Mounted {
+        guard let mounted = try all().last(where: { $0.mountpoint == mountpoint }) else {
+            throw DesktopError(.notMounted, "Nothing of ChatFS is mounted at \(mountpoint).")
+        }
+        return mounted
+    }
+
+    /// Asks the daemon. Waits for it at most five seconds: a thread of its own does the asking.
+    public func answer() async -> Answer {
+        let path = mountpoint + "/.chatfs/status.json"
+        return await withCheckedContinuation { continuation in
+            let once = Lock<CheckedContinuation<Answer, Never>?>(continuation)
+            let resume = { @Sendable (answer: Answer) in
+                once.withLock { waiting in
+                    defer { waiting = nil }
+                    return waiting
+                }?.resume(returning: answer)
+            }
+            Thread.start("mount-status") { resume(Self.read(path)) }
+            Task {
+                try? await Task.sleep(for: Self.patience)
+                resume(.silent)
+            }
+        }
+    }
+
+    private static func read(_ path: String) -> Answer {
+        do throws(SystemError) {
+            let file = try OpenFile(path, flags: O_RDONLY)
+            // The size that `stat` says may be of an earlier moment.
+            return .status(try file.read(count: 16 << 20, at: 0))
+        } catch {
+            switch error.code {
+            case ENOTCONN: return .dead
+            case EACCES, EPERM: return .foreign
+            default: return .silent
+            }
+        }
+    }
+
+    /// Takes away what a dead daemon left.
+    public func detach() async throws(DesktopError) {
+        do throws(SystemError) {
+            try await MountTable.detach(mountpoint)
+        } catch {
+            throw DesktopError(error)
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import CLinux
+import Glibc
+
+/// A process that is not a child of this one, held by a descriptor (pidfd_open(2)): once it has ended
+/// its number may be another's.
+public struct OtherProcess: Sendable {
+    private let descriptor: OpenFile
+
+    /// Fails with ESRCH when there is no such process.
+    public init(_ process: pid_t) throws(SystemError) {
+        descriptor = OpenFile(
+            adopting: try check("watch a process") { chatfs_process_descriptor(process) })
+    }
+
+    /// Whether it has ended within `limit`. Blocks.
+    public func hasEnded(within limit: Duration) -> Bool {
+        var requests = [pollfd(fd: descriptor.descriptor, events: Int16(POLLIN), revents: 0)]
+        let milliseconds = Int32(clamping: limit.components.seconds * 1000)
+        return ((try? poll(&requests, milliseconds: milliseconds)) ?? 0) > 0
+    }
+}

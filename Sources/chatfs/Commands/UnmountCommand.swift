@@ -1,0 +1,75 @@
+import Base
+import CommandLineKit
+import Desktop
+import FileSystem
+import Fuse
+import Glibc
+import Posix
+
+/// `chatfs unmount`: leave a mount, and wait until everything is in order.
+enum UnmountCommand {
+    static let command = Command(
+        "unmount", "Take a mount away and leave nothing decrypted behind.",
+        discussion: """
+            Waits for programs that still use the mount, and names them. When it is free, files that were \
+            copied in are queued without their quiet time, the decrypted cache is removed, and the command \
+            ends when the mount's process has.
+
+            What a process that died has left mounted is taken away at once. 'fusermount3 -u MOUNTPOINT' \
+            works as well.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [
+            Argument(
+                "MOUNTPOINT", .folder, count: .optional, "Not needed when there is only one mount.")
+        ],
+        options: [
+            .value(
+                "wait", named: "TIME", .duration, default: "10s", "How long to wait for who uses the mount.")
+        ],
+        examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
+    ) { invocation in
+        let mounted = try chosen(invocation.optionalArgument("MOUNTPOINT"))
+        let daemon: OtherProcess?
+        switch await mounted.answer() {
+        case .dead: return try await mounted.detach()
+        case .foreign:
+            throw DesktopError(.system, "The mount at \(mounted.mountpoint) belongs to another user.")
+        case .silent: daemon = nil
+        case .status(let bytes): daemon = MountStatus.decoded(bytes).flatMap { try? OtherProcess($0.pid) }
+        }
+        try await leave(mounted, within: invocation.duration("wait") ?? .zero)
+        // A long queue goes on being handed over without us.
+        let hasEnded = await ThreadPool.shared.run { daemon?.hasEnded(within: .seconds(60)) ?? true }
+        if !hasEnded { Terminal.complain("chatfs: the mount is gone; its process still hands over files") }
+    }
+
+    /// The mount that the user means: the one named, or the only one.
+    static func chosen(_ path: String?) throws -> Mounted {
+        if let path { return try Mounted.at(try Mountpoint.absolutePath(of: path)) }
+        let mounts = try Mounted.all()
+        guard let mounted = mounts.first else {
+            throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.")
+        }
+        guard mounts.count == 1 else {
+            throw UsageError(
+                "several are mounted; name one of \(mounts.map(\.mountpoint).joined(separator: ", "))")
+        }
+        return mounted
+    }
+
+    private static func leave(_ mounted: Mounted, within patience: Duration) async throws {
+        let end = ContinuousClock.now + patience
+        var named = false
+        while await !Unmount.run(mounted.mountpoint) {
+            let holders = await ThreadPool.shared.run { MountHolder.all(of: mounted.mountpoint) }
+            let users = holders.isEmpty ? "a program" : holders.map(\.text).joined(separator: ", ")
+            guard ContinuousClock.now < end else {
+                throw DesktopError(.busy, "The mount is in use by \(users): close that and try again.")
+            }
+            if !named, !holders.isEmpty { Terminal.complain("chatfs: waiting for \(users)") }
+            named = named || !holders.isEmpty
+            try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+}
