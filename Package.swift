@@ -60,9 +60,8 @@ let package = Package(
         .executableTarget(
             name: "chatfs",
             dependencies: [
-                "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay",
-                "EmbeddedCore", "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop",
-                "CommandLineKit",
+                "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
+                "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
