@@ -28,12 +28,13 @@ final class MountedProfile: Sendable {
     private let news: NewsFeed
     private let session: FuseSession
     private let control: ControlServer
+    private let cache: PrivateFolder
     /// Turned when the mount is gone, by whomever.
     private let ended = StopRequest()
 
     private init(
         core: EmbeddedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
-        session: FuseSession, control: ControlServer
+        session: FuseSession, control: ControlServer, cache: PrivateFolder
     ) {
         self.core = core
         self.hydrator = hydrator
@@ -42,6 +43,7 @@ final class MountedProfile: Sendable {
         self.news = news
         self.session = session
         self.control = control
+        self.cache = cache
         mountpoint = session.mountpoint
     }
 
@@ -92,7 +94,7 @@ final class MountedProfile: Sendable {
             outbox.start()
             let mounted = MountedProfile(
                 core: core, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
-                session: session, control: control)
+                session: session, control: control, cache: cache)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -117,6 +119,9 @@ final class MountedProfile: Sendable {
         if await unmount() { fileSystem.releaseAll() }
         await outbox.shutDown()
         await news.finish()
+        // While the profile is still ours: the next mount uses the same folder.
+        let cache = cache
+        await ThreadPool.shared.run { try? cache.remove() }
         await core.shutDown()
     }
 
