@@ -97,7 +97,7 @@ extension FileSystem {
             guard let file = self.draft(draft) else { return .refused(.notFound) }
             return self.change(file, of: node, change)
         case .item(let item) where item.direction == .sent:
-            if change.size != nil || change.makesWritable { return .refused(.notPermitted) }
+            if change.size != nil || change.onlyMakesWritable { return .refused(.notPermitted) }
             guard let time = change.modified else { return .done(attributes(of: node)) }
             return blocking {
                 try self.names.setModified(self.timestamp(time), of: id)
@@ -114,7 +114,7 @@ extension FileSystem {
     ) -> Answer<Attributes> {
         let isEditable = draft.state == .draft
         // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
-        if change.makesWritable && !isEditable { return .refused(.notPermitted) }
+        if change.onlyMakesWritable && !isEditable { return .refused(.notPermitted) }
         if change.size != nil && !isEditable { return .refused(.notPermitted) }
         guard change.size != nil || change.modified != nil else { return .done(attributes(of: node)) }
         return blocking {
@@ -179,6 +179,10 @@ extension FileSystem {
 
 extension AttributeChange {
     var makesWritable: Bool { permissions.map { $0 & 0o222 != 0 } ?? false }
+
+    /// `chmod u+w` of an entry that shows 0400. On own entries any other mode is one that a tool
+    /// carries over from the file it has copied (rsync at its second run too): accepted, not kept.
+    var onlyMakesWritable: Bool { permissions.map { $0 & 0o777 == 0o600 } ?? false }
 }
 
 extension Answer {

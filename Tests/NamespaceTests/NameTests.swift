@@ -1,0 +1,114 @@
+import Base
+import ChatCore
+import Namespace
+import Testing
+
+@Suite("Names of entries")
+struct NameTests {
+    private typealias Fixture = NamespaceFixture
+
+    @Test("files of one name get numbers that never change, whatever goes and comes")
+    func numbers() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([1, 2, 3].map { Fixture.item($0, "report.pdf") })
+        #expect(fixture.list() == ["report.pdf", "report (2).pdf", "report (3).pdf"])
+        let second = try #require(fixture.names.node(of: ItemID(2)))
+        _ = try fixture.names.remove([ItemID(1)])
+        _ = try fixture.names.show([Fixture.item(4, "report.pdf")])
+        #expect(fixture.list() == ["report (2).pdf", "report (3).pdf", "report (4).pdf"])
+        #expect(fixture.names.node(of: ItemID(2))?.id == second.id)
+    }
+
+    @Test("the next mount shows the same names and inode numbers, also when items come in another order")
+    func remount() throws {
+        let fixture = try Fixture()
+        let items = (1...20).map { Fixture.item($0, "photo.jpg") }
+        _ = try fixture.names.show(items)
+        let before = items.map { fixture.names.node(of: $0.id).map { [$0.name.description, "\($0.id)"] } }
+        let folders = [Fixture.alice, Fixture.bob, Fixture.notes].map(fixture.folder)
+        try fixture.remount()
+        _ = try fixture.names.show(items.reversed())
+        let after = items.map { fixture.names.node(of: $0.id).map { [$0.name.description, "\($0.id)"] } }
+        #expect(before == after)
+        #expect(!before.contains(nil))
+        #expect([Fixture.alice, Fixture.bob, Fixture.notes].map(fixture.folder) == folders)
+    }
+
+    @Test("the name of a file deleted while mounted or not is given to no other file, nor its number")
+    func buried() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([Fixture.item(1, "a.txt"), Fixture.item(2, "b.txt")])
+        let old = try #require(fixture.names.node(of: ItemID(2))).id
+        _ = try fixture.names.remove([ItemID(1)])
+        try fixture.remount()
+        // Item 2 is not in the core any more.
+        try fixture.names.removeUnseen()
+        _ = try fixture.names.show([Fixture.item(3, "a.txt"), Fixture.item(4, "b.txt")])
+        #expect(fixture.list() == ["a (2).txt", "b (2).txt"])
+        #expect(fixture.names.node(of: ItemID(4)).map { $0.id > old } == true)
+    }
+
+    @Test(
+        "a name from outside cannot leave its folder, hide, lie about its kind or be too long",
+        arguments: [
+            ("../../etc/passwd", "passwd"), ("..", "file-1"), (".bashrc", "bashrc"),
+            ("a\u{0}b\n.txt", "ab.txt"),
+            ("x\u{202E}gpj.exe", "xgpj.exe"), ("name.txt ", "name.txt"), ("e\u{301}.txt", "\u{E9}.txt"),
+            ("", "file-1"),
+        ])
+    func sanitised(_ sent: String, _ shown: String) throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([Fixture.item(1, sent)])
+        #expect(fixture.names.node(of: ItemID(1)).map { $0.name.bytes } == Array(shown.utf8))
+    }
+
+    @Test("names of 255 bytes stay apart and keep their extension")
+    func long() throws {
+        let fixture = try Fixture()
+        let name = String(repeating: "\u{1F600}", count: 62) + "abc.jpg"
+        _ = try fixture.names.show([1, 2, 3].map { Fixture.item($0, name) })
+        let shown = fixture.names.children(of: fixture.folder(Fixture.alice), after: nil, count: 10)
+        #expect(Set(shown.map(\.name)).count == 3)
+        for node in shown {
+            #expect(node.name.bytes.count <= 255 && node.name.isValidUTF8)
+            #expect(node.name.description.hasSuffix(".jpg"))
+        }
+    }
+
+    @Test("an image without an extension gets one, one that has a known extension keeps it")
+    func extensions() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([
+            Fixture.item(1, "IMG_2031", kind: .image(preview: "")),
+            Fixture.item(2, "pic.png", kind: .image(preview: "")),
+            Fixture.item(3, "note", kind: .voice(seconds: 3)),
+            Fixture.item(4, "clip", kind: .video(preview: "", seconds: 3)),
+            Fixture.item(5, "README"),
+        ])
+        #expect(fixture.list() == ["IMG_2031.jpg", "pic.png", "note.m4a", "clip.mp4", "README"])
+    }
+
+    @Test("contacts that are called like the folders of ChatFS, or like each other, get a number")
+    func reservedRoots() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([
+            Fixture.chat(.direct(10), "Saved notes"), Fixture.chat(.direct(11), "Links"),
+            Fixture.chat(.direct(12), ".chatfs"), Fixture.chat(.group(13), "Alice"),
+            Fixture.chat(.direct(14), "/"),
+        ])
+        let names = [
+            ChatReference.direct(10), .direct(11), .direct(12), .group(13), .direct(14), Fixture.notes,
+        ].map {
+            fixture.names.node(of: $0)?.name.description
+        }
+        #expect(
+            names == ["Saved notes (2)", "Links (2)", "chatfs", "Alice (2)", "contact-14", "Saved notes"])
+    }
+
+    @Test("a renamed contact keeps its folder's name")
+    func renamedContact() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([Fixture.chat(Fixture.alice, "Alicia")])
+        #expect(fixture.names.node(of: Fixture.alice)?.name.description == "Alice")
+    }
+}

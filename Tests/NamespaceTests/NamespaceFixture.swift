@@ -1,0 +1,63 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Store
+
+/// A namespace on a real index database in a folder of its own, which can be opened again as the next
+/// mount would.
+final class NamespaceFixture {
+    let folder: String
+    var names: Namespace
+
+    static let alice = ChatReference.direct(1)
+    static let bob = ChatReference.direct(2)
+    static let notes = ChatReference.notes(3)
+
+    init() throws {
+        var template = Array("/tmp/chatfs-names-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw NamespaceError(.storage, "no folder") }
+        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        names = try Namespace(path: folder + "/names.sqlite")
+        try showChats()
+    }
+
+    deinit {
+        for suffix in ["", "-wal", "-shm"] { unlink(folder + "/names.sqlite" + suffix) }
+        rmdir(folder)
+    }
+
+    func showChats() throws {
+        _ = try names.show([
+            Self.chat(Self.alice, "Alice"), Self.chat(Self.bob, "Bob"), Self.chat(Self.notes, "Notes"),
+        ])
+    }
+
+    /// The next mount: memory is gone, the index is not.
+    func remount() throws {
+        names = try Namespace(path: folder + "/names.sqlite")
+        try showChats()
+    }
+
+    static func chat(_ reference: ChatReference, _ name: String) -> Chat {
+        Chat(reference: reference, displayName: name, updatedAt: Timestamp(seconds: 1_700_000_000))
+    }
+
+    static func item(
+        _ id: Int64, _ name: String, in chat: ChatReference = alice, kind: MessageContent.Kind = .file
+    ) -> ChatItem {
+        ChatItem(
+            id: ItemID(id), chat: chat, direction: .received, sender: "Alice",
+            time: Timestamp(seconds: 1_700_000_000 + id), content: MessageContent(kind: kind),
+            file: ChatFile(
+                id: FileID(id), name: name, size: 10, status: .rcvInvitation(described: true),
+                transport: .xftp))
+    }
+
+    func folder(_ chat: ChatReference) -> NodeID { names.node(of: chat)?.id ?? NodeID(0) }
+
+    /// Names in a chat's folder, in the order of listings.
+    func list(_ chat: ChatReference = alice) -> [String] {
+        names.children(of: folder(chat), after: nil, count: .max).map(\.name.description)
+    }
+}
