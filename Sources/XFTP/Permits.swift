@@ -5,6 +5,8 @@ import Base
 final class Permits: Sendable {
     private struct State {
         var free: Int
+        /// Permits that are to disappear when they come back.
+        var debt = 0
         var waiters: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         var nextID = 0
     }
@@ -43,6 +45,10 @@ final class Permits: Sendable {
 
     func give() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            if state.debt > 0 {
+                state.debt -= 1
+                return nil
+            }
             guard !state.waiters.isEmpty else {
                 state.free += 1
                 return nil
@@ -50,6 +56,15 @@ final class Permits: Sendable {
             return state.waiters.removeFirst().continuation
         }
         next?.resume(returning: true)
+    }
+
+    /// Makes `count` permits disappear: free ones at once, others when they are given back.
+    func withdraw(_ count: Int) {
+        state.withLock { state in
+            let now = min(count, state.free)
+            state.free -= now
+            state.debt += count - now
+        }
     }
 
     private func giveUp(_ id: Int) {

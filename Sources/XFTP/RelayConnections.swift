@@ -16,6 +16,10 @@ final class RelayConnections: Sendable {
         var nextID = 0
         var isReaping = false
         var isClosed = false
+        /// Requests at once, at present.
+        var allowed: Int
+        /// Transfers that went well since `allowed` changed.
+        var successes = 0
         /// Those who wait until a connection is open, or could not be opened. Each gets its permit when
         /// anything changes, and looks again.
         var waiting: [Permits] = []
@@ -35,12 +39,15 @@ final class RelayConnections: Sendable {
     private let relay: RelayAddress
     private let settings: XFTPClientSettings
     private let permits: Permits
-    private let state = Lock(State())
+    private let mostRequests: Int
+    private let state: Lock<State>
 
     init(relay: RelayAddress, settings: XFTPClientSettings) {
         self.relay = relay
         self.settings = settings
-        permits = Permits(count: settings.connectionsPerRelay * settings.requestsPerConnection)
+        mostRequests = settings.connectionsPerRelay * settings.requestsPerConnection
+        permits = Permits(count: mostRequests)
+        state = Lock(State(allowed: mostRequests))
     }
 
     /// Runs `body` on a connection; waits for its turn when all are in use.
@@ -53,6 +60,39 @@ final class RelayConnections: Sendable {
         defer { release(id) }
         return try await body(connection)
     }
+
+    /// Runs a transfer of a chunk on a connection, and learns from it how many the network bears at
+    /// once: on a slow one many chunks that share it would all run into their deadlines, again and again.
+    func withTransfer(
+        _ body: (RelayConnection) async throws(XFTPError) -> Void
+    ) async throws(XFTPError) {
+        do throws(XFTPError) {
+            try await withConnection(body)
+        } catch {
+            if error.code == .timedOut { permits.withdraw(state.withLock { Self.slowDown(&$0) }) }
+            throw error
+        }
+        let mostRequests = mostRequests
+        let grows = state.withLock { state in
+            state.successes += 1
+            guard state.allowed < mostRequests, state.successes >= 2 * state.allowed else { return false }
+            state.allowed += 1
+            state.successes = 0
+            return true
+        }
+        if grows { permits.give() }
+    }
+
+    /// Half as many requests; answers how many fewer these are.
+    private static func slowDown(_ state: inout State) -> Int {
+        let fewer = state.allowed / 2
+        state.allowed -= fewer
+        state.successes = 0
+        return fewer
+    }
+
+    /// Requests at once, at present.
+    var requestsAllowed: Int { state.withLock { $0.allowed } }
 
     /// Closes all; requests under way fail.
     func close() {

@@ -85,7 +85,7 @@ public final class XFTPClient: Sendable {
         counter: @escaping ByteCounter = { _ in }
     ) async throws(XFTPError) {
         try await retrying { () throws(XFTPError) in
-            try await self.connections(to: relay).withConnection { connection throws(XFTPError) in
+            try await self.connections(to: relay).withTransfer { connection throws(XFTPError) in
                 let body = ChunkBody(buffer, counter: counter)
                 do throws(XFTPError) {
                     try await connection.upload(body, to: senderID, signedBy: key)
@@ -141,7 +141,7 @@ public final class XFTPClient: Sendable {
         counter: @escaping ByteCounter
     ) async throws(XFTPError) {
         let key = try Self.key(of: replica)
-        try await connections(to: replica.relay).withConnection { connection throws(XFTPError) in
+        try await connections(to: replica.relay).withTransfer { connection throws(XFTPError) in
             try await connection.download(
                 chunk, on: replica.id, signedBy: key, into: buffer, counter: counter)
         }
@@ -170,6 +170,9 @@ public final class XFTPClient: Sendable {
     private func expectOK(_ response: XFTPResponse, _ relay: RelayAddress) throws(XFTPError) {
         guard response == .ok else { throw .brokenProtocol("answered with something else than OK", relay) }
     }
+
+    /// Requests that are sent to a relay at once, at present.
+    func requestsAllowed(at relay: RelayAddress) -> Int { connections(to: relay).requestsAllowed }
 
     private func connections(to relay: RelayAddress) -> RelayConnections {
         relays.withLock { relays in

@@ -147,8 +147,8 @@ struct OfficialInteropTests {
             let sender = String(decoding: try folder.read("\(made)/snd.xftp.private"), as: UTF8.self)
             try await FileDeletion.run(FileDescription(parsing: sender), client: client)
             #expect(await code { _ = try await download(description, client) } == .relay(.authorization))
-            let private_ = try folder.write(Array(uploaded.sender.text.utf8), to: "snd.xftp.private")
-            try await OfficialPrograms.client(["del", "-y", private_])
+            let sendersOwn = try folder.write(Array(uploaded.sender.text.utf8), to: "snd.xftp.private")
+            try await OfficialPrograms.client(["del", "-y", sendersOwn])
             let gone = await code { _ = try await download(uploaded.recipients[0], client) }
             #expect(gone == .relay(.authorization))
         }
