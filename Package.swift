@@ -80,7 +80,9 @@ let package = Package(
         tests(of: "ChatCore"),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
-        tests(of: "EmbeddedCore", uses: ["XFTP", "ChatCore", "Cryptography", "Store"]),
+        tests(
+            of: "EmbeddedCore",
+            uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),

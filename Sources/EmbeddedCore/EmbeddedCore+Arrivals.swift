@@ -111,6 +111,8 @@ extension EmbeddedCore {
                 try? warn(file, failure, telling: telling)
             }
         }
+        // The journal still holds what the rows held.
+        if !files.isEmpty { try directory.database.checkpoint() }
     }
 
     /// Stores one inline file. Nothing when another thread has done so.

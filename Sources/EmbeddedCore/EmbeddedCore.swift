@@ -112,6 +112,7 @@ public final class EmbeddedCore: ChatCore {
         await desk.close()
         client.close()
         hub.close()
+        _ = try? await work { [directory] in try directory.database.checkpoint() }
         profileLock.release()
     }
 

@@ -44,7 +44,8 @@ struct ProfileFolders: Sendable {
         }
         let file = try OpenFile(location.path, flags: O_RDONLY | O_NOFOLLOW)
         let status = try file.status()
-        guard status.st_mode & S_IFMT == S_IFREG, UInt64(status.st_size) == size + 16 else {
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size >= 16, UInt64(status.st_size) - 16 == size
+        else {
             throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
         }
         try file.synchronise()

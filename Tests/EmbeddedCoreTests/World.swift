@@ -43,8 +43,16 @@ struct World {
     }
 }
 
-func pattern(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
+/// Bytes that are no two blocks of 4 KiB alike.
+func pattern(_ count: Int) -> [UInt8] {
+    let block = (0..<4088).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + 4096)
+    while bytes.count < count {
+        bytes.append(bigEndian: UInt64(bytes.count))
+        bytes += block
+    }
+    return Array(bytes.prefix(count))
 }
 
 extension EmbeddedCore {

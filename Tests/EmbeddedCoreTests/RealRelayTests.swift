@@ -1,0 +1,174 @@
+import Base
+import ChatCore
+import Glibc
+import Network
+import Posix
+import TestSupport
+import Testing
+import XFTP
+import XFTPRelay
+
+@testable import EmbeddedCore
+
+/// The whole core over a relay of ours on 127.0.0.1.
+@Suite struct RealRelayTests {
+    private let folder: TemporaryFolder
+    private let directory: DataDirectory
+
+    init() throws {
+        folder = try TemporaryFolder()
+        directory = try DataDirectory(folder.path("data"))
+        for name in ["alice", "bob"] { _ = try directory.createProfile(name) }
+        try directory.connect("alice", "bob")
+    }
+
+    private func relay(password: String? = nil) async throws -> Relay {
+        let settings = RelaySettings(folder: folder.path("relay"), password: password)
+        return try await ThreadPool.shared.run { () throws(RelayError) in try Relay.start(settings) }
+    }
+
+    private func open(_ name: String, _ relays: [RelayAddress]) async throws -> EmbeddedCore {
+        try await EmbeddedCore.open(
+            try DataDirectory(folder.path("data")), profile: name, mountpoint: nil,
+            relays: relays.map(RelayWithPassword.init), transfers: nil,
+            retry: RetryPolicy(first: .milliseconds(50), longest: .milliseconds(200), tries: .max))
+    }
+
+    @Test(arguments: [261_121, 5_500_000])
+    func aFileGoesThroughARelayAndBack(size: Int) async throws {
+        let relay = try await relay(password: "secret")
+        let address = RelayAddress(
+            fingerprint: relay.address.fingerprint, hosts: relay.address.hosts, port: relay.address.port,
+            password: "secret")
+        let alice = try await open("alice", [address])
+        let bob = try await open("bob", [relay.address])
+        let heard = Listener(bob)
+        let sent = try await alice.send(try alice.compose(pattern(size)), to: alice.chat(named: "bob"))
+        try await heard.waits(for: "rcvFileDescrReady")
+        let offer = try await bob.newest(in: "alice")
+        let file = try #require(offer.file).id
+        let claim = try #require(try await bob.claimFile(file, approvedRelays: false))
+        #expect(!claim.description.contains("secret"))
+        await bob.abandonClaim(file, problem: nil)
+        try await bob.receiveFile(file, approvedRelays: false)
+        try await heard.waits(for: "rcvFileComplete")
+        #expect(try await bob.newest(in: "alice").content() == pattern(size))
+        #expect(heard.names.contains("rcvFileProgressXFTP"))
+        #expect(relay.storedBytes > 0)
+        try await alice.cancelFile(try #require(sent.file).id)
+        try await wait(until: "the relay is empty") { relay.storedBytes == 0 }
+        await alice.shutDown()
+        await bob.shutDown()
+        await relay.stop()
+    }
+
+    @Test func anUploadWaitsForARelayThatIsAway() async throws {
+        var relay = try await relay()
+        let address = relay.address
+        await relay.stop()
+        let alice = try await open("alice", [address])
+        let heard = Listener(alice)
+        _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
+        try await heard.waits(for: "sndFileWarning")
+        relay = try await self.relay()
+        if relay.address == address { try await heard.waits(for: "sndFileCompleteXFTP") }
+        await alice.shutDown()
+        await relay.stop()
+    }
+
+    @Test func aWrongPasswordIsAFinalErrorThatSaysSo() async throws {
+        let relay = try await relay(password: "secret")
+        let alice = try await open("alice", [relay.address])
+        let heard = Listener(alice)
+        _ = try await alice.send(try alice.compose(pattern(300_000)), to: alice.chat(named: "bob"))
+        try await heard.waits(for: "sndFileError")
+        guard case .sndError(let problem) = try await alice.newest(in: "bob").file?.status else {
+            Issue.record("no error")
+            return
+        }
+        #expect(!problem.sentence.contains("secret"))
+        await alice.shutDown()
+        await relay.stop()
+    }
+
+    @Test(arguments: [1000, 3_000_000])
+    func aFileWithoutAChatTravelsByLink(size: Int) async throws {
+        let relay = try await relay()
+        let alice = try await open("alice", [relay.address])
+        let bob = try await open("bob", [relay.address])
+        let (heardByAlice, heardByBob) = (Listener(alice), Listener(bob))
+        try folder.write(pattern(size), to: "original.bin")
+        let uploaded = try await alice.uploadStandaloneFile(folder.path("original.bin"))
+        try await heardByAlice.waits(for: "sndStandaloneFileComplete")
+        let link = heardByAlice.events.withLock { events -> String? in
+            for case .sndStandaloneFileComplete(uploaded, let links) in events { return links.first }
+            return nil
+        }
+        let text = try #require(link)
+        let info = try await bob.standaloneFileInfo(text)
+        #expect(info.encryptedSize >= UInt64(size))
+        #expect(info.relays == [relay.address.text])
+        _ = try await bob.downloadStandaloneFile(text, to: folder.path("copy.bin"))
+        try await heardByBob.waits(for: "rcvStandaloneFileComplete")
+        #expect(try folder.read("copy.bin") == pattern(size))
+        #expect(
+            await refusal { try await bob.downloadStandaloneFile(text, to: folder.path("copy.bin")) }?.code
+                == .invalidCommand)
+        #expect(
+            await refusal { try await bob.standaloneFileInfo("simplex:/file#/?desc=x") }?.code
+                == .file(.damaged))
+        try await alice.cancelFile(uploaded)
+        await alice.shutDown()
+        await bob.shutDown()
+        await relay.stop()
+    }
+
+    @Test func aKilledProcessLeavesAnUploadThatTheNextOneFinishes() async throws {
+        let relay = try await relay()
+        let content = pattern(24_000_000)
+        try folder.write(content, to: "big.bin")
+        let sender = try await ChatFSProcess.start([
+            "send", folder.path("big.bin"), "bob", "--data", folder.path("data"), "--profile", "alice",
+            "--relay", relay.address.text,
+        ])
+        try await wait(until: "some of it is sent: \(sender.errors)") {
+            sender.errors.contains("Sending: 1") || !sender.isRunning
+        }
+        sender.send(SIGKILL)
+        _ = try await sender.ending()
+        let alice = try await open("alice", [])
+        let bob = try await open("bob", [relay.address])
+        _ = try await alice.item(in: "bob") { $0 == .sndComplete }
+        let items = try await bob.items(of: bob.chat(named: "alice"), before: nil, count: 9)
+        #expect(items.count == 1)
+        try await bob.receiveFile(try #require(items.first?.file).id, approvedRelays: false)
+        let complete = try await bob.item(in: "alice") { $0 == .rcvComplete }
+        #expect(try complete.content() == content)
+        await alice.shutDown()
+        await bob.shutDown()
+        await relay.stop()
+    }
+
+    @Test func aMessageOfAnotherProcessIsHeard() async throws {
+        let bob = try await open("bob", [])
+        let heard = Listener(bob)
+        try folder.write(pattern(70_000), to: "note.txt")
+        for number in 1...3 {
+            let outcome = try await ChatFSProcess.run([
+                "send", folder.path("note.txt"), "bob", "--caption", "number \(number)", "--data",
+                folder.path("data"), "--profile", "alice",
+            ])
+            #expect(outcome.errors.isEmpty)
+            try await heard.waits(for: "rcvFileComplete", times: number)
+            let item = try await bob.newest(in: "alice")
+            #expect(item.content.text == "number \(number)")
+            #expect(try item.content() == pattern(70_000))
+        }
+        // The other way round: the profile that this process holds is refused to others.
+        let refused = try await ChatFSProcess.run([
+            "send", folder.path("note.txt"), "alice", "--data", folder.path("data"), "--profile", "bob",
+        ])
+        #expect(refused.errors.contains("in use by process \(getpid())"))
+        await bob.shutDown()
+    }
+}
