@@ -5,7 +5,10 @@ extension HydrationMachine {
     enum Preparation: Sendable {
         case chunks(ChunkLayout)
         case whole
+        /// The core receives it.
         case awaitingCore
+        /// The sender has not finished its upload.
+        case awaitingDescription
     }
 
     mutating func prepared(
@@ -24,11 +27,17 @@ extension HydrationMachine {
             entries[id]?.phase = .whole
             return evaluate(id) + [.changed(id)]
         case .awaitingCore:
-            // The news may have come before this answer.
-            if entry.file.status.isReadable { return prepare(id) }
-            entries[id]?.phase = .awaitingCore
-            return [.changed(id)]
+            return awaitCore(id, isOver: entry.file.status.isReadable)
+        case .awaitingDescription:
+            return awaitCore(id, isOver: entry.file.status != .rcvInvitation(described: false))
         }
+    }
+
+    /// The news that is waited for may have come before the answer that it must be waited for.
+    private mutating func awaitCore(_ id: FileID, isOver: Bool) -> [Action] {
+        if isOver { return prepare(id) }
+        entries[id]?.phase = .awaitingCore
+        return [.changed(id)]
     }
 
     mutating func preparationFailed(

@@ -27,7 +27,7 @@ struct HydrationMachine: Sendable {
     enum Phase: Sendable {
         case idle
         case preparing
-        /// The core receives it; its events will tell.
+        /// The core receives it, or the sender is still uploading: events will tell.
         case awaitingCore
         case chunks(ChunkDownload)
         /// A verified copy of the whole.
@@ -109,7 +109,9 @@ struct HydrationMachine: Sendable {
         entries[file.id] = entry
         switch entry.phase {
         case .awaitingCore:
-            if file.status.isReadable { return prepare(file.id) }
+            if file.status.isReadable || (file.status.isDescribed && !before.status.isDescribed) {
+                return prepare(file.id)
+            }
             if let problem = file.status.problem { return preparationFailed(file.id, problem, now: now) }
             return [.changed(file.id)]
         case .chunks(var download):
@@ -277,6 +279,9 @@ struct HydrationMachine: Sendable {
 }
 
 extension FileStatus {
+    /// Offered, with the description at hand: it can be claimed.
+    var isDescribed: Bool { self == .rcvInvitation(described: true) }
+
     /// Why the bytes will not come by themselves.
     var problem: FileProblem? {
         switch self {

@@ -16,7 +16,7 @@ extension Hydrator {
             } else if let problem = state.file.status.problem, problem.isFinal {
                 transact { $0.preparationFailed(file, generation, problem, now: $1) }
             } else {
-                try await prepareRemote(file, generation)
+                try await prepareRemote(file, state.file.status, generation)
             }
         } catch {
             let problem = describe(error, missing: state.file.size)
@@ -35,9 +35,17 @@ extension Hydrator {
         }
     }
 
-    private func prepareRemote(_ file: FileID, _ generation: UInt64) async throws {
+    private func prepareRemote(
+        _ file: FileID, _ status: FileStatus, _ generation: UInt64
+    ) async throws {
         guard let claim = try await claim(file) else {
-            transact { $0.prepared(file, generation, .awaitingCore, now: $1) }
+            // Accepting now would make the core fetch the whole, once it can, instead of the parts read.
+            if status == .rcvInvitation(described: false) {
+                transact { $0.prepared(file, generation, .awaitingDescription, now: $1) }
+            } else {
+                try await receiveByCore(file)
+                transact { $0.prepared(file, generation, .awaitingCore, now: $1) }
+            }
             return
         }
         do {
@@ -57,15 +65,22 @@ extension Hydrator {
         }
     }
 
-    /// The file's description, or nil when the core receives it itself and will tell.
+    /// The file's description, or nil when there is none for us: not yet, or this core gives none.
     private func claim(_ file: FileID) async throws(ChatError) -> ClaimedFile? {
         do throws(ChatError) {
-            if let claim = try await core.claimFile(file, approvedRelays: false) { return claim }
+            return try await core.claimFile(file, approvedRelays: false)
+        } catch {
+            if error.code != .alreadyReceiving { throw error }
+            return nil
+        }
+    }
+
+    private func receiveByCore(_ file: FileID) async throws(ChatError) {
+        do throws(ChatError) {
             try await core.receiveFile(file, approvedRelays: false)
         } catch {
             if error.code != .alreadyReceiving { throw error }
         }
-        return nil
     }
 
     /// Fetches one chunk into the cache. The first one also says where the content begins.

@@ -164,6 +164,23 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func aReadDuringTheSendersUploadWaitsForTheDescriptionAndFetchesItsChunkOnly() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 1 << 20)
+        let described = stage.offer(source)
+        stage.core.state.withLock { $0.claims[FileID(1)] = .success(nil) }
+        let file = stage.hydrator.open(
+            stage.item(1, size: 1 << 20, status: .rcvInvitation(described: false)))
+        let early = Task { try await file.bytes(0..<10) }
+        try await wait(until: "the core was asked") { stage.core.state.withLock { $0.claimCount == 1 } }
+        stage.core.state.withLock { $0.claims[FileID(1)] = .success("1") }
+        stage.hydrator.update(described)
+        #expect(try await early.value == Pattern.bytes(0..<10, seed: 1))
+        #expect(source.fetches == [0])
+        #expect(stage.core.state.withLock { $0.received } == [])
+        await stage.hydrator.shutDown()
+    }
+
     @Test func aReaderOfWhatTheCoreCouldNotFetchIsToldWhy() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
