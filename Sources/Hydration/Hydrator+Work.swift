@@ -100,17 +100,18 @@ extension Hydrator {
                 chunk,
                 progress: { [weak self] in
                     self?.transact { $0.progressed(file, chunk: chunk, now: $1) }
-                }
-            ) { bytes in
-                guard bytes.count == Int(layout.size(of: chunk)) else {
-                    throw HydrationError(.damaged, "A chunk has another length than the description says.")
-                }
-                if chunk == 0 {
-                    let offset = try Self.contentOffset(bytes, layout, expected: state.file.size)
-                    contentOffset.withLock { $0 = offset }
-                }
-                try stream.store(bytes, at: layout.range(of: chunk).lowerBound)
-            }
+                },
+                receive: { bytes in
+                    guard bytes.count == Int(layout.size(of: chunk)) else {
+                        throw HydrationError(
+                            .damaged, "A chunk has another length than the description says.")
+                    }
+                    if chunk == 0 {
+                        let offset = try Self.contentOffset(bytes, layout, expected: state.file.size)
+                        contentOffset.withLock { $0 = offset }
+                    }
+                    try stream.store(bytes, at: layout.range(of: chunk).lowerBound)
+                })
             let offset = contentOffset.withLock { $0 }
             transact { $0.arrived(file, generation, chunk: chunk, contentOffset: offset, now: $1) }
         } catch {
