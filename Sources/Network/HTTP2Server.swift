@@ -7,7 +7,7 @@ public final class HTTP2Server: Sendable {
     /// What a client may cost.
     public struct Limits: Sendable {
         /// Connections at once; further ones are closed at once.
-        public var connections = 128
+        public var connections = 256
         /// From accepting to the end of the TLS handshake.
         public var handshake: Duration = .seconds(30)
         /// From a request's headers to the end of its body. The official relay gives a chunk as long.
@@ -86,7 +86,7 @@ public final class HTTP2Server: Sendable {
     public var connectionCount: Int { state.withLock { $0.connections.count } }
 
     private func accept() {
-        let log = Log("relay")
+        let log = Log("network")
         while !isStopping {
             var requests = [socket.descriptor, wakeUp.descriptor].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)

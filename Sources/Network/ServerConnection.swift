@@ -46,7 +46,7 @@ final class ServerConnection: HTTP2SessionEvents {
             try serve(stream)
         } catch {
             // Whatever clients do is their affair; it is of interest only to who looks for it.
-            Log("relay").debug(error.sentence)
+            Log("network").debug(error.sentence)
         }
         for (_, entry) in open where entry.isReceiving { entry.exchange.abandon() }
     }

@@ -123,6 +123,28 @@ import XFTP
         try await process.terminate()
     }
 
+    @Test func theDefaultFolderLeavesTheDataDirectoryUsable() async throws {
+        let folder = try TemporaryFolder()
+        let environment: [String: String?] = ["XDG_DATA_HOME": folder.path]
+        let process = try await ChatFSProcess.start(["relay"], environment: environment)
+        try await process.line("its address")
+        #expect(try folder.names(in: "chatfs").contains("relay"))
+        let outcome = try await ChatFSProcess.run(["profile", "create", "alice"], environment: environment)
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        try await process.terminate()
+    }
+
+    @Test func anAddressInUseIsOneLine() async throws {
+        let folder = try TemporaryFolder()
+        let (process, address) = try await start(folder)
+        let outcome = try await ChatFSProcess.run(
+            ["relay", "--dir", folder.path("other"), "--listen", "127.0.0.1:\(address.port)"])
+        #expect(outcome.ending == .code(1))
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+        #expect(outcome.errors.contains("cannot listen"))
+        try await process.terminate()
+    }
+
     @Test func aForeignFolderIsNotTouched() async throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("mine")

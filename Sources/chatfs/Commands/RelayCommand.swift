@@ -1,6 +1,6 @@
 import Base
 import CommandLineKit
-import Glibc
+import EmbeddedCore
 import Network
 import Posix
 import XFTPRelay
@@ -40,8 +40,15 @@ enum RelayCommand {
         ],
         waitsForStop: true
     ) { invocation in
+        ProcessHardening.apply()
         let settings = try settings(from: invocation)
-        let relay = try await ThreadPool.shared.run { () throws(RelayError) in try Relay.start(settings) }
+        let isDefault = invocation["dir"] == nil
+        let relay = try await ThreadPool.shared.run {
+            // The default lies inside the data directory, which only its own code may make: a folder
+            // without its marker would be refused to every other command.
+            if isDefault { _ = try DataDirectory() }
+            return try Relay.start(settings)
+        }
         Terminal.print(relay.address.text)
         await invocation.stop.wait()
         await relay.stop()
@@ -60,18 +67,8 @@ enum RelayCommand {
             else { throw UsageError("--password takes 1 to 255 ASCII characters without spaces") }
         }
         return RelaySettings(
-            folder: invocation["dir"] ?? defaultFolder(), listen: endpoint,
+            folder: invocation["dir"] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,
             quota: invocation.byteCount("quota"), expiry: expiry, password: invocation["password"],
             certificate: invocation["certificate"].flatMap(CertificateKind.init))
-    }
-
-    /// `chatfs/relay` among the user's data (XDG Base Directory Specification: a relative
-    /// XDG_DATA_HOME does not count).
-    private static func defaultFolder() -> String {
-        if let data = getenv("XDG_DATA_HOME").map({ String(cString: $0) }), data.hasPrefix("/") {
-            return data + "/chatfs/relay"
-        }
-        let home = getenv("HOME").map { String(cString: $0) } ?? "."
-        return home + "/.local/share/chatfs/relay"
     }
 }
