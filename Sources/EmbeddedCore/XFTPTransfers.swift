@@ -152,7 +152,7 @@ extension TransferFailure {
 
     private static func kind(of code: XFTPError.Code) -> FileProblem.Kind {
         switch code {
-        case .malformedAddress, .malformedDescription, .damaged: .damaged
+        case .malformedDescription, .damaged: .damaged
         case .relay(.authorization): .expired
         case .relay(.noFile): .neverUploaded
         case .relay(.blocked): .blocked

@@ -26,7 +26,7 @@ extension FileProblem {
 
     private static func kind(of error: XFTPError) -> Kind {
         switch error.code {
-        case .malformedAddress, .malformedDescription, .damaged, .tooLarge: .damaged
+        case .malformedDescription, .damaged, .tooLarge: .damaged
         case .relay(.authorization): .expired
         case .relay(.noFile): .neverUploaded
         case .relay(.blocked): .blocked

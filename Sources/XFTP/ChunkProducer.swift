@@ -9,7 +9,6 @@ final class ChunkProducer: @unchecked Sendable {
     let sizes: [UInt32]
     private let source: any UploadSource
     private let header: [UInt8]
-    private let total: UInt64
     private var box: StreamBox
     private var position: UInt64 = 0
 
@@ -26,15 +25,12 @@ final class ChunkProducer: @unchecked Sendable {
         } else {
             sizes = ChunkPlan.sizes(for: fileSize)
         }
-        total = sizes.reduce(0) { $0 + UInt64($1) }
         do {
             box = try StreamBox(key: state.keyBytes, nonce: state.nonceBytes)
         } catch {
             throw XFTPError(.wrongState, "The state of the upload has no proper key.", cause: error)
         }
     }
-
-    var encryptedSize: UInt64 { total }
 
     /// Fills `buffer` with chunk `index`, which must be the next.
     func produce(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {

@@ -3,10 +3,10 @@ import Cryptography
 import Posix
 
 /// Fetches a whole file: several chunks at once, written in order, checked one by one and as a whole.
-/// Memory: `buffers` chunks.
+/// Memory: 24 MiB of chunks.
 public enum FileDownload {
-    /// Chunks in memory at once, 4 MiB each at most.
-    public static let buffers = 6
+    /// Bytes of chunks in memory at once: six of the largest official size.
+    static let memory = 24 << 20
 
     /// Downloads what `description` describes, a redirect followed first, into `destination`.
     ///
@@ -49,6 +49,9 @@ private final class OrderedDownload: Sendable {
     private let destination: any DownloadDestination
     private let progress: @Sendable (UInt64, UInt64) -> Void
     private let pool: ChunkBufferPool
+    /// Chunks under way at once: as many as there are buffers, or the next one in order might wait for
+    /// a buffer that a later one holds.
+    private let window: Int
     private let received = Lock<Int64>(0)
     private let header = Lock<FileHeader?>(nil)
 
@@ -59,8 +62,8 @@ private final class OrderedDownload: Sendable {
         self.reader = reader
         self.destination = destination
         self.progress = progress
-        pool = ChunkBufferPool(
-            count: min(FileDownload.buffers, reader.chunkCount), capacity: reader.largestChunk)
+        window = max(1, min(reader.chunkCount, 6, FileDownload.memory / reader.largestChunk))
+        pool = ChunkBufferPool(count: window, capacity: reader.largestChunk)
     }
 
     func run() async throws(XFTPError) -> FileHeader {
@@ -95,7 +98,7 @@ private final class OrderedDownload: Sendable {
                     started += 1
                     group.addTask { (chunk, try await self.obtain(chunk, present: present)) }
                 }
-                for _ in 0..<FileDownload.buffers { start() }
+                for _ in 0..<window { start() }
                 for consumed in first..<max(first, count) {
                     while ready[consumed] == nil, let (chunk, buffer) = try await group.next() {
                         ready[chunk] = buffer

@@ -76,6 +76,9 @@ public final class XFTPClient: Sendable {
             }
             recipientIDs += added
         }
+        guard !senderID.isEmpty, recipientIDs.allSatisfy({ !$0.isEmpty }) else {
+            throw .brokenProtocol("gave an empty ID", relay)
+        }
         return CreatedChunk(senderID: senderID, recipientIDs: recipientIDs)
     }
 

@@ -4,8 +4,6 @@ import Base
 public struct XFTPError: DescribedError {
     /// By consequence: who reads or sends a file decides by it what to do next.
     public enum Code: Hashable, Sendable {
-        /// A relay address that is none.
-        case malformedAddress
         /// A file description or link that makes no sense.
         case malformedDescription
         /// The relay does not prove to be the one the address names.

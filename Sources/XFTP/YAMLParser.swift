@@ -11,10 +11,10 @@ struct YAMLParser {
     static let deepestNesting = 12
     static let mostValues = 400_000
 
-    private let text: [UInt8]
-    private var position = 0
-    private var depth = 0
-    private var values = 0
+    let text: [UInt8]
+    var position = 0
+    var depth = 0
+    var values = 0
 
     static func parse(_ text: String) throws(Failure) -> YAMLValue {
         guard text.utf8.count <= longestText else { throw Failure(line: 1, reason: "is too long") }
@@ -33,9 +33,9 @@ struct YAMLParser {
         self.text = text
     }
 
-    private static let newline = UInt8(ascii: "\n")
-    private static let carriageReturn = UInt8(ascii: "\r")
-    private static let space = UInt8(ascii: " ")
+    static let newline = UInt8(ascii: "\n")
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let space = UInt8(ascii: " ")
 
     // MARK: Document
 
@@ -54,7 +54,7 @@ struct YAMLParser {
         return value
     }
 
-    private func isMarker(_ marker: String) -> Bool {
+    func isMarker(_ marker: String) -> Bool {
         guard column(of: position) == 0, text[position...].starts(with: marker.utf8) else { return false }
         return isEndOrSpace(position + 3)
     }
@@ -62,7 +62,7 @@ struct YAMLParser {
     // MARK: Block style
 
     /// The value that begins at the cursor, in whose block all lines are indented at least `indent`.
-    private mutating func block(from indent: Int) throws(Failure) -> YAMLValue {
+    mutating func block(from indent: Int) throws(Failure) -> YAMLValue {
         try enter()
         defer { depth -= 1 }
         guard let byte = peek, column(of: position) >= indent else { return .nothing }
@@ -72,7 +72,7 @@ struct YAMLParser {
         return try endOfLine(after: scalar(inFlow: false))
     }
 
-    private mutating func blockSequence() throws(Failure) -> YAMLValue {
+    mutating func blockSequence() throws(Failure) -> YAMLValue {
         let indent = column(of: position)
         var items: [YAMLValue] = []
         repeat {
@@ -87,7 +87,7 @@ struct YAMLParser {
         return .sequence(items)
     }
 
-    private mutating func blockMapping() throws(Failure) -> YAMLValue {
+    mutating func blockMapping() throws(Failure) -> YAMLValue {
         let indent = column(of: position)
         var entries: [YAMLValue.Entry] = []
         var keys: Set<String> = []
@@ -116,14 +116,14 @@ struct YAMLParser {
     }
 
     /// After a block the next line belongs to an outer one.
-    private func checkDedent(below indent: Int) throws(Failure) {
+    func checkDedent(below indent: Int) throws(Failure) {
         guard position == text.count || column(of: position) <= indent else {
             throw failure("is indented in a way that makes no sense")
         }
     }
 
     /// Whether the line from the cursor on begins with a key and its colon.
-    private func hasKey() -> Bool {
+    func hasKey() -> Bool {
         var index = position
         if let quote = peek, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
             index += 1
@@ -145,11 +145,11 @@ struct YAMLParser {
 
     // MARK: Flow style
 
-    private func isFlow(_ byte: UInt8) -> Bool {
+    func isFlow(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
     }
 
-    private mutating func flow() throws(Failure) -> YAMLValue {
+    mutating func flow() throws(Failure) -> YAMLValue {
         try enter()
         defer { depth -= 1 }
         guard let opening = peek else { throw failure("ends too early") }
@@ -185,115 +185,34 @@ struct YAMLParser {
         return opening == UInt8(ascii: "[") ? .sequence(items) : .mapping(entries)
     }
 
-    // MARK: Scalars
-
-    private mutating func scalar(inFlow: Bool, isKey: Bool = false) throws(Failure) -> YAMLValue {
-        switch peek {
-        case UInt8(ascii: "\""): return .scalar(try doubleQuoted(), isPlain: false)
-        case UInt8(ascii: "'"): return .scalar(try singleQuoted(), isPlain: false)
-        case let byte? where "&*!|>%@`?,]}#".utf8.contains(byte):
-            throw failure("uses a kind of YAML that descriptions do not have")
-        default: break
-        }
-        let start = position
-        scan: while position < text.count, text[position] != Self.newline {
-            switch text[position] {
-            case UInt8(ascii: ":") where isEndOrSpace(position + 1):
-                guard inFlow || isKey else { throw failure("has a colon out of place") }
-                break scan
-            case UInt8(ascii: ":") where inFlow && ",[]{}".utf8.contains(text[position + 1]): break scan
-            case UInt8(ascii: "#") where position > start && text[position - 1] == Self.space: break scan
-            case let byte where inFlow && ",[]{}".utf8.contains(byte): break scan
-            case 0..<32 where text[position] != UInt8(ascii: "\t"):
-                throw failure("has a control character")
-            default: position += 1
-            }
-        }
-        var end = position
-        while end > start, text[end - 1] == Self.space || text[end - 1] == UInt8(ascii: "\t") { end -= 1 }
-        guard let plain = String(validating: text[start..<end], as: UTF8.self) else {
-            throw failure("is not UTF-8")
-        }
-        return .scalar(plain, isPlain: true)
-    }
-
-    private mutating func singleQuoted() throws(Failure) -> String {
-        var bytes: [UInt8] = []
-        position += 1
-        while let byte = peek, byte != Self.newline {
-            position += 1
-            if byte == UInt8(ascii: "'") {
-                guard peek == UInt8(ascii: "'") else { return String(decoding: bytes, as: UTF8.self) }
-                position += 1
-            }
-            bytes.append(byte)
-        }
-        throw failure("has a quotation that is not closed on its line")
-    }
-
-    private mutating func doubleQuoted() throws(Failure) -> String {
-        var bytes: [UInt8] = []
-        position += 1
-        while let byte = peek, byte != Self.newline {
-            position += 1
-            if byte == UInt8(ascii: "\"") { return String(decoding: bytes, as: UTF8.self) }
-            guard byte == UInt8(ascii: "\\") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let mark = peek else { break }
-            position += 1
-            switch mark {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(mark)
-            case UInt8(ascii: "n"): bytes.append(Self.newline)
-            case UInt8(ascii: "r"): bytes.append(Self.carriageReturn)
-            case UInt8(ascii: "t"): bytes.append(UInt8(ascii: "\t"))
-            case UInt8(ascii: "x"): bytes += try character(digits: 2)
-            case UInt8(ascii: "u"): bytes += try character(digits: 4)
-            default: throw failure("has an escape that descriptions do not have")
-            }
-        }
-        throw failure("has a quotation that is not closed on its line")
-    }
-
-    private mutating func character(digits: Int) throws(Failure) -> [UInt8] {
-        guard text.count - position >= digits else { throw failure("ends too early") }
-        let number = UInt32(String(decoding: text[position..<position + digits], as: UTF8.self), radix: 16)
-        guard let number, let scalar = UnicodeScalar(number) else {
-            throw failure("has an escape of no character")
-        }
-        position += digits
-        return Array(String(Character(scalar)).utf8)
-    }
-
     // MARK: Cursor
 
-    private var peek: UInt8? { position < text.count ? text[position] : nil }
+    var peek: UInt8? { position < text.count ? text[position] : nil }
 
-    private func isEndOrSpace(_ index: Int) -> Bool {
+    func isEndOrSpace(_ index: Int) -> Bool {
         index >= text.count || text[index] == Self.space || text[index] == Self.newline
     }
 
     /// Bytes between the line's begin and the index.
-    private func column(of index: Int) -> Int {
+    func column(of index: Int) -> Int {
         var start = index
         while start > 0, text[start - 1] != Self.newline { start -= 1 }
         return index - start
     }
 
-    private mutating func skipSpaces() {
+    mutating func skipSpaces() {
         while peek == Self.space || peek == UInt8(ascii: "\t") { position += 1 }
     }
 
     /// At the end of the line, or in front of its comment.
-    private var isAtLineEnd: Bool {
+    var isAtLineEnd: Bool {
         guard let byte = peek else { return true }
         if byte == UInt8(ascii: "#"), position == 0 || text[position - 1] == Self.space { return true }
         return byte == Self.newline
     }
 
     /// To the next character that means something, over line ends and comments.
-    private mutating func skipEmptyLines() {
+    mutating func skipEmptyLines() {
         while position < text.count {
             skipSpaces()
             guard isAtLineEnd || peek == UInt8(ascii: "#") && column(of: position) == 0 else { return }
@@ -302,20 +221,20 @@ struct YAMLParser {
         }
     }
 
-    private mutating func endOfLine(after value: YAMLValue) throws(Failure) -> YAMLValue {
+    mutating func endOfLine(after value: YAMLValue) throws(Failure) -> YAMLValue {
         skipSpaces()
         guard isAtLineEnd else { throw failure("has text after a value") }
         return value
     }
 
-    private mutating func enter() throws(Failure) {
+    mutating func enter() throws(Failure) {
         depth += 1
         values += 1
         guard depth <= Self.deepestNesting else { throw failure("is nested too deep") }
         guard values <= Self.mostValues else { throw failure("has too many values") }
     }
 
-    private func failure(_ reason: String) -> Failure {
+    func failure(_ reason: String) -> Failure {
         let line = 1 + text[..<min(position, text.count)].count { $0 == Self.newline }
         return Failure(line: line, reason: reason)
     }
