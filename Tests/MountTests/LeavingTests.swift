@@ -1,0 +1,143 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Leaving a mount", .serialized)
+struct LeavingTests {
+    @Test("a second mount of a profile is refused, naming the process and the mountpoint of the first")
+    func secondMount() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        for place in ["alice", "elsewhere"] {
+            let second = try await ChatFSProcess.run(
+                mounts.arguments(toMount: "alice", at: mounts.path(place)))
+            #expect(second.ending == .code(1))
+            #expect(second.errors.contains("\(try mounts.daemon("alice").processIdentifier)"))
+            #expect(second.errors.contains(mounts.path("alice")))
+            #expect(second.errors.split(separator: "\n").count == 1)
+        }
+        #expect(try await mounts.leave("alice") == .code(0))
+    }
+
+    @Test("INT, TERM and HUP leave cleanly, also when they were ignored or blocked at the start")
+    func signals() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            for (ignored, blocked) in [([], []), ([signal], []), ([], [signal])] {
+                try await mounts.mount("alice", ignoredSignals: ignored, blockedSignals: blocked)
+                #expect(try await mounts.leave("alice", by: signal) == .code(0))
+                #expect(try mounts.daemon("alice").errors == "")
+                #expect(try MountTable.mounts(below: mounts.folder.path).isEmpty)
+                #expect(try mounts.folder.names(in: "alice").isEmpty)
+                #expect(try mounts.folder.names(in: "cache").isEmpty)
+            }
+        }
+    }
+
+    @Test("fusermount3 -u ends the daemon, and what was closed just before is sent at the next mount")
+    func unmountedFromOutside() async throws {
+        let mounts = try await TwoMounts.start()
+        try mounts.write(Array("last words".utf8), to: "alice/bob/late.txt")
+        let unmount = try await Shell.run("fusermount3", ["-u", mounts.path("alice")])
+        #expect(unmount.succeeded, "\(unmount.errors)")
+        #expect(try await mounts.daemon("alice").ending() == .code(0))
+        try await mounts.waitForFile("bob/alice/late.txt")
+        #expect(try mounts.read("bob/alice/late.txt") == Array("last words".utf8))
+        try await mounts.mount("alice")
+        #expect(try mounts.folder.names(in: "alice/bob") == ["late.txt"])
+        #expect(try mounts.state("alice/bob/late.txt") == "sent")
+    }
+
+    @Test("after kill -9 nothing readable is left, and the next mount takes the dead one away")
+    func killed() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(2_000_000)
+        try await mounts.send(bytes, as: "secret.bin")
+        #expect(try mounts.read("bob/alice/secret.bin") == bytes)
+        let open = try OpenFile(mounts.path("bob/alice/secret.bin"), flags: O_RDONLY)
+        try mounts.daemon("bob").send(SIGKILL)
+        #expect(try await mounts.daemon("bob").ending() == .signal(SIGKILL))
+        #expect(access(mounts.path("bob/alice"), F_OK) == -1 && errno == ENOTCONN)
+        // Any 64 bytes of the file, anywhere in the cache or the data folder.
+        let needle = Array(bytes[1_000_000..<1_000_064])
+        for tree in ["cache", "data"] {
+            let files = try await Shell.run("find", [mounts.path(tree), "-type", "f"])
+            for path in files.output.split(separator: "\n") {
+                let file = try OpenFile(String(path), flags: O_RDONLY)
+                let found = try file.readAll(limit: 1 << 26)
+                #expect(!Self.contains(found, needle), "\(path)")
+            }
+        }
+        withExtendedLifetime(open) {}
+        try await mounts.mount("bob")
+        #expect(try mounts.read("bob/alice/secret.bin") == bytes)
+        #expect(try MountTable.mounts(below: mounts.path("bob")).count == 1)
+    }
+
+    @Test("what was still being written when the daemon died is recovered and not sent")
+    func recovered() async throws {
+        let mounts = try await TwoMounts.start()
+        let file = try OpenFile(mounts.path("alice/bob/half.txt"), flags: O_WRONLY | O_CREAT)
+        try file.write(Array("half a thought".utf8), at: 0)
+        try file.synchronise()
+        try mounts.daemon("alice").send(SIGKILL)
+        try await mounts.daemon("alice").ending()
+        withExtendedLifetime(file) {}
+        try await mounts.mount("alice")
+        #expect(try mounts.read("alice/.chatfs/recovered/half.txt") == Array("half a thought".utf8))
+        #expect(try mounts.state("alice/.chatfs/recovered/half.txt") == "recovered")
+        #expect(try mounts.folder.names(in: "alice/bob").isEmpty)
+        #expect(unlink(mounts.path("alice/.chatfs/recovered/half.txt")) == 0)
+        #expect(try mounts.folder.names(in: "alice/.chatfs/recovered").isEmpty)
+        #expect(try mounts.folder.names(in: "bob/alice").isEmpty)
+    }
+
+    @Test("a mount that is in use leaves all the same when it is told to")
+    func busy() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        try mounts.write([1, 2, 3], to: "alice/bob/kept.part")
+        let open = try OpenFile(mounts.path("alice/bob/kept.part"), flags: O_RDONLY)
+        #expect(try await mounts.leave("alice") == .code(0))
+        #expect(try MountTable.mounts(below: mounts.folder.path).isEmpty)
+        withExtendedLifetime(open) {}
+        try await mounts.mount("alice")
+        #expect(try mounts.read("alice/bob/kept.part") == [1, 2, 3])
+    }
+
+    @Test("--background comes back when the folder is ready, and with the error when it cannot be")
+    func background() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        let started = try await ChatFSProcess.run(mounts.arguments(toMount: "alice", ["--background"]))
+        #expect(started.succeeded, "\(started.errors)")
+        #expect(try mounts.folder.names(in: "alice") == [".chatfs", "Saved notes", "bob"])
+        let second = try await ChatFSProcess.run(mounts.arguments(toMount: "alice", ["--background"]))
+        #expect(second.ending == .code(1))
+        #expect(second.errors.contains("in use"))
+        let unmount = try await Shell.run("fusermount3", ["-u", mounts.path("alice")])
+        #expect(unmount.succeeded, "\(unmount.errors)")
+        // Waits for the first to finish, then has the profile.
+        try await mounts.mount("alice")
+        #expect(try await mounts.leave("alice") == .code(0))
+    }
+
+    @Test("a folder that is not empty, a file, and a mounted folder are no mountpoints")
+    func mountpoints() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        _ = try mounts.folder.makeFolder("full")
+        try mounts.folder.write([1], to: "full/mine.txt")
+        try mounts.folder.write([1], to: "file")
+        for place in ["full", "file", "alice", "missing/deep"] {
+            let outcome = try await ChatFSProcess.run(
+                mounts.arguments(toMount: "bob", at: mounts.path(place)))
+            #expect(outcome.ending == .code(1))
+            #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
+        }
+        #expect(try mounts.folder.read("full/mine.txt") == [1])
+    }
+
+    private static func contains(_ bytes: [UInt8], _ needle: [UInt8]) -> Bool {
+        bytes.indices.contains { start in
+            bytes[start] == needle[0] && bytes[start...].starts(with: needle)
+        }
+    }
+}

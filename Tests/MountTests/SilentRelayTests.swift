@@ -1,0 +1,92 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("A relay that accepts and never answers", .serialized)
+struct SilentRelayTests {
+    @Test("400 readers wait, half of them are killed, and everything else goes on as without them")
+    func readers() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(600_000)
+        let here = TwoMounts.bytes(3_000_000, seed: 2)
+        try await mounts.send(here, as: "here.bin")
+        #expect(try mounts.read("bob/alice/here.bin") == here)
+        for number in 0..<8 { try await mounts.send(bytes, as: "far\(number).bin") }
+        // Its connections stay open, the kernel takes new ones, and nobody answers.
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        // Readers as programs have them: cat with default signals, on eight files.
+        let script = """
+            import os, signal, subprocess, sys, time
+            folder = sys.argv[1]
+            readers = [subprocess.Popen(["cat", f"{folder}/far{i % 8}.bin"], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL) for i in range(400)]
+            time.sleep(1)
+            def others():
+                start = time.time()
+                for i in range(500): os.stat(f"{folder}/here.bin")
+                assert len(os.listdir(folder)) == 9
+                os.statvfs(folder)
+                os.getxattr(f"{folder}/far0.bin", "user.chatfs.state")
+                fd = os.open(f"{folder}/here.bin", os.O_RDONLY)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                assert len(os.read(fd, 3000000)) == 3000000
+                os.close(fd)
+                return time.time() - start
+            first = others()
+            alive = [r for r in readers if r.poll() is None]
+            assert len(alive) == 400, len(alive)
+            for r in readers[::2]: r.send_signal(signal.SIGKILL if r.pid % 2 else signal.SIGINT)
+            for r in readers[::2]: r.wait(timeout=10)
+            second = others()
+            assert all(r.poll() is None for r in readers[1::2])
+            for r in readers[1::2]: r.kill()
+            for r in readers[1::2]: r.wait(timeout=10)
+            print(f"{first:.3f} {second:.3f}")
+            """
+        let outcome = try await Shell.run(
+            "python3", ["-c", script, mounts.path("bob/alice")], limit: .seconds(90))
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        #expect(try mounts.daemon("bob").isRunning)
+        mounts.relay.send(SIGCONT)
+        // The downloads went on behind the readers' backs, or go on now.
+        for number in 0..<8 {
+            let read = try await Shell.run(
+                "cmp", [mounts.path("bob/alice/far\(number).bin"), mounts.path("alice/bob/far0.bin")])
+            #expect(read.succeeded, "\(read.output)\(read.errors)")
+        }
+    }
+
+    @Test("a daemon that is told to leave while readers wait leaves at once, and they are told")
+    func leaving() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(600_000), as: "far.bin")
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        var settings = ChildProcess.Settings(try Shell.find("cat"), [mounts.path("bob/alice/far.bin")])
+        settings.output = .null
+        let readers = [try await RunningProcess.start(settings), try await RunningProcess.start(settings)]
+        try await mounts.waitForState("receiving", of: "bob/alice/far.bin")
+        #expect(try await mounts.leave("bob") == .code(0))
+        for reader in readers { #expect(try await reader.ending() == .code(1)) }
+        #expect(try MountTable.mounts(below: mounts.path("bob")).isEmpty)
+    }
+
+    @Test("a relay that is gone gives EHOSTUNREACH, and the file when it is back")
+    func gone() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(600_000)
+        try await mounts.send(bytes, as: "far.bin")
+        mounts.relay.send(SIGKILL)
+        try await mounts.relay.ending()
+        let descriptor = open(mounts.path("bob/alice/far.bin"), O_RDONLY)
+        var byte: UInt8 = 0
+        #expect(read(descriptor, &byte, 1) == -1 && errno == EHOSTUNREACH)
+        close(descriptor)
+        let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("bob/alice/far.bin"))
+        #expect(problem?.isEmpty == false)
+        try await mounts.startRelay()
+        try await wait(until: "the file can be read") { (try? mounts.read("bob/alice/far.bin")) == bytes }
+    }
+}
