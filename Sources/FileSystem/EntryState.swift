@@ -39,9 +39,8 @@ extension FileSystem {
         case .root, .control, .status, .transfers, .recovered, .chat: return nil
         case .draft(let id):
             guard let condition = draft(id)?.snapshot else { return nil }
-            let progress = condition.state == .sent ? 100 : 0
             return EntryReport(
-                state: EntryState(condition.state), progress: progress, problem: condition.problem)
+                state: EntryState(condition.state), progress: 0, problem: condition.problem)
         case .item(let item):
             guard let file = item.file else { return nil }
             return report(on: file, contents.condition(of: file.id))
@@ -101,8 +100,8 @@ extension EntryState {
         switch state {
         case .draft: self = .draft
         case .queued: self = .queued
-        case .sending: self = .sending
-        case .sent: self = .sent
+        // Handed over: whether its bytes have left is for the item to say, which takes over at once.
+        case .sending, .sent: self = .sending
         case .failed: self = .failed
         case .recovered: self = .recovered
         case .removed: self = .cancelled
