@@ -103,7 +103,11 @@ extension FileSystem {
                 try self.names.setModified(self.timestamp(time), of: id)
                 return self.attributes(of: self.node(id) ?? node)
             }
-        case .root, .control, .status, .transfers, .recovered, .chat, .item:
+        case .chat:
+            // `rsync -a` and `tar` give a folder its time and mode when its files are copied: it keeps
+            // its own, and they are content.
+            return change.size == nil ? .done(attributes(of: node)) : .refused(.notPermitted)
+        case .root, .control, .status, .transfers, .recovered, .item:
             let isRefused = change.size != nil || change.modified != nil || change.makesWritable
             return isRefused ? .refused(.notPermitted) : .done(attributes(of: node))
         }

@@ -1,0 +1,181 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Files of every size by every tool: each new name is one message, and the other side reads what was
+/// copied.
+@Suite("copying into a chat", .serialized)
+struct CopyingTests {
+    @Test("each way of copying sends every size once")
+    func tools() async throws {
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
+        // Around the limits of inline messages, of chunks and of their plan.
+        let sizes = [1, 2, 65_000, 261_120, 261_121, 1 << 20, 3_145_729, 5_500_000]
+        let ways = [
+            "cp": "cp \"$SOURCE\"/cp-* \"$FOLDER/\"",
+            "cpa": "cp -a \"$SOURCE\"/cpa-* \"$FOLDER/\"",
+            "rsync": "rsync -a \"$SOURCE\"/rsync-* \"$FOLDER/\"",
+            "dd":
+                "cd \"$SOURCE\"; for n in dd-*; do dd if=\"$n\" of=\"$FOLDER/$n\" bs=9000 status=none; done",
+            "cat": "cd \"$SOURCE\"; for n in cat-*; do cat \"$n\" > \"$FOLDER/$n\"; done",
+            "python": """
+            python3 -c "
+            import glob, os, shutil
+            for p in glob.glob(os.environ['SOURCE'] + '/python-*'): shutil.copy2(p, os.environ['FOLDER'])"
+            """,
+            "gio": "cd \"$SOURCE\"; for n in gio-*; do gio copy \"$n\" \"$FOLDER/$n\"; done",
+            "tar": "cd \"$SOURCE\" && tar -c tar-* | tar -C \"$FOLDER\" -x",
+        ]
+        var names: [String] = []
+        for way in ways.keys.sorted() {
+            for size in sizes {
+                let name = "\(way)-\(size) é.bin"
+                #expect(try await mounts.copy("head -c \(size) /dev/urandom > \"$SOURCE/\(name)\"").succeeded)
+                names.append(name)
+            }
+        }
+        for (way, line) in ways {
+            let outcome = try await mounts.copy(line)
+            #expect(outcome.succeeded, "\(way): \(outcome.errors)")
+        }
+        try await mounts.waitForArrival(of: names)
+        #expect(try await mounts.expectEqual(names))
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == names.sorted())
+        // What the tool said about the time is what the sender sees.
+        for way in ["cpa", "rsync", "python", "gio", "tar"] {
+            let times = try await mounts.copy("stat -c %Y \"$SOURCE\"/\(way)-1\\ * \"$FOLDER\"/\(way)-1\\ *")
+            let lines = times.output.split(separator: "\n")
+            #expect(lines.count == 2 && lines[0] == lines[1], "\(way)")
+        }
+        #expect(try await alice.terminate() == .code(0))
+        #expect(try await bob.terminate() == .code(0))
+    }
+
+    @Test("a second rsync -a sends nothing")
+    func rsyncTwice() async throws {
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
+        let names = (0..<20).map { "file \($0).txt" }
+        for (number, name) in names.enumerated() { try mounts.prepare(name, sample(1000, seed: number)) }
+        let line = "touch -d 2020-02-02 \"$SOURCE\"/*; rsync -a --no-perms \"$SOURCE\"/ \"$FOLDER\"/"
+        #expect(try await mounts.copy(line).succeeded)
+        // At once, while the first copies are drafts, and again when they are messages.
+        let second = try await mounts.copy("rsync -ai --no-perms \"$SOURCE\"/ \"$FOLDER\"/")
+        #expect(second.succeeded && !second.output.contains(">f"), "\(second.output) \(second.errors)")
+        try await mounts.waitForArrival(of: names)
+        let third = try await mounts.copy("rsync -ai --no-perms \"$SOURCE\"/ \"$FOLDER\"/")
+        #expect(third.succeeded && !third.output.contains(">f"), "\(third.output) \(third.errors)")
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == names.sorted())
+        #expect(try await mounts.expectEqual(names))
+        try await alice.terminate()
+        try await bob.terminate()
+    }
+
+    @Test("a thousand small files are a thousand messages")
+    func manyFiles() async throws {
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
+        let names = (0..<1000).map { "\($0).txt" }
+        for name in names { try mounts.prepare(name, Array("content of \(name)".utf8)) }
+        #expect(try await mounts.copy("cp \"$SOURCE\"/* \"$FOLDER\"/").succeeded)
+        try await mounts.waitForArrival(of: names)
+        #expect(try await mounts.expectEqual(names))
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") }.count == 1000)
+        try await alice.terminate()
+        try await bob.terminate()
+    }
+
+    @Test("editors save as they do, and the last content is sent once")
+    func editors() async throws {
+        let mounts = try await CopyStage.start()
+        // Long enough for several saves within it.
+        let alice = try await mounts.mount("alice", quietTime: "4s")
+        let bob = try await mounts.mount("bob")
+        let lines = [
+            // sed -i on a file that is a draft still: a temporary file, renamed over it.
+            "cd \"$FOLDER\" && echo 'a cat' > pet.txt && sed -i s/cat/dog/ pet.txt",
+            // The replacement of Python, GLib and many others.
+            """
+            cd "$FOLDER" && python3 -c "
+            import os
+            for word in ('first', 'second'):
+                f = open('.goutputstream-A1B2C3', 'w'); f.write(word); f.flush(); os.fsync(f.fileno()); f.close()
+                os.replace('.goutputstream-A1B2C3', 'letter.txt')"
+            """,
+            // A download: written under another name for a while.
+            "cd \"$FOLDER\" && printf abc > film.mkv.part && mv film.mkv.part film.mkv",
+            // vim in place: swap file, truncation, a test file called 4913.
+            "cd \"$FOLDER\" && printf 'one\\n' > todo.txt && vim -N -u NONE -es -c 's/one/two/' -c wq todo.txt",
+            // Appending is a new writer of a draft.
+            "cd \"$FOLDER\" && echo a > log.txt && echo b >> log.txt",
+            // Only a temporary name: stays.
+            "cd \"$FOLDER\" && echo x > left.part && touch empty.txt",
+        ]
+        let hasVim = (try? Shell.find("vim")) != nil
+        for line in lines where hasVim || !line.contains("vim") {
+            let outcome = try await mounts.copy(line)
+            #expect(outcome.succeeded, "\(line): \(outcome.errors)")
+        }
+        var contents = [
+            "pet.txt": "a dog\n", "letter.txt": "second", "film.mkv": "abc", "log.txt": "a\nb\n",
+        ]
+        if hasVim { contents["todo.txt"] = "two\n" }
+        try await mounts.waitForArrival(of: Array(contents.keys))
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == contents.keys.sorted())
+        for (name, content) in contents {
+            #expect(try mounts.folder.read("b/alice/" + name) == Array(content.utf8), "\(name)")
+        }
+        for name in ["left.part", "empty.txt"] {
+            let path = mounts.toBob + "/" + name
+            #expect(try ExtendedAttribute.text("user.chatfs.state", of: path) == "draft")
+            #expect(try ExtendedAttribute.text("user.chatfs.error", of: path)?.isEmpty == false)
+        }
+        try await alice.terminate()
+        try await bob.terminate()
+    }
+
+    @Test("a reader sees a draft grow, and a move to another chat is refused")
+    func besidesCopying() async throws {
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
+        let grown = try await mounts.copy(
+            """
+            cd "$FOLDER" && python3 -c "
+            w = open('grows.bin', 'wb', buffering=0); r = open('grows.bin', 'rb', buffering=0)
+            for n in range(50):
+                w.write(bytes([n]) * 7001)
+                assert r.read(7001) == bytes([n]) * 7001, n
+            w.seek(1 << 20); w.write(b'end'); w.truncate((1 << 20) + 2)
+            r.seek(350050); hole = r.read(1000); assert hole == bytes(1000)
+            assert r.seek(0, 2) == (1 << 20) + 2"
+            """)
+        #expect(grown.succeeded, "\(grown.errors)")
+        let moved = try await mounts.copy("mv \"$FOLDER/grows.bin\" \"$FOLDER/../Saved notes/\"")
+        #expect(!moved.succeeded)
+        #expect(access(mounts.folder.path("a/Saved notes/grows.bin"), F_OK) != 0)
+        try await mounts.waitForArrival(of: ["grows.bin"])
+        let bytes = try mounts.folder.read("b/alice/grows.bin")
+        #expect(bytes.count == (1 << 20) + 2 && bytes.suffix(2) == Array("en".utf8)[...])
+        let tooLarge = try await mounts.copy(
+            """
+            cd "$FOLDER" && python3 -c "
+            import errno, os
+            f = os.open('huge', os.O_WRONLY | os.O_CREAT)
+            for act in (lambda: os.pwrite(f, b'x', 1 << 30), lambda: os.ftruncate(f, (1 << 30) + 1)):
+                try: act()
+                except OSError as e: assert e.errno == errno.EFBIG, e
+                else: assert False"
+            """)
+        #expect(tooLarge.succeeded, "\(tooLarge.errors)")
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == ["grows.bin"])
+        try await alice.terminate()
+        try await bob.terminate()
+    }
+}
