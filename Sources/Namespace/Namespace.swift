@@ -21,7 +21,9 @@ public final class Namespace: Sendable {
         self.clock = clock
         var table = NodeTable(now: clock.now())
         do {
-            database = try Database(path: path, migrations: NameIndex.migrations)
+            // A name that a power cut takes back is given again the same way; what cannot be made again
+            // is written durably.
+            database = try Database(path: path, migrations: NameIndex.migrations, durability: .eventual)
             let now = clock.now()
             for record in try database.read({ try NameIndex($0).records() }) {
                 table.reserve(record.name, for: record.id, in: record.folder, at: now)
@@ -249,7 +251,8 @@ public final class Namespace: Sendable {
         _ draft: DraftID, became item: ChatItem, modified: Timestamp
     ) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
-        return try change { index, shown in
+        // The outbox forgets the name once this returns.
+        return try change(isDurable: true) { index, shown in
             guard let node = shown.node(.draft(draft)) else { return [] }
             var changes: [NamespaceChange] = []
             if let other = shown.node(.item(item.id)) {
@@ -295,12 +298,14 @@ public final class Namespace: Sendable {
 
     /// Runs one change: in the index, in a transaction, and, once that is committed, in memory.
     private func change<Result>(
-        _ body: (NameIndex, inout PendingChange) throws -> Result
+        isDurable: Bool = false, _ body: (NameIndex, inout PendingChange) throws -> Result
     ) throws(NamespaceError) -> Result {
         do {
             return try changing.withLock { _ in
                 var pending = PendingChange(shown: table)
-                let result = try database.transaction { try body(NameIndex($0), &pending) }
+                let write = { (connection: Connection) in try body(NameIndex(connection), &pending) }
+                let result =
+                    try isDurable ? database.durableTransaction(write) : database.transaction(write)
                 for step in pending.steps { table.withLock(step) }
                 return result
             }

@@ -1,0 +1,133 @@
+import Base
+import ChatCore
+import FileSystem
+import Glibc
+import Namespace
+import Outbox
+import Posix
+import TestSupport
+
+/// A file system over a scripted core and contents in memory, with a real index and a real outbox.
+final class FileSystemFixture {
+    let folder: TemporaryFolder
+    let core: ScriptedCore
+    let contents = MemoryContents()
+    let outbox: Outbox
+    let fileSystem: FileSystem
+    let news: NewsFeed
+
+    static let bob = ChatReference.direct(1)
+    static let silent = ChatReference.group(2)
+
+    static func make(
+        deletion: DeletionPolicy = .refused, quietTime: Duration = .milliseconds(50),
+        readDeadline: Duration = .milliseconds(200), items: (ScriptedCore) -> Void = { _ in }
+    ) async throws -> FileSystemFixture {
+        let folder = try TemporaryFolder()
+        let staging = try folder.makeFolder("staging")
+        let core = ScriptedCore(
+            stagingFolder: staging,
+            chats: [
+                Chat(reference: bob, displayName: "bob", updatedAt: Timestamp(seconds: 1)),
+                Chat(
+                    reference: silent, displayName: "quiet", updatedAt: Timestamp(seconds: 1),
+                    sendingRefused: "This group takes no files."),
+            ])
+        items(core)
+        return try await FileSystemFixture(folder, core, deletion, quietTime, readDeadline)
+    }
+
+    private init(
+        _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
+        _ readDeadline: Duration
+    ) async throws {
+        self.folder = folder
+        self.core = core
+        outbox = try Outbox(
+            core: core, folder: try PrivateFolder(folder.path("outbox"), purpose: "outbox"),
+            quietTime: quietTime)
+        fileSystem = FileSystem(
+            names: try Namespace(path: folder.path("names.sqlite")), contents: contents, outbox: outbox,
+            core: core,
+            settings: FileSystem.Settings(
+                readDeadline: readDeadline, deletion: deletion,
+                cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt"))
+        news = try await fileSystem.begin()
+        outbox.start()
+    }
+
+    // MARK: - As a program would ask
+
+    /// The node at a path such as `bob/a.txt`, or the errno.
+    func find(_ path: String) -> Result<NodeID, FileSystemError> {
+        path.split(separator: "/").reduce(.success(.root)) { folder, name in
+            folder.flatMap { fileSystem.lookup(EntryName(String(name)), in: $0).map(\.id) }
+        }
+    }
+
+    func id(_ path: String) throws -> NodeID { try find(path).get() }
+    func attributes(_ path: String) throws -> Attributes { try fileSystem.attributes(id(path)).get() }
+
+    func attribute(_ name: String, of path: String) throws -> String? {
+        guard case .success(let value) = fileSystem.extendedAttribute(name, of: try id(path)) else {
+            return nil
+        }
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    /// Makes a file with these bytes and closes it.
+    func write(_ bytes: [UInt8], to name: String) async throws {
+        let (_, handle) = try await fileSystem.create(
+            EntryName(name), in: id("bob"), flags: O_WRONLY | O_CREAT
+        ).value()
+        _ = try bytes.withUnsafeBytes { try fileSystem.write(handle, $0, at: 0).get() }
+        fileSystem.release(handle)
+    }
+
+    /// Reads through a handle of its own.
+    func read(_ path: String, at offset: UInt64 = 0, count: Int) async throws -> [UInt8] {
+        let handle = try await fileSystem.open(id(path), flags: O_RDONLY).value()
+        defer { fileSystem.release(handle) }
+        return try await read(handle, at: offset, count: count)
+    }
+
+    func read(_ handle: FileHandle, at offset: UInt64, count: Int) async throws -> [UInt8] {
+        let buffer = ReadBuffer(.allocate(byteCount: count, alignment: 16))
+        defer { buffer.bytes.deallocate() }
+        let filled =
+            switch fileSystem.read(handle, at: offset, into: buffer.bytes) {
+            case .filled(let count): count
+            case .failed(let error): throw error
+            case .later(let work): try await work(buffer).get()
+            }
+        return Array(buffer.bytes[..<filled])
+    }
+}
+
+extension Answer {
+    func value() async throws -> Value {
+        switch self {
+        case .now(let result): try result.get()
+        case .later(let work): try await work().get()
+        }
+    }
+
+    /// The errno, 0 when it was not refused.
+    func code() async -> Int32 {
+        do {
+            _ = try await value()
+            return 0
+        } catch {
+            return (error as? FileSystemError)?.code ?? -1
+        }
+    }
+}
+
+func code(of body: () async throws -> Void) async -> Int32 {
+    do {
+        try await body()
+        return 0
+    } catch {
+        return (error as? FileSystemError)?.code ?? -1
+    }
+}

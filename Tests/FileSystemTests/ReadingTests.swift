@@ -1,0 +1,119 @@
+import Base
+import ChatCore
+import FileSystem
+import Glibc
+import Namespace
+import TestSupport
+import Testing
+
+@Suite("Reading entries")
+struct ReadingTests {
+    private typealias Fixture = FileSystemFixture
+
+    @Test("bytes that are here are answered at once, and never beyond the end or short before it")
+    func here() async throws {
+        let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 1000) }
+        let handle = try await fixture.fileSystem.open(fixture.id("bob/a.bin"), flags: O_RDONLY).value()
+        #expect(
+            try await fixture.read(handle, at: 990, count: 100)
+                == (990..<1000).map { UInt8(truncatingIfNeeded: $0) })
+        #expect(try await fixture.read(handle, at: 1000, count: 10).isEmpty)
+        #expect(try await fixture.read(handle, at: .max, count: 10).isEmpty)
+        #expect(try await fixture.read(handle, at: 0, count: 1000).count == 1000)
+        fixture.fileSystem.release(handle)
+        #expect(fixture.contents.open.withLock { Array($0.values) } == [0])
+    }
+
+    @Test("each reason why a file cannot be had has its errno")
+    func problems() async throws {
+        let table: [(FileProblem.Kind, Int32)] = [
+            (.notApproved, EACCES), (.blocked, EACCES), (.expired, ENODATA), (.neverUploaded, ENODATA),
+            (.cancelledBySender, ENODATA), (.damaged, EBADMSG), (.timedOut, ETIMEDOUT),
+            (.unreachable, EHOSTUNREACH), (.noRelay, EHOSTUNREACH), (.noSpace, ENOSPC), (.relayFull, ENOSPC),
+            (.tooLarge, EFBIG), (.other, EIO),
+        ]
+        let fixture = try await Fixture.make { core in
+            for (kind, _) in table { _ = core.received(kind.rawValue, in: Fixture.bob, size: 10) }
+        }
+        for (kind, errno) in table {
+            let items = fixture.core.state.withLock { $0.items }
+            let item = try #require(items.first { $0.file?.name == kind.rawValue })
+            fixture.contents.set(.failing(FileProblem(kind, "Because.")), for: item)
+            #expect(await code { _ = try await fixture.read("bob/\(kind.rawValue)", count: 10) } == errno)
+        }
+    }
+
+    @Test("a read that has to wait ends with its bytes, at its deadline, or when its reader gives up")
+    func waiting() async throws {
+        let fixture = try await Fixture.make { core in
+            for name in ["later", "never"] { _ = core.received(name, in: Fixture.bob, size: 10) }
+        }
+        let items = fixture.core.state.withLock { $0.items }
+        fixture.contents.set(.later, for: items[0])
+        fixture.contents.set(.never, for: items[1])
+        #expect(try await fixture.read("bob/later", count: 10).count == 10)
+        #expect(await code { _ = try await fixture.read("bob/never", count: 10) } == ETIMEDOUT)
+        let reader = Task { await code { _ = try await fixture.read("bob/never", count: 10) } }
+        reader.cancel()
+        #expect(await reader.value == EINTR)
+    }
+
+    @Test("what is deleted can be looked at and read through handles that are open, and is gone after")
+    func deleted() async throws {
+        let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
+        let id = try fixture.id("bob/a.bin")
+        let handle = try await fixture.fileSystem.open(id, flags: O_RDONLY).value()
+        try await fixture.core.deleteItems([ItemID(1)], in: Fixture.bob, mode: .internal)
+        try await wait(until: "it is gone") { (try? fixture.id("bob/a.bin")) == nil }
+        #expect(try fixture.fileSystem.attributes(id).get().size == 10)
+        #expect(try await fixture.read(handle, at: 0, count: 10).count == 10)
+        fixture.fileSystem.release(handle)
+        #expect(fixture.fileSystem.attributes(id) == .failure(FileSystemError(ENOENT)))
+    }
+
+    @Test("status.json and transfers say what is going on, as one whole per open")
+    func control() async throws {
+        let fixture = try await Fixture.make { core in
+            _ = core.received("a.bin", in: Fixture.bob, size: 10)
+            _ = core.received(
+                "b.bin", in: Fixture.bob, size: 50, status: .rcvTransfer(received: 30, total: 60))
+        }
+        let status = String(
+            decoding: try await fixture.read(".chatfs/status.json", count: 10_000), as: UTF8.self)
+        #expect(status.contains("\"entries\" : 2") && status.contains("\"path\" : \"bob/b.bin\""))
+        #expect(!status.contains("a.bin"))
+        let transfers = String(
+            decoding: try await fixture.read(".chatfs/transfers", count: 1000), as: UTF8.self)
+        #expect(transfers == "receiving\t50%\t50\tbob/b.bin\n")
+        #expect(try fixture.attributes(".chatfs/transfers").size == UInt64(transfers.utf8.count))
+    }
+
+    @Test("items that come, change and go are seen, and the kernel is told what to drop")
+    func news() async throws {
+        let fixture = try await Fixture.make()
+        let told = Lock<[String]>([])
+        fixture.fileSystem.tellKernel { notice in
+            told.withLock { told in
+                switch notice {
+                case .attributes: told.append("attributes")
+                case .content: told.append("content")
+                case .entry(let name, _): told.append("entry \(name)")
+                }
+            }
+        }
+        let item = fixture.core.received("a.jpg", in: Fixture.bob, size: 10)
+        fixture.core.tell(.newChatItems([item]))
+        try await wait(until: "it is there") { (try? fixture.id("bob/a.jpg")) != nil }
+        var received = item
+        received.file?.status = .rcvComplete
+        fixture.core.tell(.rcvFileComplete(received))
+        try await wait(until: "it is stored") {
+            try fixture.attribute("user.chatfs.state", of: "bob/a.jpg") == "stored"
+        }
+        fixture.core.tell(.chatItemsDeleted([(Fixture.bob, item.id)]))
+        try await wait(until: "it is gone") { (try? fixture.id("bob/a.jpg")) == nil }
+        try await wait(until: "all was told") {
+            told.withLock { $0 } == ["entry a.jpg", "attributes", "entry a.jpg"]
+        }
+    }
+}
