@@ -50,6 +50,9 @@ let package = Package(
         room("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         room("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
         room("EmbeddedCore", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
+        room(
+            "OfficialCore",
+            uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP"]),
         room("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         room("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
         room("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "CLinux"]),
@@ -83,6 +86,7 @@ let package = Package(
         tests(
             of: "EmbeddedCore",
             uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
+        tests(of: "OfficialCore", uses: ["ChatCore", "Store", "Network"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),

@@ -1,0 +1,70 @@
+import Base
+import ChatCore
+
+/// The way to an official core: its library in this process, its program over a WebSocket.
+///
+/// Contract: a request is sent once, never repeated by the transport; it returns the core's answer, or
+/// throws `.refused` with the core's error, or fails otherwise. After `.timeout` and `.disconnected` it is
+/// not known whether the core carried it out; after every other error it has not. Requests of one lane are
+/// carried out in the order they were made, the two lanes at once. Events come in the order in which the
+/// core told them, each once, to the one stream; they may be lost whenever the connection breaks or
+/// another client is attached, so after each `.connected` the listener reads the state anew. A transport
+/// connects by itself and again after every break; requests made meanwhile fail at once with
+/// `.disconnected`. No method blocks a thread of the cooperative pool. `close` ends everything that the
+/// transport began, and returns when the core (where it is ours) has ended.
+public protocol OfficialTransport: Sendable {
+    func request(
+        _ command: APICommand, lane: TransportLane, timeout: Duration
+    ) async throws(OfficialCoreError) -> APIResponse
+
+    /// For one listener: a second call takes the events from the first.
+    func events() -> AsyncStream<TransportEvent>
+
+    func close() async
+}
+
+/// Who waits for a command: the core works on the commands of one lane one after another.
+public enum TransportLane: Hashable, Sendable, CaseIterable {
+    /// Somebody is waiting: receiving, sending, state.
+    case foreground
+    /// Filling in the history.
+    case background
+}
+
+public enum TransportEvent: Hashable, Sendable {
+    case event(APIEvent)
+    /// Commands can be made. What happened before may have been missed.
+    case connected
+    /// Until the next `.connected`; the sentence says why.
+    case disconnected(String)
+}
+
+extension OfficialTransport {
+    public func request(
+        _ command: APICommand, timeout: Duration = .seconds(30)
+    ) async throws(OfficialCoreError) -> APIResponse {
+        try await request(command, lane: .foreground, timeout: timeout)
+    }
+
+    /// The groups of a user, in whichever spelling the core knows.
+    public func groups(
+        of user: Int64, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
+    ) async throws(OfficialCoreError) -> [APIChatInfo] {
+        do throws(OfficialCoreError) {
+            return try await groups(user, spaced: true, lane, timeout)
+        } catch {
+            guard error.refusal?.has("commandError") == true else { throw error }
+            return try await groups(user, spaced: false, lane, timeout)
+        }
+    }
+
+    private func groups(
+        _ user: Int64, spaced: Bool, _ lane: TransportLane, _ timeout: Duration
+    ) async throws(OfficialCoreError) -> [APIChatInfo] {
+        let command = APICommand.groups(user: user, spaced: spaced)
+        guard case .groups(let groups) = try await request(command, lane: lane, timeout: timeout) else {
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no list of groups.")
+        }
+        return groups
+    }
+}

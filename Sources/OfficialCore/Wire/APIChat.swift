@@ -1,0 +1,165 @@
+import Base
+import ChatCore
+
+/// The part of a group that only some members see: `(_support)` after its reference.
+public enum APIGroupScope: Hashable, Sendable {
+    /// Between the user and the moderators; `member` is whom a moderator talks to.
+    case support(member: Int64?)
+
+    /// nil for scopes of later versions.
+    init?(_ json: JSONValue) {
+        guard json.type == "memberSupport" else { return nil }
+        let member = json["groupMemberId_"] ?? json["groupMember_"]?["groupMemberId"]
+        self = .support(member: member?.integer)
+    }
+
+    var suffix: String {
+        switch self {
+        case .support(nil): "(_support)"
+        case .support(let member?): "(_support:\(member))"
+        }
+    }
+}
+
+/// Which chat something belongs to, as its text in commands says.
+public struct APIChatReference: Hashable, Sendable, CustomStringConvertible {
+    public var chat: ChatReference
+    public var scope: APIGroupScope?
+
+    public init(_ chat: ChatReference, scope: APIGroupScope? = nil) {
+        self.chat = chat
+        self.scope = scope
+    }
+
+    public var description: String { chat.description + (scope?.suffix ?? "") }
+}
+
+/// A chat as lists and items carry it (`chatInfo`). Only contacts, groups and notes have files; the
+/// other kinds (requests, pending connections) are not decoded.
+public struct APIChatInfo: Hashable, Sendable {
+    public var reference: APIChatReference
+    /// The user's own name for it, else the one it gives itself.
+    public var displayName: String
+    public var updatedAt: Timestamp
+    /// A contact or group that the user has deleted or left for good, kept for its history.
+    public var isGone: Bool
+    /// nil when files can be sent into it.
+    public var sendingRefused: String?
+
+    /// The chat in the words of ChatFS.
+    public var chat: Chat {
+        Chat(
+            reference: reference.chat, displayName: displayName, updatedAt: updatedAt,
+            sendingRefused: sendingRefused)
+    }
+
+    init?(info json: JSONValue) {
+        switch json.type {
+        case "direct":
+            guard let contact = json["contact"] else { return nil }
+            self.init(contact: contact)
+        case "group":
+            guard let group = json["groupInfo"] else { return nil }
+            self.init(group: group)
+            reference.scope = json["groupChatScope"].flatMap(APIGroupScope.init)
+        case "local":
+            guard let notes = json["noteFolder"] else { return nil }
+            self.init(notes: notes)
+        default:
+            return nil
+        }
+    }
+
+    init?(contact json: JSONValue) {
+        guard let id = json["contactId"]?.integer, id > 0 else { return nil }
+        reference = APIChatReference(.direct(id))
+        displayName = Self.name(alias: json["profile"]?["localAlias"], profile: json["profile"], of: json)
+        updatedAt = Self.time(of: json)
+        isGone = json["contactStatus"]?.type == "deletedByUser" || json["chatDeleted"]?.bool == true
+        sendingRefused = Self.refusal(contact: json)
+    }
+
+    init?(group json: JSONValue) {
+        guard let id = json["groupId"]?.integer, id > 0 else { return nil }
+        reference = APIChatReference(.group(id))
+        displayName = Self.name(alias: json["localAlias"], profile: json["groupProfile"], of: json)
+        updatedAt = Self.time(of: json)
+        isGone = false
+        sendingRefused = Self.refusal(group: json)
+    }
+
+    init?(notes json: JSONValue) {
+        guard let id = json["noteFolderId"]?.integer, id > 0 else { return nil }
+        reference = APIChatReference(.notes(id))
+        displayName = "Saved notes"
+        updatedAt = Self.time(of: json)
+        isGone = false
+        sendingRefused = nil
+    }
+
+    private static func name(alias: JSONValue?, profile: JSONValue?, of json: JSONValue) -> String {
+        let names = [alias, profile?["displayName"], json["localDisplayName"]]
+        return names.lazy.compactMap { $0?.string }.first { !$0.isEmpty } ?? "?"
+    }
+
+    private static func time(of json: JSONValue) -> Timestamp {
+        let times = [json["chatTs"], json["updatedAt"], json["createdAt"]]
+        return times.lazy.compactMap { $0?.string.flatMap { Timestamp(apiText: $0) } }.first
+            ?? Timestamp(seconds: 0)
+    }
+
+    /// The core checks these too; ChatFS asks before a file is copied, not after.
+    private static func refusal(contact json: JSONValue) -> String? {
+        switch json["contactStatus"]?.type {
+        case "active", nil: break
+        default: return "This contact is deleted; nothing can be sent."
+        }
+        guard let connection = json["activeConn"] else { return "This contact is not connected." }
+        switch connection["connStatus"]?.type {
+        case "ready", "snd-ready", "sndReady": return nil
+        default: return "This contact is not connected yet."
+        }
+    }
+
+    private static let roles = ["relay", "observer", "author", "member", "moderator", "admin", "owner"]
+
+    private static func rank(_ role: String?) -> Int? { role.flatMap { roles.firstIndex(of: $0) } }
+
+    private static func refusal(group json: JSONValue) -> String? {
+        let membership = json["membership"]
+        switch membership?["memberStatus"]?.type {
+        case "announced", "connected", "complete", "creator", "accepted", "introduced", "intro-inv", nil:
+            break
+        case "removed", "left", "deleted", "group_deleted": return "You are no longer a member of this group."
+        default: return "You have not joined this group yet."
+        }
+        let own = rank(membership?["memberRole"]?.string)
+        if let own, own < 2 { return "Your role in this group only lets you read." }
+        let files = json["fullGroupPreferences"]?["files"]
+        if files?["enable"]?.string == "off" { return "This group does not allow files." }
+        if let own, let needed = rank(files?["role"]?.string), own < needed {
+            return "In this group only members with a higher role may send files."
+        }
+        return nil
+    }
+}
+
+/// A user profile of the core's database.
+public struct APIUser: Hashable, Sendable {
+    public var id: Int64
+    public var displayName: String
+    public var isActive: Bool
+    /// Hidden behind a password; only the active one is shown to others.
+    public var isHidden: Bool
+
+    init?(_ json: JSONValue) {
+        guard let id = json["userId"]?.integer, id > 0 else { return nil }
+        self.id = id
+        displayName =
+            json["profile"]?["displayName"]?.string ?? json["localDisplayName"]?.string ?? "?"
+        isActive = json["activeUser"]?.bool ?? false
+        isHidden = json["viewPwdHash"] != nil
+    }
+
+    public var profile: Profile { Profile(id: id, displayName: displayName) }
+}

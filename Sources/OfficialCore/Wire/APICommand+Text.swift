@@ -1,0 +1,166 @@
+import Base
+import ChatCore
+
+extension APICommand {
+    /// The command line for the core: one line, never with a line break, NUL or another control
+    /// character, whatever the values are.
+    ///
+    /// - Throws: `.invalidCommand` when a value does not fit into a command. Nothing was sent then.
+    func text() throws(OfficialCoreError) -> String {
+        let text = try line()
+        // What follows can only be a mistake here; it must not reach the core.
+        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw Self.invalid("A command would have held a line break.")
+        }
+        return text
+    }
+
+    private func line() throws(OfficialCoreError) -> String {
+        switch self {
+        case .user: return "/user"
+        case .users: return "/users"
+        case .setActiveUser(let user): return "/_user \(user)"
+        case .createUser(let name): return try Self.createUser(name)
+        case .start: return "/_start"
+        case .stop: return "/_stop"
+        case .version: return "/version"
+        case .filesFolder(let path): return "/_files_folder \(try Self.path(path))"
+        case .temporaryFolder(let path): return "/_temp_folder \(try Self.path(path))"
+        case .encryptFiles(let isOn): return "/_files_encrypt \(Self.word(isOn))"
+        case .network: return "/network"
+        case .relays(let user): return "/_servers \(user)"
+        case .chats(let user, let count):
+            return "/_get chats \(user) pcc=off count=\(count) "
+                + #"{"type":"filters","favorite":false,"unread":false}"#
+        case .chatPage(let chat, let page): return "/_get chat \(chat) \(page.text)"
+        case .recentItems(let count): return "/_get items count=\(count)"
+        case .contacts(let user): return "/_contacts \(user)"
+        case .groups(let user, let spaced): return "/_groups\(spaced ? " " : "")\(user)"
+        case .send(let chat, let messages):
+            return "/_send \(chat) json " + JSONText.array(try messages.map(Self.json))
+        case .createNotes(let folder, let messages):
+            return "/_create *\(folder) json " + JSONText.array(try messages.map(Self.json))
+        case .deleteItems(let chat, let items, let mode):
+            guard !items.isEmpty else { throw Self.invalid("No message was named.") }
+            let ids = items.map { String($0.rawValue) }.joined(separator: ",")
+            return "/_delete item \(chat) \(ids) \(mode.rawValue)"
+        case .receiveFile(let file, let approved, let encrypted, let path):
+            let target = try path.map { path throws(OfficialCoreError) in " " + (try Self.path(path)) } ?? ""
+            return "/freceive \(file.rawValue)" + Self.choices(approved, encrypted) + target
+        case .setFileToReceive(let file, let approved, let encrypted):
+            return "/_set_file_to_receive \(file.rawValue)" + Self.choices(approved, encrypted)
+        case .cancelFile(let file): return "/fcancel \(file.rawValue)"
+        case .upload(let user, let path): return "/_upload \(user) \(try Self.path(path))"
+        case .download(let user, let link, let path):
+            return "/_download \(user) \(try Self.link(link)) \(try Self.path(path))"
+        case .downloadInfo(let link): return "/_download info \(try Self.link(link))"
+        case .query(let statement):
+            guard statement.hasPrefix("SELECT ") else { throw Self.invalid("Only SELECT may be asked.") }
+            return "/sql chat \(statement)"
+        }
+    }
+
+    private static func invalid(_ sentence: String) -> OfficialCoreError {
+        OfficialCoreError(.invalidCommand, sentence)
+    }
+
+    private static func word(_ isOn: Bool) -> String { isOn ? "on" : "off" }
+
+    private static func choices(_ approved: Bool, _ encrypted: Bool?) -> String {
+        (approved ? " approved_relays=on" : "") + (encrypted.map { " encrypt=\(word($0))" } ?? "")
+    }
+
+    /// A path as the last word of a command: it goes to the end of the line, without quotes, and the core
+    /// drops spaces at the end.
+    private static func path(_ path: String) throws(OfficialCoreError) -> String {
+        guard path.hasPrefix("/"), path.utf8.count <= 4096 else {
+            throw invalid("The SimpleX core takes absolute paths of at most 4096 bytes.")
+        }
+        guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), path.utf8.last != 0x20 else {
+            throw invalid(
+                "A path with a line break, another control character or a space at its end cannot be given to "
+                    + "the SimpleX core.")
+        }
+        return path
+    }
+
+    /// A link as one word in the middle of a command.
+    private static func link(_ link: String) throws(OfficialCoreError) -> String {
+        guard !link.isEmpty, link.utf8.count <= 1 << 20,
+            link.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { throw invalid("This is no link of a file.") }
+        return link
+    }
+
+    private static func createUser(_ name: String) throws(OfficialCoreError) -> String {
+        guard !name.isEmpty, name.utf8.count <= 255,
+            name.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+        else { throw invalid("A profile's name has 1 to 255 bytes and no line breaks.") }
+        let profile = JSONText.object([
+            "displayName": JSONText.string(name), "fullName": JSONText.string(""),
+        ])
+        // The last two are new in 7.0; earlier cores ignore them.
+        return "/_create user "
+            + JSONText.object([
+                "profile": profile, "pastTimestamp": "false", "userChatRelay": "false",
+                "clientService": "false",
+            ])
+    }
+
+    private static func json(_ message: APIComposedMessage) throws(OfficialCoreError) -> String {
+        guard message.source.path.hasPrefix("/"),
+            message.source.path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        else { throw invalid("The staged file of a message has no usable path.") }
+        let path = JSONText.string(message.source.path)
+        let source: String
+        if let arguments = message.source.arguments {
+            guard arguments.key.count == 32, arguments.nonce.count == 24 else {
+                throw invalid("The staged file of a message has no usable key.")
+            }
+            source = JSONText.object([
+                "filePath": path,
+                "cryptoArgs": JSONText.object([
+                    "fileKey": JSONText.string(Base64URL.encode(arguments.key)),
+                    "fileNonce": JSONText.string(Base64URL.encode(arguments.nonce)),
+                ]),
+            ])
+        } else {
+            source = JSONText.object(["filePath": path])
+        }
+        return JSONText.object([
+            "fileSource": source, "msgContent": json(message.content), "mentions": "{}",
+        ])
+    }
+
+    private static func json(_ content: MessageContent) -> String {
+        let text = JSONText.string(content.text)
+        return switch content.kind {
+        case .text: JSONText.object(["type": JSONText.string("text"), "text": text])
+        case .file: JSONText.object(["type": JSONText.string("file"), "text": text])
+        case .image(let preview):
+            JSONText.object([
+                "type": JSONText.string("image"), "text": text, "image": JSONText.string(preview),
+            ])
+        case .video(let preview, let seconds):
+            JSONText.object([
+                "type": JSONText.string("video"), "text": text, "image": JSONText.string(preview),
+                "duration": String(max(0, seconds)),
+            ])
+        case .voice(let seconds):
+            JSONText.object([
+                "type": JSONText.string("voice"), "text": text, "duration": String(max(0, seconds)),
+            ])
+        }
+    }
+}
+
+extension APIPage {
+    var text: String {
+        switch self {
+        case .last(let count): "count=\(count)"
+        case .before(let item, let count): "before=\(item.rawValue) count=\(count)"
+        case .after(let item, let count): "after=\(item.rawValue) count=\(count)"
+        case .around(let item, let count): "around=\(item.rawValue) count=\(count)"
+        }
+    }
+}

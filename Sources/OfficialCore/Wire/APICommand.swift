@@ -1,0 +1,67 @@
+import Base
+import ChatCore
+
+/// A command of the chat API. Its text is made by `text()` from checked values only.
+public enum APICommand: Hashable, Sendable {
+    // Users and life.
+    case user
+    case users
+    case setActiveUser(Int64)
+    case createUser(displayName: String)
+    case start
+    case stop
+    case version
+    /// Folders and encryption hold for one run of the core. Absolute paths, one filesystem.
+    case filesFolder(String)
+    case temporaryFolder(String)
+    case encryptFiles(Bool)
+    case network
+    case relays(user: Int64)
+
+    // Chats and items.
+    /// The newest `count` chats.
+    case chats(user: Int64, count: Int)
+    case chatPage(APIChatReference, APIPage)
+    /// Items of all chats, newest last.
+    case recentItems(count: Int)
+    case contacts(user: Int64)
+    /// `spaced` is how later versions spell it; 6.4 wants it without: see `OfficialTransport.groups`.
+    case groups(user: Int64, spaced: Bool)
+
+    // Messages.
+    case send(APIChatReference, [APIComposedMessage])
+    case createNotes(Int64, [APIComposedMessage])
+    case deleteItems(APIChatReference, [ItemID], DeletionMode)
+
+    // Files.
+    /// Without a path the core chooses the name in its files folder. `encrypted` nil: as set globally.
+    case receiveFile(FileID, approvedRelays: Bool, encrypted: Bool?, path: String?)
+    case setFileToReceive(FileID, approvedRelays: Bool, encrypted: Bool?)
+    case cancelFile(FileID)
+    case upload(user: Int64, path: String)
+    case download(user: Int64, link: String, path: String)
+    case downloadInfo(link: String)
+
+    /// One SELECT on the chat database. Only numbers and fixed words may be put into it.
+    case query(String)
+}
+
+/// Which part of a chat's history.
+public enum APIPage: Hashable, Sendable {
+    case last(Int)
+    case before(ItemID, count: Int)
+    case after(ItemID, count: Int)
+    case around(ItemID, count: Int)
+}
+
+/// A message to send (`ComposedMessage` of the chat API).
+public struct APIComposedMessage: Hashable, Sendable {
+    /// The CryptoFile to send, absolute path; its last component is the name that recipients see.
+    public var source: FileSourceLocation
+    public var content: MessageContent
+
+    public init(source: FileSourceLocation, content: MessageContent) {
+        self.source = source
+        self.content = content
+    }
+}

@@ -1,0 +1,187 @@
+import ChatCore
+
+/// What the errors of the official core mean to who reads and sends files, with a sentence for each.
+/// The first row whose names all occur in the error's path, in this order, counts.
+extension APIError {
+    struct Meaning: Sendable {
+        let names: [String]
+        let code: ChatError.Code
+        let sentence: String
+
+        init(_ names: [String], _ code: ChatError.Code, _ sentence: String) {
+            self.names = names
+            self.code = code
+            self.sentence = sentence
+        }
+
+        func fits(_ path: [String]) -> Bool {
+            var left = path[...]
+            for name in names {
+                guard let index = left.firstIndex(of: name) else { return false }
+                left = left[(index + 1)...]
+            }
+            return true
+        }
+    }
+
+    static let meanings: [Meaning] = [
+        // A file on its relays.
+        Meaning(
+            ["XFTP", "AUTH"], .file(.expired),
+            "The relay no longer has this file: it has expired or was deleted."),
+        Meaning(
+            ["auth"], .file(.expired), "The relay no longer has this file: it has expired or was deleted."),
+        Meaning(["XFTP", "NO_FILE"], .file(.neverUploaded), "The sender never uploaded this file."),
+        Meaning(["noFile"], .file(.neverUploaded), "The sender never uploaded this file."),
+        Meaning(["FILE", "NO_FILE"], .file(.neverUploaded), "The sender never uploaded this file."),
+        Meaning(["XFTP", "BLOCKED"], .file(.blocked), "The relay has blocked this file."),
+        Meaning(["blocked"], .file(.blocked), "The relay has blocked this file."),
+        Meaning(["XFTP", "QUOTA"], .file(.relayFull), "The relay has no room left for this file."),
+        Meaning(["XFTP", "SIZE"], .file(.damaged), "The relay has a part of another size than announced."),
+        Meaning(
+            ["XFTP", "DIGEST"], .file(.damaged), "A part of this file is not what its sender announced."),
+        Meaning(["XFTP", "CRYPTO"], .file(.damaged), "A part of this file could not be decrypted."),
+        Meaning(["XFTP", "TIMEOUT"], .file(.timedOut), "The relay did not answer in time."),
+        Meaning(
+            ["fileNotApproved"], .file(.notApproved),
+            "This file lies on relays that are not configured; fetching it shows them your address."),
+        Meaning(
+            ["FILE", "NOT_APPROVED"], .file(.notApproved),
+            "This file lies on relays that are not configured; fetching it shows them your address."),
+        Meaning(["FILE", "SIZE"], .file(.damaged), "The file's description and its content differ in size."),
+        Meaning(["FILE", "REDIRECT"], .file(.damaged), "The link of this file leads to another file."),
+        Meaning(
+            ["FILE", "FILE_IO"], .storage,
+            "The SimpleX core could not read or write its files; look at its disk and folders."),
+        Meaning(["invalidFileDescription"], .file(.damaged), "The description of this file makes no sense."),
+        Meaning(["relay", "host"], .file(.unreachable), "The relay of this file could not be reached."),
+        Meaning(["relay"], .file(.unreachable), "The relay of this file had a failure."),
+        Meaning(["BROKER", "TIMEOUT"], .file(.timedOut), "The server did not answer in time."),
+        Meaning(["BROKER", "HOST"], .file(.unreachable), "The server is not the one of its address."),
+        Meaning(["BROKER"], .file(.unreachable), "The server could not be reached."),
+        Meaning(["fallbackToSMPProhibited"], .file(.other), "The sender's way of sending is not allowed."),
+        Meaning(["inlineFileProhibited"], .file(.other), "Files inside messages are switched off."),
+        Meaning(["fileRcvChunk"], .file(.damaged), "A part of this file did not arrive as announced."),
+
+        // A file in the core.
+        Meaning(
+            ["fileCancelled"], .file(.cancelledBySender), "This file was cancelled and cannot be received."),
+        Meaning(
+            ["fileAlreadyReceiving"], .alreadyReceiving, "The SimpleX core receives this file already."),
+        Meaning(["fileCancel"], .invalidCommand, "This transfer is over and cannot be cancelled."),
+        Meaning(["fileAlreadyExists"], .nameTaken, "There is a file of this name already."),
+        Meaning(["fileSize"], .tooLarge, "The file is larger than SimpleX sends: 1,073,741,824 bytes."),
+        Meaning(["largeMsg"], .tooLarge, "The message is too long; give it a shorter caption."),
+        Meaning(["fileNotReceived"], .noSuchFile, "This file was not received yet."),
+        Meaning(
+            ["error", "fileNotFound"], .noSuchFile,
+            "The SimpleX core cannot find the file that is to be sent; it must share its folders with ChatFS."
+        ),
+        Meaning(
+            ["fileRead"], .storage, "The SimpleX core could not read a file; it must share its folders."),
+        Meaning(["fileWrite"], .storage, "The SimpleX core could not write a file; look at its disk."),
+        Meaning(["fileSend"], .file(.other), "The SimpleX core could not send this file."),
+        Meaning(["fileInternal"], .internalError, "The SimpleX core failed with a file."),
+        Meaning(["fileImageType"], .invalidCommand, "The SimpleX core does not send this type of image."),
+        Meaning(["fileImageSize"], .tooLarge, "This image is too large to be sent as an image."),
+
+        // Chats.
+        Meaning(["contactNotReady"], .sendingRefused, "This contact is not connected yet."),
+        Meaning(["contactNotActive"], .sendingRefused, "This contact has left; nothing can be sent."),
+        Meaning(["contactDisabled"], .sendingRefused, "The connection to this contact is switched off."),
+        Meaning(["connectionDisabled"], .sendingRefused, "The connection to this contact is switched off."),
+        Meaning(["groupUserRole"], .sendingRefused, "Your role in this group does not let you do this."),
+        Meaning(["groupMemberNotActive"], .sendingRefused, "You are not a member of this group (any more)."),
+        Meaning(["groupNotJoined"], .sendingRefused, "You have not joined this group yet."),
+        Meaning(["groupMemberUserRemoved"], .sendingRefused, "You were removed from this group."),
+        Meaning(
+            ["invalidChatItemDelete"], .invalidCommand,
+            "This message can no longer be deleted for everyone, only for you."),
+        Meaning(["chatItemNotFound"], .noSuchItem, "This message no longer exists."),
+        Meaning(["chatItemNotFoundByFileId"], .noSuchFile, "This file no longer exists."),
+        Meaning(["contactNotFound"], .noSuchChat, "This contact no longer exists."),
+        Meaning(["groupNotFound"], .noSuchChat, "This group no longer exists."),
+        Meaning(["noteFolderNotFound"], .noSuchChat, "These notes no longer exist."),
+        Meaning(["errorStore", "fileNotFound"], .noSuchFile, "This file no longer exists."),
+        Meaning(["rcvFileNotFound"], .noSuchFile, "This file no longer exists."),
+        Meaning(["sndFileNotFound"], .noSuchFile, "This file no longer exists."),
+        Meaning(["sharedMsgIdNotFoundByFileId"], .noSuchFile, "This file no longer exists."),
+        Meaning(["userNotFoundByFileId"], .noSuchFile, "This file no longer exists."),
+
+        // Users, life of the core.
+        Meaning(["noActiveUser"], .noSuchProfile, "The SimpleX database has no profile yet; make one."),
+        Meaning(["userNotFound"], .noSuchProfile, "The SimpleX database has no such profile."),
+        Meaning(
+            ["differentActiveUser"], .noSuchProfile,
+            "Another profile was made the active one in the SimpleX core; mount again."),
+        Meaning(["chatNotStarted"], .internalError, "The SimpleX core is not started."),
+        Meaning(["chatNotStopped"], .internalError, "The SimpleX core must be stopped for this."),
+        Meaning(["errorDatabase"], .storage, "The SimpleX core could not work with its database."),
+        Meaning(
+            ["errorStore", "dBBusyError"], .storage, "The SimpleX database is busy; another program uses it."),
+        Meaning(["errorStore"], .storage, "The SimpleX core does not find this in its database."),
+        Meaning(
+            ["commandError"], .invalidCommand, "The SimpleX core does not know this command or refuses it."),
+        Meaning(["invalidJSON"], .invalidCommand, "The SimpleX core did not understand a command."),
+        Meaning(["INTERNAL"], .internalError, "The SimpleX core had an internal failure."),
+        Meaning(["internalError"], .internalError, "The SimpleX core had an internal failure."),
+        Meaning(["exception"], .internalError, "The SimpleX core had an internal failure."),
+    ]
+
+    /// A group or contact whose settings forbid what was to be sent: told as text only.
+    private var isFeatureRefused: Bool {
+        has("commandError") && message?.lowercased().hasPrefix("feature not allowed") == true
+    }
+
+    private var meaning: Meaning? { Self.meanings.first { $0.fits(path) } }
+
+    /// The error in the words of ChatFS.
+    public var chatError: ChatError {
+        if isFeatureRefused {
+            return ChatError(.sendingRefused, "The settings of this chat do not allow this kind of message.")
+        }
+        guard let meaning else { return ChatError(.internalError, "The SimpleX core refused: \(kind).") }
+        return ChatError(meaning.code, sentence(for: meaning))
+    }
+
+    /// The error as a file's fate. What is no error of a file is `.other`, with its own sentence.
+    public var fileProblem: FileProblem {
+        let error = chatError
+        switch error.code {
+        case .file(let kind): return FileProblem(kind, error.sentence)
+        case .tooLarge: return FileProblem(.tooLarge, error.sentence)
+        default: return FileProblem(guessedKind, error.sentence)
+        }
+    }
+
+    /// Errors that come as text alone (`{"type":"other"}`), told apart by the names within.
+    private var guessedKind: FileProblem.Kind {
+        let words = (message ?? "") + path.joined(separator: " ")
+        let signs: [(String, FileProblem.Kind)] = [
+            ("NOT_APPROVED", .notApproved), ("DIGEST", .damaged), ("CRYPTO", .damaged), ("QUOTA", .relayFull),
+            ("TIMEOUT", .timedOut), ("NETWORK", .unreachable), ("No space left", .noSpace),
+        ]
+        return signs.first { words.contains($0.0) }?.1 ?? .other
+    }
+
+    private func sentence(for meaning: Meaning) -> String {
+        if case .file(.notApproved) = meaning.code, !unknownRelays.isEmpty {
+            let relays = unknownRelays.prefix(4).map(Self.printable).joined(separator: ", ")
+            return
+                "This file lies on relays that are not configured (\(relays)); fetching it shows them your "
+                + "address. 'chatfs approve' lets it through."
+        }
+        if case .file(.blocked) = meaning.code, let blockingReason {
+            return "The relay has blocked this file: \(Self.printable(blockingReason))."
+        }
+        return meaning.sentence
+    }
+
+    /// The innermost name of the error, fit for a terminal: names of alternatives are words.
+    private var kind: String { path.last.map(Self.printable) ?? "no reason was given" }
+
+    private static func printable(_ text: String) -> String {
+        String(
+            text.unicodeScalars.filter { $0.value > 0x20 && $0.value < 0x7F }.prefix(200).map(Character.init))
+    }
+}

@@ -1,0 +1,49 @@
+/// An error as the official core reports it (`ChatError` of the chat API): the names of its
+/// alternatives from the outside in, with the few fields that ChatFS acts on.
+///
+/// `{"type":"errorAgent","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}}` is
+/// `["errorAgent", "XFTP", "AUTH"]`. What each means stands in the table of `APIError+Meaning.swift`.
+public struct APIError: Hashable, Sendable {
+    public var path: [String]
+    /// The core's words. May name files: for `debug` only.
+    public var message: String?
+    /// Relays that are not configured (`fileNotApproved`).
+    public var unknownRelays: [String]
+    /// Why a relay blocks a file: `spam`, `content`, …
+    public var blockingReason: String?
+
+    public init(
+        path: [String], message: String? = nil, unknownRelays: [String] = [], blockingReason: String? = nil
+    ) {
+        self.path = path
+        self.message = message
+        self.unknownRelays = unknownRelays
+        self.blockingReason = blockingReason
+    }
+
+    /// Whether one of the alternatives is called so.
+    public func has(_ name: String) -> Bool { path.contains(name) }
+
+    /// Members that hold a more exact error than the object they are in, in the order of search.
+    private static let inner: [StaticString] = [
+        "errorType", "agentError", "storeError", "databaseError", "xftpErr", "fileErr", "smpErr", "brokerErr",
+        "srvError", "fileError", "sndFileError", "rcvFileError", "chatError", "internalErr",
+    ]
+
+    init(_ json: JSONValue) {
+        path = []
+        unknownRelays = []
+        var value: JSONValue? = json
+        // Errors nest at most four deep; the document itself may nest deeper.
+        for _ in 0..<8 {
+            guard let current = value else { break }
+            if let name = current["type"]?.string ?? (path.isEmpty ? nil : current.string) {
+                path.append(name)
+            }
+            message = message ?? current["message"]?.string
+            unknownRelays += (current["unknownServers"]?.elements ?? []).compactMap(\.string)
+            blockingReason = blockingReason ?? current["blockInfo"]?["reason"]?.type
+            value = Self.inner.lazy.compactMap { current[$0] }.first
+        }
+    }
+}

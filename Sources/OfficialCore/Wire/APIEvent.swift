@@ -1,0 +1,152 @@
+import Base
+import ChatCore
+
+/// What the core tells without being asked.
+public struct APIEvent: Hashable, Sendable {
+    /// Whose event it is: a database may hold several user profiles, all of them awake.
+    public var userID: Int64?
+    public var kind: Kind
+
+    public enum Kind: Hashable, Sendable {
+        case newChatItems([APIItem])
+        /// Edited, or the state of its file changed.
+        case chatItemUpdated(APIItem)
+        case chatItemsDeleted([APIDeletion])
+        case groupChatItemsDeleted(group: Int64, [ItemID])
+        /// The description of a file is here, complete or in part.
+        case rcvFileDescrReady(APIItem, APIFileDescription)
+        case rcvFileAccepted(APIItem)
+        case rcvFileStart(APIItem)
+        /// Sizes are those of the encrypted file. The item is missing for standalone files, here and below.
+        case rcvFileProgressXFTP(FileID, APIItem?, received: UInt64, total: UInt64)
+        case rcvFileComplete(APIItem)
+        case rcvStandaloneFileComplete(FileID, path: String)
+        case rcvFileSndCancelled(APIItem)
+        case rcvFileCancelled(FileID, APIItem?)
+        case rcvFileError(FileID, APIItem?, APIError)
+        case rcvFileWarning(FileID, APIItem?, APIError)
+        case sndFileStart(APIItem)
+        case sndFileComplete(APIItem)
+        case sndFileRcvCancelled(APIItem)
+        case sndFileProgressXFTP(FileID, APIItem?, sent: UInt64, total: UInt64)
+        /// A standalone file of several chunks: its description travels as a file of its own.
+        case sndFileRedirectStartXFTP(FileID, redirect: FileID)
+        case sndFileCompleteXFTP(FileID, APIItem)
+        case sndStandaloneFileComplete(FileID, links: [String])
+        case sndFileCancelled(FileID, APIItem?)
+        case sndFileError(FileID, APIItem?, FileProblem)
+        case sndFileWarning(FileID, APIItem?, FileProblem)
+        /// A contact or group is new, renamed, ready, or changed otherwise.
+        case chatUpdated(APIChatInfo)
+        case chatRemoved(ChatReference)
+        /// Failures that belong to no command; for the log.
+        case errors([APIError])
+        /// Anything else, with its name.
+        case other(String)
+    }
+
+    public init(userID: Int64?, kind: Kind) {
+        self.userID = userID
+        self.kind = kind
+    }
+
+    init(_ json: JSONValue) {
+        let type = json.type ?? ""
+        userID = json["user"]?["userId"]?.integer
+        kind =
+            Self.items(type, json) ?? Self.receiving(type, json) ?? Self.sending(type, json)
+            ?? Self.chats(type, json) ?? .other(type)
+    }
+
+    private static func item(_ json: JSONValue) -> APIItem? {
+        (json["chatItem"] ?? json["chatItem_"]).flatMap(APIItem.init(pair:))
+    }
+
+    private static func items(_ type: String, _ json: JSONValue) -> Kind? {
+        switch type {
+        case "newChatItems":
+            return .newChatItems((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
+        case "chatItemUpdated": return item(json).map(Kind.chatItemUpdated)
+        case "chatItemsDeleted":
+            return .chatItemsDeleted(
+                (json["chatItemDeletions"]?.elements ?? []).compactMap(APIDeletion.init))
+        case "groupChatItemsDeleted":
+            guard let group = json["groupInfo"]?["groupId"]?.integer else { return nil }
+            let ids = (json["chatItemIDs"]?.elements ?? []).compactMap(\.integer)
+            return .groupChatItemsDeleted(group: group, ids.map(ItemID.init))
+        case "chatError", "chatCmdError": return json["chatError"].map { .errors([APIError($0)]) }
+        case "chatErrors": return .errors((json["chatErrors"]?.elements ?? []).map { APIError($0) })
+        default: return nil
+        }
+    }
+
+    private static func receiving(_ type: String, _ json: JSONValue) -> Kind? {
+        let item = item(json)
+        let received = json["rcvFileTransfer"].flatMap(APIReceivedFile.init)
+        guard let file = received?.id ?? item?.file?.id else { return nil }
+        switch type {
+        case "rcvFileDescrReady":
+            let description = json["rcvFileDescr"].flatMap(APIFileDescription.init) ?? received?.description
+            guard let item, let description else { return nil }
+            return .rcvFileDescrReady(item, description)
+        case "rcvFileAccepted": return item.map(Kind.rcvFileAccepted)
+        case "rcvFileStart": return item.map(Kind.rcvFileStart)
+        case "rcvFileProgressXFTP":
+            return .rcvFileProgressXFTP(
+                file, item, received: json["receivedSize"]?.size ?? 0, total: json["totalSize"]?.size ?? 1)
+        case "rcvFileComplete": return item.map(Kind.rcvFileComplete)
+        case "rcvStandaloneFileComplete":
+            return .rcvStandaloneFileComplete(file, path: json["targetPath"]?.string ?? received?.path ?? "")
+        case "rcvFileSndCancelled", "rcvFileAcceptedSndCancelled": return item.map(Kind.rcvFileSndCancelled)
+        case "rcvFileCancelled": return .rcvFileCancelled(file, item)
+        case "rcvFileError": return .rcvFileError(file, item, failure(json))
+        case "rcvFileWarning": return .rcvFileWarning(file, item, failure(json))
+        default: return nil
+        }
+    }
+
+    private static func failure(_ json: JSONValue) -> APIError {
+        (json["agentError"] ?? json["rcvFileError"]).map { APIError($0) } ?? APIError(path: [])
+    }
+
+    private static func sending(_ type: String, _ json: JSONValue) -> Kind? {
+        let item = item(json)
+        let sent = json["fileTransferMeta"].flatMap(APISentFile.init)
+        guard let file = sent?.id ?? item?.file?.id else { return nil }
+        switch type {
+        case "sndFileStart": return item.map(Kind.sndFileStart)
+        case "sndFileComplete": return item.map(Kind.sndFileComplete)
+        case "sndFileRcvCancelled": return item.map(Kind.sndFileRcvCancelled)
+        case "sndFileProgressXFTP":
+            return .sndFileProgressXFTP(
+                file, item, sent: json["sentSize"]?.size ?? 0, total: json["totalSize"]?.size ?? 1)
+        case "sndFileRedirectStartXFTP":
+            let redirect = json["redirectMeta"].flatMap(APISentFile.init)
+            return redirect.map { .sndFileRedirectStartXFTP(file, redirect: $0.id) }
+        case "sndFileCompleteXFTP": return item.map { .sndFileCompleteXFTP(file, $0) }
+        case "sndStandaloneFileComplete":
+            let links = (json["rcvURIs"]?.elements ?? []).compactMap(\.string)
+            return .sndStandaloneFileComplete(file, links: links)
+        case "sndFileCancelled": return .sndFileCancelled(file, item)
+        case "sndFileError": return .sndFileError(file, item, problem(json))
+        case "sndFileWarning": return .sndFileWarning(file, item, problem(json))
+        default: return nil
+        }
+    }
+
+    /// Sending fails with the core's words and nothing else.
+    private static func problem(_ json: JSONValue) -> FileProblem {
+        APIError(path: ["fileSend"], message: json["errorMessage"]?.string).fileProblem
+    }
+
+    /// Many types tell of contacts and groups; what counts is the contact or group in them.
+    private static func chats(_ type: String, _ json: JSONValue) -> Kind? {
+        let contact = (json["toContact"] ?? json["contact"]).flatMap(APIChatInfo.init(contact:))
+        let group = (json["toGroup"] ?? json["groupInfo"]).flatMap(APIChatInfo.init(group:))
+        switch type {
+        case "contactDeleted": return contact.map { .chatRemoved($0.reference.chat) }
+        case "groupDeletedUser": return group.map { .chatRemoved($0.reference.chat) }
+        default: return (group ?? contact).map(Kind.chatUpdated)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Base
+import ChatCore
+
+/// A file's path as the core tells it: relative to its files folder or absolute. With arguments it is a
+/// CryptoFile there.
+public struct APIFileSource: Hashable, Sendable {
+    public var path: String
+    public var arguments: FileArguments?
+
+    /// nil when the path is empty, or climbs out of the files folder.
+    init?(_ json: JSONValue) {
+        guard let path = json["filePath"]?.string, !path.isEmpty, !path.utf8.contains(0),
+            path.hasPrefix("/") || !path.split(separator: "/").contains("..")
+        else { return nil }
+        self.path = path
+        if let secret = json["cryptoArgs"] {
+            guard let key = secret["fileKey"]?.string.flatMap({ Base64URL.decode($0) }), key.count == 32,
+                let nonce = secret["fileNonce"]?.string.flatMap({ Base64URL.decode($0) }), nonce.count == 24
+            else { return nil }
+            arguments = FileArguments(key: key, nonce: nonce)
+        }
+    }
+
+    /// Where it lies, given the core's files folder.
+    public func location(filesFolder: String) -> FileSourceLocation {
+        FileSourceLocation(
+            path: path.hasPrefix("/") ? path : filesFolder + "/" + path, arguments: arguments)
+    }
+}
+
+/// The file of an item (`CIFile`).
+public struct APIFile: Hashable, Sendable {
+    public var id: FileID
+    public var name: String
+    /// Plaintext, in bytes.
+    public var size: UInt64
+    public var status: FileStatus
+    public var transport: ChatFile.Transport
+    public var source: APIFileSource?
+
+    init?(_ json: JSONValue) {
+        guard let id = json["fileId"]?.integer, id > 0, let size = json["fileSize"]?.integer, size >= 0 else {
+            return nil
+        }
+        self.id = FileID(id)
+        name = json["fileName"]?.string ?? ""
+        self.size = UInt64(size)
+        status = json["fileStatus"].map(FileStatus.init(api:)) ?? .rcvInvitation(described: false)
+        // 6.4 writes these names in lower case, some descriptions of 7.0 in upper case.
+        transport = (json["fileProtocol"]?.string?.lowercased()).flatMap(ChatFile.Transport.init) ?? .xftp
+        source = json["fileSource"].flatMap(APIFileSource.init)
+    }
+
+    /// The file in the words of ChatFS.
+    public func chatFile(filesFolder: String, expires: Timestamp? = nil) -> ChatFile {
+        ChatFile(
+            id: id, name: name, size: size, status: status, transport: transport,
+            source: source?.location(filesFolder: filesFolder), expires: expires)
+    }
+}
+
+extension FileStatus {
+    /// `CIFileStatus`. Whether an invitation is described is told by `rcvFileDescrReady`, not here.
+    init(api json: JSONValue) {
+        func problem(_ key: StaticString) -> FileProblem {
+            json[key].map { APIError($0).fileProblem }
+                ?? FileProblem(.other, "The SimpleX core gave this file up.")
+        }
+        switch json.type {
+        case "sndStored": self = .sndStored
+        case "sndTransfer":
+            self = .sndTransfer(sent: json["sndProgress"]?.size ?? 0, total: json["sndTotal"]?.size ?? 1)
+        case "sndComplete": self = .sndComplete
+        case "sndCancelled": self = .sndCancelled
+        case "sndError": self = .sndError(problem("sndFileError"))
+        case "sndWarning": self = .sndWarning(problem("sndFileError"))
+        case "rcvInvitation": self = .rcvInvitation(described: false)
+        case "rcvAccepted": self = .rcvAccepted
+        case "rcvTransfer":
+            self = .rcvTransfer(
+                received: json["rcvProgress"]?.size ?? 0, total: json["rcvTotal"]?.size ?? 1)
+        case "rcvAborted": self = .rcvAborted
+        case "rcvComplete": self = .rcvComplete
+        case "rcvCancelled": self = .rcvCancelled
+        case "rcvError": self = .rcvError(problem("rcvFileError"))
+        case "rcvWarning": self = .rcvWarning(problem("rcvFileError"))
+        default:
+            self = .rcvError(
+                FileProblem(.other, "The SimpleX core tells a state of this file that ChatFS does not know."))
+        }
+    }
+}
+
+/// The description of a file as the core has it so far. A secret: never printed.
+public struct APIFileDescription: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+    /// YAML (`FileDescription` of XFTP), or its beginning while parts are missing.
+    public var text: String
+    public var isComplete: Bool
+
+    init?(_ json: JSONValue) {
+        guard let text = json["fileDescrText"]?.string else { return nil }
+        self.text = text
+        isComplete = json["fileDescrComplete"]?.bool ?? false
+    }
+
+    public var description: String { "APIFileDescription(…)" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A file on its way in (`rcvFileTransfer`).
+public struct APIReceivedFile: Hashable, Sendable {
+    public var id: FileID
+    public var name: String
+    public var size: UInt64
+    public var description: APIFileDescription?
+    public var isCancelled: Bool
+    /// Where a standalone file goes.
+    public var path: String?
+
+    init?(_ json: JSONValue) {
+        guard let id = json["fileId"]?.integer, id > 0 else { return nil }
+        self.id = FileID(id)
+        name = json["fileInvitation"]?["fileName"]?.string ?? ""
+        size = json["fileInvitation"]?["fileSize"]?.size ?? 0
+        description = json["xftpRcvFile"]?["rcvFileDescription"].flatMap(APIFileDescription.init)
+        isCancelled = json["cancelled"]?.bool ?? false
+        // Nested in 6.4, flat later.
+        let status = json["fileStatus"]
+        path = (status?["fileInfo"]?["filePath"] ?? status?["filePath"])?.string
+    }
+}
+
+/// A file on its way out (`fileTransferMeta`).
+public struct APISentFile: Hashable, Sendable {
+    public var id: FileID
+    public var name: String
+    public var path: String
+    public var size: UInt64
+    /// For the file that only carries the description of this one.
+    public var redirectFor: FileID?
+    public var isCancelled: Bool
+
+    init?(_ json: JSONValue) {
+        guard let id = json["fileId"]?.integer, id > 0 else { return nil }
+        self.id = FileID(id)
+        name = json["fileName"]?.string ?? ""
+        path = json["filePath"]?.string ?? ""
+        size = json["fileSize"]?.size ?? 0
+        redirectFor = json["xftpRedirectFor"]?.integer.map(FileID.init)
+        isCancelled = json["cancelled"]?.bool ?? false
+    }
+}

@@ -1,0 +1,139 @@
+import Base
+import ChatCore
+
+/// What the core answers to a command that it carried out. Alternatives and fields that ChatFS does not
+/// use are not decoded.
+public enum APIResponse: Hashable, Sendable {
+    case activeUser(APIUser)
+    case usersList([APIUser])
+    case done
+    case chatStarted
+    case chatRunning
+    case chatStopped
+    case version(APIVersion)
+    case chats([APIChatInfo])
+    case chatPage(APIChatPage)
+    case items([APIItem])
+    case contacts([APIChatInfo])
+    case groups([APIChatInfo])
+    case newChatItems([APIItem])
+    case rcvFileAccepted(APIItem)
+    /// The sender had cancelled: nothing will be received.
+    case rcvFileAcceptedSndCancelled(APIReceivedFile)
+    case rcvFileCancelled(FileID, APIItem?)
+    case sndFileCancelled(FileID, APIItem?)
+    case chatItemsDeleted([APIDeletion])
+    case sndStandaloneFileCreated(APISentFile)
+    case rcvStandaloneFileCreated(APIReceivedFile)
+    /// Nothing in it: the description in the link itself says more (`FileLink`).
+    case standaloneFileInfo
+    /// Rows as text: the first names the columns, values are joined with `|`.
+    case rows([String])
+    /// XFTP relays that the user has configured and enabled, presets included.
+    case relays([String])
+    case network(APINetworkSettings)
+    /// An answer of a type that ChatFS does not know, with its name.
+    case other(String)
+
+    init(_ json: JSONValue) {
+        let type = json.type ?? ""
+        self = Self.decode(type, json) ?? .other(type)
+    }
+
+    private static func decode(_ type: String, _ json: JSONValue) -> APIResponse? {
+        let item = { json["chatItem"].flatMap(APIItem.init(pair:)) }
+        let itemIfAny = { (json["chatItem_"] ?? json["chatItem"]).flatMap(APIItem.init(pair:)) }
+        let sent = { json["fileTransferMeta"].flatMap(APISentFile.init) }
+        let received = { json["rcvFileTransfer"].flatMap(APIReceivedFile.init) }
+        switch type {
+        case "activeUser": return json["user"].flatMap(APIUser.init).map(APIResponse.activeUser)
+        case "usersList":
+            let users = json["users"]?.elements.compactMap { $0["user"].flatMap(APIUser.init) }
+            return users.map(APIResponse.usersList)
+        case "cmdOk": return .done
+        case "chatStarted": return .chatStarted
+        case "chatRunning": return .chatRunning
+        case "chatStopped": return .chatStopped
+        case "versionInfo": return json["versionInfo"].map { .version(APIVersion($0)) }
+        case "apiChats":
+            return .chats(
+                (json["chats"]?.elements ?? []).compactMap { $0["chatInfo"].flatMap(APIChatInfo.init(info:)) }
+            )
+        case "apiChat": return json["chat"].flatMap(APIChatPage.init).map(APIResponse.chatPage)
+        case "chatItems": return .items((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
+        case "contactsList":
+            return .contacts((json["contacts"]?.elements ?? []).compactMap(APIChatInfo.init(contact:)))
+        case "groupsList": return .groups((json["groups"]?.elements ?? []).compactMap(group))
+        case "newChatItems":
+            return .newChatItems((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
+        case "rcvFileAccepted": return item().map(APIResponse.rcvFileAccepted)
+        case "rcvFileAcceptedSndCancelled": return received().map(APIResponse.rcvFileAcceptedSndCancelled)
+        case "rcvFileCancelled": return received().map { .rcvFileCancelled($0.id, itemIfAny()) }
+        case "sndFileCancelled": return sent().map { .sndFileCancelled($0.id, itemIfAny()) }
+        case "chatItemsDeleted":
+            return .chatItemsDeleted(
+                (json["chatItemDeletions"]?.elements ?? []).compactMap(APIDeletion.init))
+        case "sndStandaloneFileCreated": return sent().map(APIResponse.sndStandaloneFileCreated)
+        case "rcvStandaloneFileCreated": return received().map(APIResponse.rcvStandaloneFileCreated)
+        case "standaloneFileInfo": return .standaloneFileInfo
+        case "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
+        case "userServers": return .relays(relays(json))
+        case "networkConfig": return json["networkConfig"].map { .network(APINetworkSettings($0)) }
+        default: return nil
+        }
+    }
+
+    /// Plain group, pair of group and summary as array, or the same as an object.
+    private static func group(_ json: JSONValue) -> APIChatInfo? {
+        APIChatInfo(group: json) ?? json["groupInfo"].flatMap(APIChatInfo.init(group:))
+            ?? json.elements.first.flatMap(APIChatInfo.init(group:))
+    }
+
+    private static func relays(_ json: JSONValue) -> [String] {
+        (json["userServers"]?.elements ?? []).flatMap { operatorServers -> [JSONValue] in
+            let isEnabled = operatorServers["operator"]?["enabled"]?.bool ?? true
+            return isEnabled ? operatorServers["xftpServers"]?.elements ?? [] : []
+        }
+        .filter { $0["enabled"]?.bool != false && $0["deleted"]?.bool != true }
+        .compactMap { $0["server"]?.string }
+    }
+}
+
+/// A part of a chat's history.
+public struct APIChatPage: Hashable, Sendable {
+    public var chat: APIChatInfo
+    /// Oldest first. Items that could not be decoded are missing.
+    public var items: [APIItem]
+    /// How many items the core gave, and the smallest of their ids: 0 is the end of the history.
+    public var count: Int
+    public var smallestID: ItemID?
+
+    init?(_ json: JSONValue) {
+        guard let info = json["chatInfo"].flatMap(APIChatInfo.init(info:)) else { return nil }
+        chat = info
+        let elements = json["chatItems"]?.elements ?? []
+        items = elements.compactMap { APIItem($0, in: info) }
+        count = elements.count
+        smallestID = items.map(\.id).min()
+    }
+}
+
+public struct APIVersion: Hashable, Sendable {
+    public var version: String
+    public var simplexmq: String
+
+    init(_ json: JSONValue) {
+        version = json["version"]?.string ?? "?"
+        simplexmq = json["simplexmqVersion"]?.string ?? "?"
+    }
+}
+
+public struct APINetworkSettings: Hashable, Sendable {
+    /// The core talks through a SOCKS proxy, so relays do not see the user's address.
+    public var hidesAddress: Bool
+
+    init(_ json: JSONValue) {
+        let mode = json["socksMode"]?.type
+        hidesAddress = json["socksProxy"] != nil && mode != "onion"
+    }
+}

@@ -1,0 +1,29 @@
+/// Writing JSON: the few shapes that commands need. The text never holds a line break or NUL, whatever
+/// the values hold.
+enum JSONText {
+    static func string(_ value: String) -> String {
+        var text = "\""
+        text.reserveCapacity(value.utf8.count + 2)
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case "\u{00}"..<"\u{20}", "\u{7F}"..<"\u{A0}", "\u{2028}", "\u{2029}":
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
+    }
+
+    /// Members in the given order; the values are JSON already.
+    static func object(_ members: KeyValuePairs<String, String>) -> String {
+        "{" + members.map { string($0.key) + ":" + $0.value }.joined(separator: ",") + "}"
+    }
+
+    static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
+}

@@ -1,0 +1,187 @@
+import Glibc
+
+/// A value in a JSON document. Asking for what is not there, or is of another kind, answers nil: the
+/// fields of the chat API come and go with versions.
+struct JSONValue: Sendable {
+    fileprivate let document: JSONDocument
+    fileprivate let index: Int
+
+    init(document: JSONDocument, index: Int) {
+        self.document = document
+        self.index = index
+    }
+
+    /// Reads a text; nil when it is no JSON or over the limits of `JSONDocument`.
+    static func parse(_ bytes: [UInt8]) -> JSONValue? { JSONDocument(bytes)?.root }
+
+    private var node: JSONDocument.Node { document.nodes[index] }
+
+    var isNull: Bool { node.kind == .null }
+    var isObject: Bool { node.kind == .object }
+
+    var bool: Bool? {
+        switch node.kind {
+        case .true: true
+        case .false: false
+        default: nil
+        }
+    }
+
+    /// A whole number, also when it is written as 1.0 or 1e3; nil when it does not fit.
+    var integer: Int64? {
+        guard node.kind == .number else { return nil }
+        if let number = plainInteger { return number }
+        guard let double = Double(text(of: node)), double.isFinite, abs(double) < 9.0e15,
+            double.rounded() == double
+        else { return nil }
+        return Int64(double)
+    }
+
+    /// A size or count: 0 when it is negative.
+    var size: UInt64? { integer.map { UInt64(max(0, $0)) } }
+
+    private var plainInteger: Int64? {
+        let range = Int(node.start)..<Int(node.end)
+        let isNegative = document.bytes[range.lowerBound] == UInt8(ascii: "-")
+        let digits = isNegative ? range.dropFirst() : range
+        guard !digits.isEmpty else { return nil }
+        var number: Int64 = 0
+        for position in digits {
+            let byte = document.bytes[position]
+            guard (0x30...0x39).contains(byte) else { return nil }
+            let (tens, over) = number.multipliedReportingOverflow(by: 10)
+            let digit = Int64(byte &- 0x30)
+            let (sum, past) =
+                isNegative ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
+            guard !over, !past else { return nil }
+            number = sum
+        }
+        return number
+    }
+
+    /// Decoded: escapes resolved, a lone surrogate and invalid UTF-8 as U+FFFD.
+    var string: String? {
+        switch node.kind {
+        case .string: text(of: node)
+        case .escapedString: unescaped(node)
+        default: nil
+        }
+    }
+
+    /// Whether it is this very string; only for strings without escapes, such as the names of types.
+    func isString(_ word: StaticString) -> Bool {
+        node.kind == .string && isEqual(node, to: word)
+    }
+
+    private func text(of node: JSONDocument.Node) -> String {
+        document.bytes.withUnsafeBufferPointer {
+            String(
+                decoding: UnsafeBufferPointer(rebasing: $0[Int(node.start)..<Int(node.end)]), as: UTF8.self)
+        }
+    }
+
+    private func isEqual(_ node: JSONDocument.Node, to word: StaticString) -> Bool {
+        let count = Int(node.end - node.start)
+        guard count == word.utf8CodeUnitCount else { return false }
+        return document.bytes.withUnsafeBufferPointer { buffer in
+            UnsafeBufferPointer(rebasing: buffer[Int(node.start)..<Int(node.end)]).elementsEqual(
+                UnsafeBufferPointer(start: word.utf8Start, count: count))
+        }
+    }
+
+    // MARK: Members
+
+    /// The member of an object; nil when it is missing or null.
+    subscript(key: StaticString) -> JSONValue? {
+        guard node.kind == .object else { return nil }
+        let nodes = document.nodes
+        var at = index + 1
+        let end = Int(node.next)
+        while at + 1 < end {
+            let isMeant = nodes[at].kind == .string && isEqual(nodes[at], to: key)
+            if isMeant {
+                let value = JSONValue(document: document, index: at + 1)
+                return value.isNull ? nil : value
+            }
+            at = Int(nodes[at + 1].next)
+        }
+        return nil
+    }
+
+    /// The elements of an array; empty for anything else.
+    var elements: [JSONValue] {
+        guard node.kind == .array else { return [] }
+        let nodes = document.nodes
+        var elements: [JSONValue] = []
+        var at = index + 1
+        while at < Int(node.next) {
+            elements.append(JSONValue(document: document, index: at))
+            at = Int(nodes[at].next)
+        }
+        return elements
+    }
+
+    /// The name of an alternative: of `{"type":"x",…}`, or of the bare string that other versions write.
+    var type: String? { self["type"]?.string ?? string }
+}
+
+extension JSONValue {
+    private func unescaped(_ node: JSONDocument.Node) -> String {
+        var result: [UInt8] = []
+        result.reserveCapacity(Int(node.end - node.start))
+        let bytes = document.bytes
+        let end = Int(node.end)
+        var at = Int(node.start)
+        while at < end {
+            let byte = bytes[at]
+            at += 1
+            guard byte == UInt8(ascii: "\\"), at < end else {
+                result.append(byte)
+                continue
+            }
+            let escape = bytes[at]
+            at += 1
+            switch escape {
+            case UInt8(ascii: "n"): result.append(0x0A)
+            case UInt8(ascii: "t"): result.append(0x09)
+            case UInt8(ascii: "r"): result.append(0x0D)
+            case UInt8(ascii: "b"): result.append(0x08)
+            case UInt8(ascii: "f"): result.append(0x0C)
+            case UInt8(ascii: "u"): Self.append(Self.scalar(bytes, &at, end), to: &result)
+            default: result.append(escape)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// The scalar of a \u escape whose digits begin at `at`, with its second half when it is a pair.
+    private static func scalar(_ bytes: [UInt8], _ at: inout Int, _ end: Int) -> Unicode.Scalar {
+        guard let first = unit(bytes, at, end) else { return "\u{FFFD}" }
+        at += 4
+        if let scalar = Unicode.Scalar(first) { return scalar }
+        guard first < 0xDC00, at + 6 <= end, bytes[at] == UInt8(ascii: "\\"),
+            bytes[at + 1] == UInt8(ascii: "u"), let second = unit(bytes, at + 2, end),
+            (0xDC00..<0xE000).contains(second)
+        else { return "\u{FFFD}" }
+        at += 6
+        return Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00)) ?? "\u{FFFD}"
+    }
+
+    private static func unit(_ bytes: [UInt8], _ at: Int, _ end: Int) -> UInt32? {
+        guard at + 4 <= end else { return nil }
+        var unit: UInt32 = 0
+        for byte in bytes[at..<at + 4] {
+            switch byte {
+            case 0x30...0x39: unit = unit << 4 | UInt32(byte - 0x30)
+            case 0x41...0x46: unit = unit << 4 | UInt32(byte - 0x41 + 10)
+            case 0x61...0x66: unit = unit << 4 | UInt32(byte - 0x61 + 10)
+            default: return nil
+            }
+        }
+        return unit
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+        bytes += Array(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+    }
+}
