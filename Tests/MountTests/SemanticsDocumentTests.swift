@@ -44,13 +44,13 @@ struct SemanticsDocumentTests {
         for (number, row) in try Self.rows(below: "Tools").enumerated() {
             let name = "from tool \(number).bin"
             let bytes = (0..<(300_000 + number)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
-            try stage.folder.write(bytes, to: "source/" + name)
+            // As most files are; a mode of 0600 would be a request to make the sent file writable.
+            chmod(try stage.folder.write(bytes, to: "source/" + name), 0o644)
             let line = row[1].trimming { $0 == "`" }
-            for run in 0..<(row[0].hasSuffix("twice") ? 2 : 1) {
+            for _ in 0..<(row[0].hasSuffix("twice") ? 2 : 1) {
                 let copy = try await Shell.script(
                     line, environment: ["SOURCE": source, "FOLDER": stage.path("alice/bob"), "NAME": name])
-                // The second rsync finds the file sent, and its mode not to be changed.
-                #expect(copy.ending == .code(run == 0 ? 0 : 23), "\(row[0]): \(line): \(copy.errors)")
+                #expect(copy.succeeded, "\(row[0]): \(line): \(copy.errors)")
                 let path = stage.path("alice/bob/" + name)
                 try await wait(until: "\(row[0]) is sent") {
                     try ExtendedAttribute.text("user.chatfs.state", of: path) == "sent"
