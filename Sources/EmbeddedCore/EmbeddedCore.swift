@@ -105,6 +105,10 @@ public final class EmbeddedCore: ChatCore {
 
     public func events() -> AsyncStream<ChatEvent> { hub.listen() }
 
+    /// Says that the profile will be free soon: who wants it waits for up to 10 s instead of being
+    /// refused. For a holder that has things to finish before `shutDown`.
+    public func announceEnd() { profileLock.finish() }
+
     /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
     public func shutDown() async {
         profileLock.finish()

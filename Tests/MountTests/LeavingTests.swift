@@ -120,6 +120,26 @@ struct LeavingTests {
         #expect(try await mounts.leave("alice") == .code(0))
     }
 
+    @Test("a mount that follows on the heels of one that is leaving waits for it")
+    func onTheHeels() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        // An open draft keeps the first busy for a while.
+        let writer = try OpenFile(mounts.path("alice/bob/long.txt"), flags: O_WRONLY | O_CREAT)
+        let first = try mounts.daemon("alice")
+        first.send(SIGTERM)
+        // It has said so as soon as it does not answer to its profile any more.
+        try await wait(until: "it is leaving") {
+            let lock = try mounts.folder.read("data/profiles/1/lock")
+            return String(decoding: lock, as: UTF8.self).contains("finishing")
+        }
+        let second = try await ChatFSProcess.start(
+            mounts.arguments(toMount: "alice", at: mounts.path("next")))
+        try await second.line("that it is mounted") { $0.contains("is mounted at") }
+        #expect(try await first.ending() == .code(0))
+        withExtendedLifetime(writer) {}
+        #expect(try await second.terminate() == .code(0))
+    }
+
     @Test("a folder that is not empty, a file, and a mounted folder are no mountpoints")
     func mountpoints() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])

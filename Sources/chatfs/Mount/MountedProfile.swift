@@ -89,7 +89,13 @@ final class MountedProfile: Sendable {
             let control = try ControlServer(profileFolder: own, core: core) { item in
                 await fileSystem.wasSent(item)
             }
-            let session = try FuseSession(fileSystem, at: mountpoint)
+            let session: FuseSession
+            do throws(FuseError) {
+                session = try FuseSession(fileSystem, at: mountpoint)
+            } catch {
+                control.stop()
+                throw error
+            }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
             let mounted = MountedProfile(
@@ -100,6 +106,7 @@ final class MountedProfile: Sendable {
         } catch {
             await outbox.shutDown()
             await hydrator.shutDown()
+            await ThreadPool.shared.run { try? cache.remove() }
             throw error
         }
     }
@@ -113,6 +120,7 @@ final class MountedProfile: Sendable {
     /// stopped, the cache removed, the profile let go.
     func serve(until stop: StopRequest) async {
         await Self.first(of: stop, ended)
+        core.announceEnd()
         control.stop()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await hydrator.shutDown()
