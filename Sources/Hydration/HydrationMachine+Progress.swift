@@ -94,7 +94,7 @@ extension HydrationMachine {
         return []
     }
 
-    private mutating func grantPatience(_ id: FileID, now: Duration) {
+    mutating func grantPatience(_ id: FileID, now: Duration) {
         guard let count = entries[id]?.waiters.count else { return }
         for index in 0..<count {
             guard let patience = entries[id]?.waiters[index].patience else { continue }

@@ -113,6 +113,8 @@ struct HydrationMachine: Sendable {
                 return prepare(file.id)
             }
             if let problem = file.status.problem { return preparationFailed(file.id, problem, now: now) }
+            // The core gets on with it.
+            grantPatience(file.id, now: now)
             return [.changed(file.id)]
         case .chunks(var download):
             guard let problem = file.status.problem, problem.isFinal, download.dead == nil else { return [] }
