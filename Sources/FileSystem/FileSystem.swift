@@ -82,12 +82,15 @@ public final class FileSystem: Sendable {
 
     public func parent(of id: NodeID) -> NodeID { node(id)?.folder ?? .root }
 
-    /// The disk that the cache is on, one call whatever the number of entries.
+    /// The disk that the cache is on, two calls whatever the number of entries. Free is what can be
+    /// copied in: half of the data's disk at most, because what is sent lies there twice for a moment.
     public func statistics() -> Result<statvfs, FileSystemError> {
         var statistics = statvfs()
         guard fstatvfs(settings.cacheDisk.descriptor, &statistics) == 0 else {
             return .failure(FileSystemError(errno))
         }
+        let room = outbox.availableBytes() / UInt64(max(statistics.f_frsize, 1))
+        statistics.f_bavail = min(statistics.f_bavail, UInt(room))
         statistics.f_namemax = UInt(EntryName.longest)
         return .success(statistics)
     }

@@ -56,17 +56,11 @@ public final class Draft: Sendable {
         record.withLock { record in
             DraftSnapshot(
                 name: record.entry.name, size: record.entry.size, modified: record.entry.modified,
-                caption: record.entry.caption, state: record.state, problem: record.entry.problem,
-                isBeingWritten: record.writers > 0)
+                caption: record.entry.caption, state: record.state, problem: record.entry.problem)
         }
     }
 
     public var state: DraftState { record.withLock { $0.state } }
-
-    /// Bytes that the draft takes on disk at present. Blocks on the file.
-    public func bytesOnDisk() throws(OutboxError) -> UInt64 {
-        try described { try borrowFile { try $0.bytesOnDisk() } }
-    }
 
     // MARK: - Reading
 
@@ -128,7 +122,6 @@ extension Draft.Record {
         if entry.isBroken {
             return "A write into this file failed, so it is incomplete and not sent: write it again."
         }
-        if entry.isForced { return nil }
         if TemporaryName.matches(entry.name) {
             return "This name looks like a temporary file, so it stays here and is not sent. "
                 + "Rename it to send it; left alone it is removed after 7 days."

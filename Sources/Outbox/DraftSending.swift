@@ -128,23 +128,4 @@ extension Draft {
             return isFinal ? nil : tries
         }
     }
-
-    /// A refused file is to be handed over once more. False when it is not a refused one.
-    func noteRetry() throws(OutboxError) -> Bool {
-        try turn.with { () throws(OutboxError) in
-            var entry = record.withLock { $0.entry }
-            guard state == .failed else { return false }
-            entry.state = .queued
-            entry.problem = nil
-            let mine = entry
-            try described { try room.journal.apply([mine], durably: true) }
-            record.withLock { record in
-                record.entry = mine
-                record.phase = .queued
-                record.tries = 0
-            }
-            room.news.send(.changed(self))
-            return true
-        }
-    }
 }

@@ -34,8 +34,6 @@ public struct DraftSnapshot: Hashable, Sendable {
     public var state: DraftState
     /// Why it is not sent: `user.chatfs.error`. Nil when nothing is wrong.
     public var problem: String?
-    /// Somebody has it open for writing.
-    public var isBeingWritten: Bool
 }
 
 /// What a file description may be used for.

@@ -184,7 +184,7 @@ extension Draft {
         }
         // A row that would send these bytes after a crash must not be what a power cut leaves behind.
         let mustLast = phase == .queued || phase == .failed || entry.isDurable
-        let staged = entry.staged
+        let (staged, hadProblem) = (entry.staged, entry.problem != nil)
         entry.state = .open
         entry.staged = nil
         entry.problem = nil
@@ -198,7 +198,7 @@ extension Draft {
             record.tries = 0
         }
         if let staged { room.staging.remove(staged) }
-        if phase != .draft || entry.problem != nil { room.news.send(.changed(self)) }
+        if phase != .draft || hadProblem { room.news.send(.changed(self)) }
     }
 
     /// Nobody writes any longer: the row says so, and the quiet time begins unless it stays local.

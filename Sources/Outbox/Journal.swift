@@ -33,8 +33,6 @@ final class Journal: Sendable {
         var caption: String = ""
         /// A write failed, so that something is missing in it.
         var isBroken = false
-        /// Sent also when empty or of a temporary name: the user asked for it.
-        var isForced = false
         /// Its spool file has been synchronised since its last write.
         var isDurable = false
         /// The boot in which it was closed.
@@ -74,7 +72,6 @@ final class Journal: Sendable {
                 modified INTEGER NOT NULL,
                 caption TEXT NOT NULL,
                 broken INTEGER NOT NULL,
-                forced INTEGER NOT NULL,
                 durable INTEGER NOT NULL,
                 boot TEXT NOT NULL,
                 touched INTEGER NOT NULL,
@@ -112,12 +109,12 @@ final class Journal: Sendable {
             try connection.execute(
                 """
                 INSERT INTO draft (chat, name, spool, key, message, state, size, modified, caption,
-                    broken, forced, durable, boot, touched)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    broken, durable, boot, touched)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 entry.chat.description, entry.name, entry.spool, entry.key, entry.message,
                 entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.isBroken,
-                entry.isForced, entry.isDurable, entry.boot, entry.touched)
+                entry.isDurable, entry.boot, entry.touched)
             return connection.lastInsertedID
         }
     }
@@ -140,44 +137,45 @@ final class Journal: Sendable {
         try connection.execute(
             """
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
-                forced = ?, durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
+                durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
                 staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?
             WHERE id = ?
             """,
             entry.name, entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.isBroken,
-            entry.isForced, entry.isDurable, entry.boot, entry.touched, staged?.folder, staged?.fileName,
+            entry.isDurable, entry.boot, entry.touched, staged?.folder, staged?.fileName,
             staged?.arguments.key, staged?.arguments.nonce, staged.map { $0.kind.journalText },
             entry.item?.rawValue, entry.problem, entry.id)
     }
 
-    /// All rows, oldest first. One whose chat cannot be read is left out.
+    /// All rows, oldest first. A row that makes no sense fails as a whole: what it stands for must not be
+    /// swept from the spool.
     func entries() throws -> [Entry] {
         try database.read { connection in
             try connection.query(
                 """
                 SELECT id, chat, name, spool, key, message, state, size, modified, caption, broken,
-                    forced, durable, boot, touched, staged_folder, staged_name, staged_key,
+                    durable, boot, touched, staged_folder, staged_name, staged_key,
                     staged_nonce, staged_kind, item, problem
                 FROM draft ORDER BY id
                 """, row: Self.entry)
-        }.compactMap { $0 }
+        }
     }
 
-    private static func entry(_ row: borrowing Row) -> Entry? {
+    private static func entry(_ row: borrowing Row) throws -> Entry {
         guard let chat = ChatReference(row.text(1)), let state = State(rawValue: row.text(6)) else {
-            return nil
+            throw StoreError(.damaged, "The journal of the outbox is damaged: a row makes no sense.")
         }
         var entry = Entry(
             id: row.integer(0), chat: chat, name: row.bytes(2), spool: row.text(3), key: row.bytes(4),
             message: row.text(5), state: state, size: row.unsigned(7), modified: row.timestamp(8),
-            caption: row.text(9), isBroken: row.bool(10), isForced: row.bool(11), isDurable: row.bool(12),
-            boot: row.text(13), touched: row.timestamp(14), item: row.integerOrNil(20).map(ItemID.init),
-            problem: row.textOrNil(21))
-        if let folder = row.textOrNil(15) {
+            caption: row.text(9), isBroken: row.bool(10), isDurable: row.bool(11), boot: row.text(12),
+            touched: row.timestamp(13), item: row.integerOrNil(19).map(ItemID.init),
+            problem: row.textOrNil(20))
+        if let folder = row.textOrNil(14) {
             entry.staged = Staged(
-                folder: folder, fileName: row.text(16),
-                arguments: FileArguments(key: row.bytes(17), nonce: row.bytes(18)),
-                kind: MessageContent.Kind(journalText: row.text(19)))
+                folder: folder, fileName: row.text(15),
+                arguments: FileArguments(key: row.bytes(16), nonce: row.bytes(17)),
+                kind: MessageContent.Kind(journalText: row.text(18)))
         }
         return entry
     }

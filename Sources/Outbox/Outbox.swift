@@ -97,8 +97,6 @@ public final class Outbox: Sendable {
         state.withLock { $0.drafts.values.sorted { $0.id < $1.id } }
     }
 
-    public func draft(_ id: Int64) -> Draft? { state.withLock { $0.drafts[id] } }
-
     /// Each call opens a stream of its own, with everything from then on.
     public func changes() -> AsyncStream<OutboxChange> { room.news.stream() }
 
@@ -109,13 +107,9 @@ public final class Outbox: Sendable {
     // MARK: - Names
 
     /// Makes an empty draft, opened for writing once: its maker calls `closed(for: .writing)`.
-    /// - Parameters:
-    ///   - name: the exact bytes its writer used: 1 to 255, valid UTF-8 without `/` and NUL.
-    ///   - isForced: sent also when it is empty or looks temporary.
+    /// - Parameter name: the exact bytes its writer used: 1 to 255, valid UTF-8 without `/` and NUL.
     /// - Throws: `invalidName`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
-    public func create(
-        name: [UInt8], in chat: ChatReference, isForced: Bool = false
-    ) throws(OutboxError) -> Draft {
+    public func create(name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
         try Self.requireValid(name)
         return try naming.with { () throws(OutboxError) in
             let (isTaken, isShuttingDown) = state.withLock {
@@ -131,7 +125,7 @@ public final class Outbox: Sendable {
             let now = room.clock.now()
             var entry = Journal.Entry(
                 chat: chat, name: name, spool: Hexadecimal.encode(random.bytes(16)), key: random.bytes(32),
-                message: Hexadecimal.encode(random.bytes(16)), modified: now, isForced: isForced, touched: now
+                message: Hexadecimal.encode(random.bytes(16)), modified: now, touched: now
             )
             let file = try described {
                 let file = try room.spool.create(entry.spool, key: entry.key)
@@ -190,11 +184,6 @@ public final class Outbox: Sendable {
             }
         }
         room.news.send(.removed(draft))
-    }
-
-    /// Hands a refused file over once more.
-    public func retry(_ draft: Draft) throws(OutboxError) {
-        if try draft.noteRetry() { courier.take([draft]) }
     }
 
     /// The node of a sent draft has been noted as its item's: the outbox forgets it.

@@ -32,7 +32,7 @@ import Testing
         #expect(Set(bench.core.sent.map(\.bytes)) == [[1], [2]])
     }
 
-    @Test func whatTheCoreRefusesForGoodFailsAndIsSentWhenAsked() async throws {
+    @Test func whatTheCoreRefusesForGoodFailsAndIsSentWhenTouched() async throws {
         let bench = try Workbench()
         bench.core.state.withLock {
             $0.refusals = [ChatError(.sendingRefused, "This group does not take files.")]
@@ -47,7 +47,10 @@ import Testing
         // Still there after a restart, and not sent by itself.
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
         #expect(next.outbox.drafts().first { $0.id == draft.id }?.state == .failed)
-        try bench.outbox.retry(draft)
+        #expect(draft.snapshot.problem == "This group does not take files.")
+        try draft.opened(for: .writing)
+        draft.closed(for: .writing)
+        bench.beQuiet()
         try await wait(until: "it is sent") { draft.state == .sent }
         #expect(bench.core.sent.last?.bytes == [1])
     }
