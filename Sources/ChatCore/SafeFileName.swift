@@ -13,14 +13,15 @@ public enum SafeFileName {
     /// too. The result is in Unicode NFC and has at most 255 bytes; a longer name loses the end of its
     /// stem, never its extension. Applying it twice changes nothing.
     public static func make(from name: String) -> String? {
-        let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
+        // By scalars: in a `/` with an accent on it, a character of its own, the kernel sees the `/`.
+        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
         // Composed after the dropping, which may bring a letter and its accent together.
-        let kept = String(String.UnicodeScalarView(last.unicodeScalars.filter { !isDropped($0) }))
-        var safe = Substring(String(String.UnicodeScalarView(kept._nfc)))
-        while let first = safe.first, first == "." || first.isWhitespace { safe.removeFirst() }
-        while let end = safe.last, end == "." || end.isWhitespace { safe.removeLast() }
+        let kept = String(String.UnicodeScalarView(last.filter { !isDropped($0) }))
+        var safe = ArraySlice(Array(kept._nfc))
+        while let first = safe.first, isDroppedAtEnds(first) { safe.removeFirst() }
+        while let end = safe.last, isDroppedAtEnds(end) { safe.removeLast() }
         guard !safe.isEmpty else { return nil }
-        return shortened(String(safe), to: longest)
+        return shortened(String(String.UnicodeScalarView(safe)), to: longest)
     }
 
     /// `name` with at most `limit` bytes of UTF-8, cut between characters before the extension.
@@ -28,9 +29,16 @@ public enum SafeFileName {
         guard name.utf8.count > limit else { return name }
         let (stem, suffix) = split(name)
         let kept = suffix.utf8.count < limit / 2 ? suffix : ""
-        var short = kept.isEmpty ? name[...] : stem
-        while short.utf8.count + kept.utf8.count > limit { short.removeLast() }
-        while let end = short.last, end.isWhitespace { short.removeLast() }
+        let whole = kept.isEmpty ? name[...] : stem
+        let room = limit - kept.utf8.count
+        var short = whole
+        while short.utf8.count > room { short.removeLast() }
+        if short.isEmpty {
+            // One letter under hundreds of accents.
+            short = whole
+            while short.utf8.count > room { short.unicodeScalars.removeLast() }
+        }
+        while let end = short.unicodeScalars.last, isDroppedAtEnds(end) { short.unicodeScalars.removeLast() }
         return String(short) + kept
     }
 
@@ -50,6 +58,10 @@ public enum SafeFileName {
             return (name[..<inner], name[inner...])
         }
         return (stem, name[dot...])
+    }
+
+    private static func isDroppedAtEnds(_ scalar: Unicode.Scalar) -> Bool {
+        scalar == "." || scalar.properties.isWhitespace
     }
 
     private static func isDropped(_ scalar: Unicode.Scalar) -> Bool {

@@ -14,6 +14,10 @@ import Testing
         ("invoice\u{202E}fdp.exe", "invoicefdp.exe"),
         ("e\u{301}te\u{301}.txt", "\u{E9}t\u{E9}.txt"),
         ("🏔 mountain.jpg", "🏔 mountain.jpg"),
+        // One character for a person, a slash or a dot and an accent for the kernel.
+        ("a/\u{338}b/\u{301}c.txt", "\u{301}c.txt"),
+        (".\u{301}bashrc", "\u{301}bashrc"),
+        ("name.\u{20}\u{FEFF}", "name"),
     ])
     func whatSomebodySentBecomesANameThatIsSafeToShow(sent: String, shown: String) throws {
         let safe = try #require(SafeFileName.make(from: sent))
@@ -33,6 +37,19 @@ import Testing
         #expect(safe.hasSuffix("ü.tar.gz"))
         #expect(SafeFileName.make(from: String(repeating: "x", count: 255))?.utf8.count == 255)
         #expect(SafeFileName.make(from: "x." + String(repeating: "y", count: 400))?.utf8.count == 255)
+    }
+
+    @Test(arguments: ["", ".pdf"])
+    func oneLetterUnderHundredsOfAccentsIsAName(suffix: String) throws {
+        for count in [120, 127, 128, 200, 5000] {
+            let safe = try #require(
+                SafeFileName.make(from: "a" + String(repeating: "\u{334}", count: count) + suffix))
+            #expect(safe.utf8.count <= 255 && safe.utf8.count > 200)
+            #expect(
+                safe.utf8.starts(with: "a\u{334}".utf8)
+                    && safe.utf8.suffix(4).elementsEqual(suffix.utf8) != suffix.isEmpty)
+            #expect(SafeFileName.make(from: safe) == safe)
+        }
     }
 
     @Test func aNumberGoesBeforeTheExtensionAndStaysWithinTheLimit() {
