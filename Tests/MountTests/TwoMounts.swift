@@ -100,6 +100,30 @@ final class TwoMounts {
         try await wait(until: "\(name) appears") { access(self.path(name), F_OK) == 0 }
     }
 
+    /// Waits until all of these names are in a folder.
+    func waitForFiles(_ names: [String], in chat: String) async throws {
+        let wanted = Set(names)
+        try await wait(until: "\(names.count) files are in \(chat)", within: .seconds(60)) {
+            wanted.isSubset(of: try self.folder.names(in: chat))
+        }
+    }
+
+    /// Changes the database of the data directory: what the program itself would never write, but a
+    /// sender or another version could have put there.
+    func change(_ statement: String, _ arguments: [String] = []) async throws {
+        let script = """
+            import sqlite3, sys
+            connection = sqlite3.connect(sys.argv[1], timeout=30)
+            count = connection.execute(sys.argv[2], sys.argv[3:]).rowcount
+            connection.commit()
+            connection.close()
+            assert count > 0, "nothing was changed"
+            """
+        let outcome = try await Shell.run(
+            "python3", ["-c", script, data + "/chatfs.db", statement] + arguments)
+        guard outcome.succeeded else { throw WaitedInVain("\(statement): \(outcome.errors)") }
+    }
+
     /// Sends bytes from alice and waits until bob's side shows them, not received.
     func send(_ bytes: [UInt8], as name: String) async throws {
         try write(bytes, to: "alice/bob/" + name)
