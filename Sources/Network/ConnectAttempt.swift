@@ -8,6 +8,7 @@ struct ConnectAttempt: Sendable {
     let endpoint: Endpoint
     let tls: TLSClientSettings
     let timeout: Duration
+    let proxy: SOCKSProxy?
 
     func run() async throws(NetworkError) -> HTTP2Client {
         let connection = try ClientConnection()
@@ -36,8 +37,10 @@ struct ConnectAttempt: Sendable {
         _ connection: ClientConnection, stop: WakeUp, whenReady: (HTTP2Client) -> Void
     ) throws(NetworkError) -> ClientDriver {
         let deadline = Deadline(after: timeout)
-        let addresses = try resolve(deadline: deadline, stop: stop)
+        let next = proxy?.endpoint ?? endpoint
+        let addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
         let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
+        try proxy?.connect(socket, to: endpoint, deadline: deadline, stop: stop)
         let stream = try TLSStream(context: TLSContext(client: tls), socket: socket, isClient: true)
         while try !stream.handshake() {
             guard !deadline.hasPassed else {
@@ -58,28 +61,5 @@ struct ConnectAttempt: Sendable {
                 connection: connection, endpoint: endpoint, channelBinding: stream.channelBinding,
                 peerCertificates: certificates))
         return driver
-    }
-
-    /// A numeric address at once; a name on a thread that may take its time when ours is up.
-    private func resolve(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
-        if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
-        let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
-        let bell = try WakeUp.orExhausted()
-        Thread.start("resolver") { [endpoint] in
-            let found = Result { () throws(NetworkError) in
-                try SocketAddress.resolve(endpoint, numericOnly: false)
-            }
-            answer.withLock { $0 = found }
-            bell.ring()
-        }
-        while true {
-            if let found = answer.withLock({ $0 }) { return try found.get() }
-            guard !deadline.hasPassed else {
-                throw NetworkError(.timeout, "The name server did not answer in time.")
-            }
-            var requests = [bell, stop].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-            _ = try? poll(&requests, milliseconds: deadline.milliseconds)
-            if requests[1].revents != 0 { throw NetworkError(.cancelled, "Connecting was given up.") }
-        }
     }
 }

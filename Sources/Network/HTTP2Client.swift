@@ -36,11 +36,11 @@ public final class HTTP2Client: Sendable {
     deinit { connection.close() }
 
     /// Connects, agrees on TLS and checks the identity, all within `timeout`. Waits on a thread of
-    /// its own; cancelling the task gives up at once.
+    /// its own; cancelling the task gives up at once. Through a proxy the host's name is not looked up here.
     public static func connect(
-        to endpoint: Endpoint, tls: TLSClientSettings, timeout: Duration
+        to endpoint: Endpoint, tls: TLSClientSettings, timeout: Duration, through proxy: SOCKSProxy? = nil
     ) async throws(NetworkError) -> HTTP2Client {
-        try await ConnectAttempt(endpoint: endpoint, tls: tls, timeout: timeout).run()
+        try await ConnectAttempt(endpoint: endpoint, tls: tls, timeout: timeout, proxy: proxy).run()
     }
 
     /// Whether requests can still be sent. False may come a moment after the relay closed.

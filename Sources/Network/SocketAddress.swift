@@ -15,6 +15,9 @@ struct SocketAddress: Sendable {
     /// Port of an IPv4 or IPv6 address; both keep it big-endian at offset 2.
     var port: UInt16 { UInt16(bytes[2]) << 8 | UInt16(bytes[3]) }
 
+    /// The host's part: 4 bytes of an IPv4 address, 16 of an IPv6 address.
+    var hostBytes: [UInt8] { family == AF_INET ? Array(bytes[4..<8]) : Array(bytes[8..<24]) }
+
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         bytes.withUnsafeBytes { raw in
             body(raw.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(raw.count))

@@ -26,6 +26,8 @@ public struct OfficialCoreError: DescribedError {
         case noProfile
         /// Folders, descriptors or threads failed; see `cause`.
         case system
+        /// The task that asked was cancelled; whether the command took effect is not known.
+        case cancelled
         case closed
     }
 
@@ -50,14 +52,14 @@ public struct OfficialCoreError: DescribedError {
     }
 
     /// Whether the command may have taken effect though no answer came.
-    public var leavesDoubt: Bool { code == .timeout || code == .disconnected }
+    public var leavesDoubt: Bool { code == .timeout || code == .disconnected || code == .cancelled }
 
     /// The same for the layers above.
     public var chatError: ChatError {
         if let refusal { return refusal.chatError }
         let code: ChatError.Code =
             switch self.code {
-            case .refused, .notUnderstood, .closed: .internalError
+            case .refused, .notUnderstood, .cancelled, .closed: .internalError
             case .invalidCommand: .invalidCommand
             case .disconnected: .file(.unreachable)
             case .timeout: .file(.timedOut)

@@ -23,11 +23,15 @@ final class RelayConnection: Sendable {
     ) async throws(XFTPError) -> RelayConnection {
         let tls = TLSClientSettings(identityFingerprint: relay.fingerprint)
         var failure: XFTPError?
-        for endpoint in try await RelayResolver.endpoints(of: relay, policy: settings.policy) {
+        let endpoints =
+            settings.proxy == nil
+            ? try await RelayResolver.endpoints(of: relay, policy: settings.policy)
+            : try RelayResolver.endpointsForProxy(of: relay, policy: settings.policy)
+        for endpoint in endpoints {
             let http: HTTP2Client
             do throws(NetworkError) {
                 http = try await HTTP2Client.connect(
-                    to: endpoint, tls: tls, timeout: settings.connectDeadline)
+                    to: endpoint, tls: tls, timeout: settings.connectDeadline, through: settings.proxy)
             } catch {
                 failure = XFTPError(error, relay: relay)
                 if error.code == .cancelled { break }

@@ -35,16 +35,38 @@ enum RelayResolver {
             }
         }
         guard endpoints.isEmpty else { return endpoints }
-        if refused > 0 {
-            throw XFTPError(
-                .relayNotAllowed,
-                "The relay \(relay.name) has an address inside this machine or its network. "
-                    + "Configure it with --relay if it is yours.")
-        }
+        if refused > 0 { throw internalAddress(of: relay) }
         guard let failure else {
             throw XFTPError(.relayNotAllowed, "The relay \(relay.name) can be reached through Tor only.")
         }
         throw XFTPError(.unreachable, "The relay \(relay.name) has no address at present: \(failure).")
+    }
+
+    /// The hosts of a relay as a proxy takes them: names stay names, onion addresses come first. The proxy
+    /// decides what a name leads to; internal numeric addresses and `localhost` are refused here as ever.
+    static func endpointsForProxy(
+        of relay: RelayAddress, policy: RelayPolicy
+    ) throws(XFTPError) -> [Endpoint] {
+        let isConfigured = policy.isConfigured(relay)
+        let hosts = relay.hosts.filter { host in
+            let octets = IPAddress.octetsOfIPv4(host) ?? IPAddress.octetsOfIPv6(host)
+            let isInternal =
+                octets.map(IPAddress.isInternal)
+                ?? (host.lowercased() == "localhost" || host.lowercased().hasSuffix(".localhost"))
+            return isConfigured || !isInternal
+        }
+        guard !hosts.isEmpty else { throw internalAddress(of: relay) }
+        let isOnion: (String) -> Bool = { $0.lowercased().hasSuffix(".onion") }
+        return (hosts.filter(isOnion) + hosts.filter { !isOnion($0) }).map {
+            Endpoint(host: $0, port: relay.port)
+        }
+    }
+
+    private static func internalAddress(of relay: RelayAddress) -> XFTPError {
+        XFTPError(
+            .relayNotAllowed,
+            "The relay \(relay.name) has an address inside this machine or its network. "
+                + "Configure it with --relay if it is yours.")
     }
 }
 

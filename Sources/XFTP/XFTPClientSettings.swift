@@ -1,8 +1,11 @@
 import Base
+import Network
 
 /// How a client treats relays. The defaults are for use; tests shorten the waits.
 public struct XFTPClientSettings: Sendable {
     public var policy: RelayPolicy
+    /// Every connection goes through it; names of relays are not looked up here then.
+    public var proxy: SOCKSProxy?
     /// TCP, TLS and handshake together.
     public var connectDeadline: Duration = .seconds(15)
     /// For a request as such.

@@ -1,0 +1,33 @@
+import Base
+import Glibc
+import Posix
+
+/// The addresses of an endpoint, found within a deadline.
+struct AddressLookUp {
+    private let endpoint: Endpoint
+
+    init(_ endpoint: Endpoint) { self.endpoint = endpoint }
+
+    /// A numeric address at once; a name on a thread that may take its time when ours is up.
+    func run(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
+        if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
+        let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
+        let bell = try WakeUp.orExhausted()
+        Thread.start("resolver") { [endpoint] in
+            let found = Result { () throws(NetworkError) in
+                try SocketAddress.resolve(endpoint, numericOnly: false)
+            }
+            answer.withLock { $0 = found }
+            bell.ring()
+        }
+        while true {
+            if let found = answer.withLock({ $0 }) { return try found.get() }
+            guard !deadline.hasPassed else {
+                throw NetworkError(.timeout, "The name server did not answer in time.")
+            }
+            var requests = [bell, stop].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            _ = try? poll(&requests, milliseconds: deadline.milliseconds)
+            if requests[1].revents != 0 { throw NetworkError(.cancelled, "Connecting was given up.") }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Base
+import COpenSSL
+
+/// How a WebSocket begins (RFC 6455, section 4): an HTTP request, and an answer that proves that the
+/// server understood it.
+struct WebSocketHandshake {
+    /// Longest answer in bytes.
+    static let longestAnswer = 16 << 10
+
+    private let key: String
+
+    /// `random` are 16 fresh bytes.
+    init(random: [UInt8]) { key = Self.base64(random) }
+
+    func request(host: String) -> [UInt8] {
+        Array(
+            """
+            GET / HTTP/1.1\r
+            Host: \(host)\r
+            Upgrade: websocket\r
+            Connection: Upgrade\r
+            Sec-WebSocket-Key: \(key)\r
+            Sec-WebSocket-Version: 13\r
+            \r
+
+            """.utf8)
+    }
+
+    /// Looks at what has come so far.
+    ///
+    /// - Returns: the number of bytes that belong to the answer, nil while it is not complete.
+    /// - Throws: `.handshake` when the server is no WebSocket server.
+    func check(_ bytes: [UInt8]) throws(NetworkError) -> Int? {
+        guard let end = Self.endOfHeader(bytes) else {
+            guard bytes.count <= Self.longestAnswer else { throw Self.refusal }
+            // Somebody who greets with anything else will not answer at all.
+            let beginning = Array("HTTP/1.1 101".utf8)
+            let common = min(bytes.count, beginning.count)
+            guard bytes.prefix(common).elementsEqual(beginning.prefix(common)) else { throw Self.refusal }
+            return nil
+        }
+        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
+        let words = lines.first?.split(separator: " ") ?? []
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), words[1] == "101" else { throw Self.refusal }
+        var fields: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { throw Self.refusal }
+            let value = line[line.index(after: colon)...]
+            fields[line[..<colon].lowercased()] = String(value.trimmingSpaces)
+        }
+        guard fields["upgrade"]?.lowercased() == "websocket",
+            fields["connection"]?.lowercased().contains("upgrade") == true,
+            fields["sec-websocket-accept"] == acceptance,
+            fields["sec-websocket-extensions"] == nil, fields["sec-websocket-protocol"] == nil
+        else { throw Self.refusal }
+        return end
+    }
+
+    private static let refusal = NetworkError(
+        .handshake, "What listens there is no WebSocket server.")
+
+    private static func endOfHeader(_ bytes: [UInt8]) -> Int? {
+        let mark = Array("\r\n\r\n".utf8)
+        guard bytes.count >= 4 else { return nil }
+        for start in 0...(bytes.count - 4) where bytes[start..<start + 4].elementsEqual(mark) {
+            return start + 4
+        }
+        return nil
+    }
+
+    /// What the server must answer to the key.
+    private var acceptance: String {
+        let input = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
+        var digest = [UInt8](repeating: 0, count: 20)
+        SHA1(input, input.count, &digest)
+        return Self.base64(digest)
+    }
+
+    private static func base64(_ bytes: [UInt8]) -> String {
+        Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingSpaces: Substring {
+        var text = self
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,150 @@
+import Base
+import Glibc
+import Posix
+
+/// The two databases of an official core, seen from outside: never opened for writing, never read beyond
+/// their first bytes.
+public struct DatabaseFiles: Hashable, Sendable {
+    /// Path without `_chat.db` and `_agent.db`.
+    public let prefix: String
+
+    /// - Throws: `.invalidCommand` when the prefix is not an absolute path.
+    public init(prefix: String) throws(OfficialCoreError) {
+        guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw OfficialCoreError(
+                .invalidCommand, "The database is named by its whole path without _chat.db and _agent.db.")
+        }
+        self.prefix = prefix
+    }
+
+    /// Where `simplex-chat` keeps its databases: `~/.simplex/simplex_v1`.
+    public static func defaultPrefix() -> String {
+        (getenv("HOME").map { String(cString: $0) } ?? "") + "/.simplex/simplex_v1"
+    }
+
+    public enum Condition: Hashable, Sendable {
+        case missing
+        case plain
+        /// Not an SQLite file as such: encrypted, or damaged.
+        case encrypted
+    }
+
+    private var paths: [String] { [prefix + "_chat.db", prefix + "_agent.db"] }
+
+    /// Blocks for a moment. A file that cannot be read counts as what it seems.
+    public func condition() throws(SystemError) -> Condition {
+        let file: OpenFile
+        do throws(SystemError) {
+            file = try OpenFile(paths[0], flags: O_RDONLY)
+        } catch {
+            if error.code == ENOENT { return .missing }
+            throw error
+        }
+        let start = try file.read(count: 16, at: 0)
+        if start.isEmpty { return .missing }
+        return start == Array("SQLite format 3\0".utf8) ? .plain : .encrypted
+    }
+
+    /// Another process that has one of the databases open, of this user's. Blocks for a moment.
+    public func user() -> ProcessName? {
+        let files = Set(paths.compactMap(FileIdentity.init))
+        guard !files.isEmpty else { return nil }
+        return ProcessTable.processes().first { process in
+            process != getpid()
+                && ProcessTable.descriptors(of: process).contains { path in
+                    FileIdentity(path).map(files.contains) ?? false
+                }
+        }.map(ProcessName.init)
+    }
+
+    /// Refuses when another process has them open.
+    func checkUnused() throws(OfficialCoreError) {
+        guard let user = user() else { return }
+        throw OfficialCoreError(
+            .inUse,
+            "\(user) has this SimpleX database open; only one program may. End it, or attach to it with "
+                + "--core ws://127.0.0.1:PORT.")
+    }
+}
+
+/// A process as a person knows it: `simplex-chat (process 4711)`.
+public struct ProcessName: Hashable, Sendable, CustomStringConvertible {
+    public let identifier: pid_t
+    public let name: String
+
+    init(_ identifier: pid_t) {
+        self.identifier = identifier
+        let text = try? OpenFile("/proc/\(identifier)/comm", flags: O_RDONLY).read(count: 64, at: 0)
+        let printable = (text ?? []).filter { $0 > 0x20 && $0 < 0x7F }
+        name = printable.isEmpty ? "A program" : String(decoding: printable, as: UTF8.self)
+    }
+
+    public var description: String { "\(name) (process \(identifier))" }
+}
+
+private struct FileIdentity: Hashable {
+    let device: dev_t
+    let inode: ino_t
+
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        device = status.st_dev
+        inode = status.st_ino
+    }
+}
+
+/// What /proc tells about processes. Those of other users keep their secrets.
+enum ProcessTable {
+    static func processes() -> [pid_t] {
+        guard let folder = try? OpenFile("/proc", flags: O_RDONLY) else { return [] }
+        return ((try? PrivateFolder.names(in: folder)) ?? []).compactMap { pid_t($0) }
+    }
+
+    /// Paths below /proc that lead to what the process has open.
+    static func descriptors(of process: pid_t) -> [String] {
+        let path = "/proc/\(process)/fd"
+        guard let folder = try? OpenFile(path, flags: O_RDONLY) else { return [] }
+        return ((try? PrivateFolder.names(in: folder)) ?? []).map { path + "/" + $0 }
+    }
+
+    /// Inodes of the sockets that a process has open.
+    static func sockets(of process: pid_t) -> Set<UInt64> {
+        var buffer = [CChar](repeating: 0, count: 64)
+        return Set(
+            descriptors(of: process).compactMap { path -> UInt64? in
+                let length = readlink(path, &buffer, buffer.count)
+                guard length > 0 else { return nil }
+                let target = String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+                guard target.hasPrefix("socket:["), target.hasSuffix("]") else { return nil }
+                return UInt64(target.dropFirst(8).dropLast())
+            })
+    }
+
+    /// Inodes of the sockets that listen on a TCP port, on any address.
+    static func listeners(on port: UInt16) -> Set<UInt64> {
+        var inodes: Set<UInt64> = []
+        for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
+            for line in lines(of: table).dropFirst() {
+                let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+                // 0A is LISTEN.
+                guard fields.count > 9, fields[3] == "0A",
+                    let number = fields[1].split(separator: ":").last.flatMap({ UInt16($0, radix: 16) }),
+                    number == port, let inode = UInt64(fields[9])
+                else { continue }
+                inodes.insert(inode)
+            }
+        }
+        return inodes
+    }
+
+    /// Files of /proc have no size: read until the end.
+    private static func lines(of path: String) -> [Substring] {
+        guard let file = try? OpenFile(path, flags: O_RDONLY) else { return [] }
+        var bytes: [UInt8] = []
+        while let part = try? file.read(count: 1 << 16, at: UInt64(bytes.count)), !part.isEmpty,
+            bytes.count < 64 << 20
+        { bytes += part }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    }
+}

@@ -1,0 +1,39 @@
+/// What the library says of opening its databases (`DBMigrationResult`), in words.
+enum MigrationResult {
+    /// nil when they are open.
+    static func error(in answer: [UInt8]) -> OfficialCoreError? {
+        guard let json = JSONValue.parse(answer), let type = json.type else {
+            return OfficialCoreError(.notUnderstood, "The SimpleX library answered nonsense.")
+        }
+        switch type {
+        case "ok": return nil
+        case "errorNotADatabase":
+            return OfficialCoreError(
+                .database, "The SimpleX database cannot be opened: the passphrase is wrong, or it is none.")
+        case "errorMigration": return migration(json["migrationError"])
+        case "errorSQL":
+            return OfficialCoreError(
+                .database, "The SimpleX database could not be brought up to date: it refused a change.")
+        case "invalidConfirmation", "invalidQueueSize":
+            return OfficialCoreError(.notUnderstood, "The SimpleX library does not know how it was asked.")
+        default:
+            return OfficialCoreError(.database, "The SimpleX database could not be opened.")
+        }
+    }
+
+    private static func migration(_ json: JSONValue?) -> OfficialCoreError {
+        switch json?.type {
+        case "upgrade":
+            OfficialCoreError(
+                .database, "The SimpleX database is older than this library and was not brought up to date.")
+        case "downgrade":
+            OfficialCoreError(
+                .database, "The SimpleX database was written by a newer version; use a newer library.")
+        case "migrationError":
+            OfficialCoreError(
+                .database, "The SimpleX database and this library come from different lines of versions.")
+        default:
+            OfficialCoreError(.database, "The SimpleX database could not be brought up to date.")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Network
+
+/// Where an official core is, as `--core` says it.
+public enum OfficialCoreAddress: Hashable, Sendable {
+    /// `lib:/path/libsimplex.so`: in this process.
+    case library(path: String)
+    /// `ws://127.0.0.1:5225`: a running program. Without encryption and password, so on this machine only,
+    /// unless the user said that the way there is safe.
+    case webSocket(Endpoint)
+    /// `simplex-chat` or `simplex-chat:/path`: a program to start.
+    case program(path: String?)
+
+    /// - Throws: `.invalidCommand` with a sentence for who wrote it.
+    public init(_ text: String, allowsRemote: Bool = false) throws(OfficialCoreError) {
+        if let path = Self.rest(of: text, after: "lib:") {
+            guard path.hasPrefix("/") else {
+                throw Self.invalid("Name the library with its whole path: lib:/path/libsimplex.so.")
+            }
+            self = .library(path: path)
+        } else if let rest = Self.rest(of: text, after: "ws://") {
+            self = .webSocket(try Self.endpoint(rest, allowsRemote: allowsRemote))
+        } else if text.hasPrefix("wss://") {
+            throw Self.invalid(
+                "SimpleX Chat speaks no TLS on its port. Use ws://127.0.0.1:PORT, through an SSH tunnel when "
+                    + "it is on another machine.")
+        } else if text == "simplex-chat" {
+            self = .program(path: nil)
+        } else if let path = Self.rest(of: text, after: "simplex-chat:") {
+            guard path.hasPrefix("/") else {
+                throw Self.invalid("Name the program with its whole path: simplex-chat:/path/simplex-chat.")
+            }
+            self = .program(path: path)
+        } else {
+            throw Self.invalid(
+                "The core is lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat or "
+                    + "simplex-chat:/path.")
+        }
+    }
+
+    private static func endpoint(
+        _ text: String, allowsRemote: Bool
+    ) throws(OfficialCoreError) -> Endpoint {
+        let authority = text.hasSuffix("/") ? String(text.dropLast()) : text
+        guard let endpoint = Endpoint(authority), endpoint.port > 0 else {
+            throw invalid("The address of a running core is ws://127.0.0.1:PORT.")
+        }
+        // The name may lead to ::1, where the program does not listen.
+        if endpoint.host.lowercased() == "localhost" {
+            return Endpoint(host: "127.0.0.1", port: endpoint.port)
+        }
+        guard endpoint.isLoopback || allowsRemote else {
+            throw invalid(
+                "Only a core on this machine is attached to: whoever reaches that port, or listens on the way, "
+                    + "reads and sends everything.")
+        }
+        return endpoint
+    }
+
+    private static func rest(of text: String, after prefix: String) -> String? {
+        text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil
+    }
+
+    private static func invalid(_ sentence: String) -> OfficialCoreError {
+        OfficialCoreError(.invalidCommand, sentence)
+    }
+}

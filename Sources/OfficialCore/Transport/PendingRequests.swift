@@ -1,0 +1,80 @@
+import Base
+
+/// Commands that wait for their answer. Each ends exactly once: by its answer, its timeout, the end of
+/// its task, or the end of the connection.
+final class PendingRequests: Sendable {
+    typealias Outcome = Result<APIResponse, OfficialCoreError>
+
+    private struct State {
+        var next: UInt64 = 1
+        var waiting: [String: CheckedContinuation<Outcome, Never>] = [:]
+        /// Set for good, or until `open`.
+        var refusal: OfficialCoreError?
+    }
+
+    private let state: Lock<State>
+
+    /// Refuses requests with `refusal` until it is opened.
+    init(refusal: OfficialCoreError?) { state = Lock(State(refusal: refusal)) }
+
+    /// Makes a request: `send` gets the name by which its answer is known, and is called at once.
+    func request(
+        timeout: Duration, send: @Sendable (String) throws(OfficialCoreError) -> Void
+    ) async throws(OfficialCoreError) -> APIResponse {
+        let name = state.withLock { state in
+            defer { state.next += 1 }
+            return String(state.next)
+        }
+        let outcome: Outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let refusal = state.withLock { state in
+                    if state.refusal == nil { state.waiting[name] = continuation }
+                    return state.refusal
+                }
+                if let refusal { return continuation.resume(returning: .failure(refusal)) }
+                do throws(OfficialCoreError) {
+                    try send(name)
+                } catch {
+                    finish(name, .failure(error))
+                    return
+                }
+                if Task.isCancelled { finish(name, .failure(Self.cancelled)) }
+                watch(name, timeout)
+            }
+        } onCancel: {
+            finish(name, .failure(Self.cancelled))
+        }
+        return try outcome.get()
+    }
+
+    private func watch(_ name: String, _ timeout: Duration) {
+        Task { [weak self] in
+            try? await Task.sleep(for: timeout)
+            self?.finish(
+                name,
+                .failure(OfficialCoreError(.timeout, "The SimpleX core did not answer in time.")))
+        }
+    }
+
+    private static let cancelled = OfficialCoreError(.cancelled, "The command was given up.")
+
+    /// Ends the request of that name; false when nobody waits for it (any more).
+    @discardableResult
+    func finish(_ name: String, _ outcome: Outcome) -> Bool {
+        let continuation = state.withLock { $0.waiting.removeValue(forKey: name) }
+        continuation?.resume(returning: outcome)
+        return continuation != nil
+    }
+
+    func open() { state.withLock { $0.refusal = nil } }
+
+    /// Ends all requests, and refuses those that come with `refusal`, nil for the same.
+    func fail(_ error: OfficialCoreError, later refusal: OfficialCoreError? = nil) {
+        let waiting = state.withLock { state in
+            state.refusal = refusal ?? error
+            defer { state.waiting = [:] }
+            return state.waiting.values
+        }
+        for continuation in waiting { continuation.resume(returning: .failure(error)) }
+    }
+}

@@ -1,0 +1,76 @@
+import Base
+import Glibc
+import Network
+import Posix
+
+/// An official program that ChatFS starts for itself and stops with the mount. When it ends in between it
+/// is started again.
+///
+/// Its port is on the loopback interface and has no password: every program of every user of this machine
+/// can reach it. That is SimpleX Chat's own way; the library has no port.
+public final class ProcessTransport: OfficialTransport {
+    public struct Settings: Sendable {
+        /// `simplex-chat` is looked for in PATH when this is nil.
+        public var program: String?
+        public var database: DatabaseFiles
+        /// Existing private folders on one filesystem, outside every mount of ChatFS.
+        public var filesFolder: String
+        public var temporaryFolder: String
+        /// Name for the profile that is made when there is no database yet.
+        public var newProfile: String?
+        /// More for the program's command line, such as relays of one's own. No secrets: others see it.
+        public var arguments: [String] = []
+        /// From the start to the first answer; a new version may rebuild a large database.
+        public var startTimeout: Duration = .seconds(120)
+
+        public init(database: DatabaseFiles, filesFolder: String, temporaryFolder: String) {
+            self.database = database
+            self.filesFolder = filesFolder
+            self.temporaryFolder = temporaryFolder
+        }
+    }
+
+    private let program: CoreProgram
+    private let socket: WebSocketTransport
+
+    private init(program: CoreProgram, socket: WebSocketTransport) {
+        self.program = program
+        self.socket = socket
+    }
+
+    public var version: APIVersion { socket.version }
+
+    /// Starts the program and connects to it.
+    ///
+    /// - Throws: `.encryptedDatabase`, since the passphrase would be visible to everybody on its command
+    ///   line; `.inUse`, `.notInstalled`, `.noProfile`, or what kept it from answering.
+    public static func start(
+        _ settings: Settings
+    ) async throws(OfficialCoreError) -> ProcessTransport {
+        let program = try await CoreProgram(settings)
+        do throws(OfficialCoreError) {
+            let locate: WebSocketLane.Locate = { () async throws(OfficialCoreError) in
+                try await program.endpoint()
+            }
+            let socket = try await WebSocketTransport.connect(
+                settings: WebSocketTransport.Settings(), locate: locate)
+            return ProcessTransport(program: program, socket: socket)
+        } catch {
+            await program.stop()
+            throw error
+        }
+    }
+
+    public func request(
+        _ command: APICommand, lane: TransportLane, timeout: Duration
+    ) async throws(OfficialCoreError) -> APIResponse {
+        try await socket.request(command, lane: lane, timeout: timeout)
+    }
+
+    public func events() -> AsyncStream<TransportEvent> { socket.events() }
+
+    public func close() async {
+        await socket.close()
+        await program.stop()
+    }
+}

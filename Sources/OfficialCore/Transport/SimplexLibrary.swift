@@ -1,0 +1,133 @@
+import Base
+import Glibc
+import Posix
+
+/// `libsimplex.so` in this process (the C interface of SimpleX Chat). Loaded and started once, never
+/// unloaded: the Haskell run-time system cannot be started twice, and nothing may fork after it has begun.
+///
+/// All functions block; they may be called from several threads at once, never from the cooperative pool.
+final class SimplexLibrary: Sendable {
+    /// An open database with its chat core: the library's pointer, passed back and never looked into.
+    struct Controller: @unchecked Sendable {
+        // Safe: the library locks what it points to, and allows calls from several threads.
+        fileprivate let pointer: UnsafeMutableRawPointer
+    }
+
+    private typealias Text = UnsafePointer<CChar>
+    private typealias OwnedText = UnsafeMutablePointer<CChar>
+    private typealias ControllerOut = UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    private typealias Start =
+        @convention(c) (
+            UnsafeMutablePointer<Int32>, UnsafeMutablePointer<UnsafeMutablePointer<OwnedText?>>
+        ) -> Void
+    private typealias Migrate = @convention(c) (Text, Text, Text, ControllerOut) -> OwnedText?
+    private typealias Send = @convention(c) (UnsafeMutableRawPointer, Text) -> OwnedText?
+    private typealias Receive = @convention(c) (UnsafeMutableRawPointer, Int32) -> OwnedText?
+    private typealias Close = @convention(c) (UnsafeMutableRawPointer) -> OwnedText?
+
+    let path: String
+    private let migrate: Migrate
+    private let send: Send
+    private let receive: Receive
+    private let closeStore: Close
+
+    private static let loaded = Lock<SimplexLibrary?>(nil)
+
+    /// Loads the library and starts its run-time system, the first time.
+    static func load(_ path: String) throws(OfficialCoreError) -> SimplexLibrary {
+        try loaded.withLock { loaded throws(OfficialCoreError) in
+            if let loaded {
+                guard loaded.path == path else {
+                    throw OfficialCoreError(
+                        .notInstalled, "Another SimpleX library is loaded already; one process has one.")
+                }
+                return loaded
+            }
+            let library = try SimplexLibrary(path)
+            loaded = library
+            return library
+        }
+    }
+
+    private init(_ path: String) throws(OfficialCoreError) {
+        // Global: the Haskell libraries find each other's symbols.
+        guard let handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL) else {
+            throw OfficialCoreError(
+                .notInstalled, "The SimpleX library could not be loaded: \(Self.reason()).")
+        }
+        self.path = path
+        // The types are those of the library's header; the names are fixed since version 5.
+        let start = unsafeBitCast(try Self.symbol("hs_init_with_rtsopts", in: handle), to: Start.self)
+        migrate = unsafeBitCast(try Self.symbol("chat_migrate_init", in: handle), to: Migrate.self)
+        send = unsafeBitCast(try Self.symbol("chat_send_cmd", in: handle), to: Send.self)
+        receive = unsafeBitCast(try Self.symbol("chat_recv_msg_wait", in: handle), to: Receive.self)
+        closeStore = unsafeBitCast(try Self.symbol("chat_close_store", in: handle), to: Close.self)
+        Self.startRuntime(start)
+    }
+
+    /// Our signals stay ours, and the collector works beside the program. The words stay in memory for the
+    /// life of the process: the run-time system keeps pointers to them.
+    private static func startRuntime(_ start: Start) {
+        let words = ["chatfs", "+RTS", "-A16m", "-xn", "--install-signal-handlers=no", "-RTS"]
+        let arguments = UnsafeMutablePointer<OwnedText?>.allocate(capacity: words.count + 1)
+        for (index, word) in words.enumerated() { arguments[index] = strdup(word) }
+        arguments[words.count] = nil
+        var count = Int32(words.count)
+        var pointer = arguments
+        start(&count, &pointer)
+    }
+
+    private static func symbol(
+        _ name: String, in handle: UnsafeMutableRawPointer
+    ) throws(OfficialCoreError) -> UnsafeMutableRawPointer {
+        guard let symbol = dlsym(handle, name) else {
+            throw OfficialCoreError(
+                .notInstalled, "This is no SimpleX library, or one of another age: it lacks \(name).")
+        }
+        return symbol
+    }
+
+    private static func reason() -> String {
+        dlerror().map { String(cString: $0) } ?? "for a reason that the system did not tell"
+    }
+
+    // MARK: Calls
+
+    /// Opens the two databases `<prefix>_chat.db` and `<prefix>_agent.db`, brings them up to date and makes
+    /// the core on them. `passphrase` holds no NUL; empty for databases that are not encrypted.
+    func open(prefix: String, passphrase: [UInt8]) throws(OfficialCoreError) -> Controller {
+        var pointer: UnsafeMutableRawPointer?
+        var key = passphrase + [0]
+        // The copy for the call is ours; what the library makes of it is not.
+        defer { key.withUnsafeMutableBytes { explicit_bzero($0.baseAddress!, $0.count) } }
+        let answer = key.withUnsafeBufferPointer { key in
+            key.withMemoryRebound(to: CChar.self) { key in
+                Self.take(migrate(prefix, key.baseAddress!, "yesUp", &pointer))
+            }
+        }
+        if let error = MigrationResult.error(in: answer) { throw error }
+        guard let pointer else {
+            throw OfficialCoreError(.notUnderstood, "The SimpleX library opened no database.")
+        }
+        return Controller(pointer: pointer)
+    }
+
+    func command(_ text: String, _ controller: Controller) -> [UInt8] {
+        Self.take(send(controller.pointer, text))
+    }
+
+    /// The next event, or nothing when none came for `microseconds`.
+    func nextEvent(_ controller: Controller, microseconds: Int32) -> [UInt8] {
+        Self.take(receive(controller.pointer, microseconds))
+    }
+
+    /// Closes the databases. The controller must not be used again.
+    func close(_ controller: Controller) { _ = Self.take(closeStore(controller.pointer)) }
+
+    /// Copies a result and frees it.
+    private static func take(_ text: OwnedText?) -> [UInt8] {
+        guard let text else { return [] }
+        defer { free(text) }
+        return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    }
+}

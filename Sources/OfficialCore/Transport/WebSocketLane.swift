@@ -1,0 +1,193 @@
+import Base
+import Network
+
+/// One connection to the core that is made again whenever it breaks.
+final class WebSocketLane: Sendable {
+    typealias Locate = @Sendable () async throws(OfficialCoreError) -> Endpoint
+
+    private struct State {
+        var client: WebSocketClient?
+        /// Counts connections: the end of an old one says nothing about the present one.
+        var generation = 0
+        var breakage: AsyncStream<Void>.Continuation?
+        var keeper: Task<Void, Never>?
+        var isClosed = false
+    }
+
+    private let settings: WebSocketTransport.Settings
+    private let events: TransportEvents
+    private let locate: Locate
+    private let pending = PendingRequests(refusal: WebSocketLane.disconnected)
+    private let state = Lock(State())
+
+    private static let disconnected = OfficialCoreError(
+        .disconnected, "There is no connection to the SimpleX core at present.")
+    private static let closed = OfficialCoreError(.closed, "The connection to the SimpleX core is closed.")
+
+    init(
+        settings: WebSocketTransport.Settings, events: TransportEvents, locate: @escaping Locate
+    ) {
+        self.settings = settings
+        self.events = events
+        self.locate = locate
+    }
+
+    /// Connects and asks who is there.
+    func begin() async throws(OfficialCoreError) -> APIVersion {
+        let endpoint = try await locate()
+        let generation = state.withLock { state in
+            state.generation += 1
+            return state.generation
+        }
+        let client: WebSocketClient
+        do throws(NetworkError) {
+            client = try await WebSocketClient.connect(
+                to: endpoint, timeout: settings.connectTimeout,
+                listener: WebSocketEars(lane: self, generation: generation))
+        } catch {
+            throw Self.wrap(error)
+        }
+        let isWanted = state.withLock { state in
+            guard !state.isClosed, state.generation == generation else { return false }
+            state.client = client
+            return true
+        }
+        guard isWanted else {
+            client.close()
+            throw Self.closed
+        }
+        pending.open()
+        do throws(OfficialCoreError) {
+            guard case .version(let version) = try await request(.version, timeout: settings.connectTimeout)
+            else { throw OfficialCoreError(.notUnderstood, "What listens there is no SimpleX core.") }
+            return version
+        } catch {
+            client.close()
+            throw error
+        }
+    }
+
+    private static func wrap(_ error: NetworkError) -> OfficialCoreError {
+        switch error.code {
+        case .cancelled: OfficialCoreError(.cancelled, error.sentence, cause: error)
+        case .handshake, .protocolViolation:
+            OfficialCoreError(
+                .notUnderstood,
+                "What listens there is no SimpleX core: \(error.sentence.lowercasedFirst)", cause: error)
+        default:
+            OfficialCoreError(
+                .disconnected, "The SimpleX core cannot be reached: \(error.sentence.lowercasedFirst)",
+                cause: error)
+        }
+    }
+
+    /// Connects again after every break, from now on.
+    func stayConnected() {
+        let (breakages, breakage) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let keeper = Task { [self] in
+            for await _ in breakages {
+                guard !Task.isCancelled else { return }
+                // The break may be older than the present connection.
+                guard state.withLock({ $0.client?.isOpen != true }) else { continue }
+                events.tell(.disconnected(Self.disconnected.sentence))
+                await reconnect()
+            }
+        }
+        let isBroken = state.withLock { state in
+            state.breakage = breakage
+            state.keeper = keeper
+            if state.isClosed { keeper.cancel() }
+            return state.client?.isOpen != true
+        }
+        if isBroken { breakage.yield() }
+    }
+
+    private func reconnect() async {
+        var attempt = 1
+        while !Task.isCancelled {
+            do throws(OfficialCoreError) {
+                _ = try await begin()
+                return events.tell(.connected)
+            } catch {
+                attempt += 1
+                // The program may take its time to come back; another one in its place counts the same.
+                guard let delay = settings.retry.delay(beforeTry: attempt) else { return }
+                try? await Task.sleep(for: delay)
+            }
+        }
+    }
+
+    func request(
+        _ command: APICommand, timeout: Duration
+    ) async throws(OfficialCoreError) -> APIResponse {
+        let text = try command.text()
+        return try await pending.request(timeout: timeout) { name throws(OfficialCoreError) in
+            guard let client = state.withLock({ $0.client }) else { throw Self.disconnected }
+            let frame = JSONText.object([
+                "corrId": JSONText.string(name), "cmd": JSONText.string(text),
+            ])
+            do throws(NetworkError) {
+                try client.send(Array(frame.utf8))
+            } catch {
+                // Not handed over, so not carried out; but the caller need not tell the two apart.
+                throw Self.disconnected
+            }
+        }
+    }
+
+    func close() {
+        let (client, keeper, breakage) = state.withLock { state in
+            state.isClosed = true
+            defer { state.client = nil }
+            return (state.client, state.keeper, state.breakage)
+        }
+        keeper?.cancel()
+        breakage?.finish()
+        client?.close()
+        pending.fail(Self.closed)
+    }
+
+    // MARK: What the connection tells
+
+    fileprivate func received(_ message: [UInt8]) {
+        guard let frame = APIFrame(message) else { return }
+        guard let name = frame.correlation else { return events.tell(.event(frame.event)) }
+        let outcome = Result { () throws(OfficialCoreError) in try frame.answer() }
+        // Nobody waits any more: what a send made is told in this answer and nowhere else.
+        if !pending.finish(name, outcome), case .success(.newChatItems) = outcome {
+            events.tell(.event(frame.event))
+        }
+    }
+
+    fileprivate func ended(_ generation: Int) {
+        let breakage = state.withLock { state -> AsyncStream<Void>.Continuation? in
+            guard state.generation == generation, !state.isClosed else { return nil }
+            state.client = nil
+            return state.breakage
+        }
+        guard let breakage else { return failIfCurrent(generation) }
+        pending.fail(Self.disconnected)
+        breakage.yield()
+    }
+
+    /// A connection that ended before anybody kept it: its requests end with it.
+    private func failIfCurrent(_ generation: Int) {
+        let (isCurrent, isClosed) = state.withLock { ($0.generation == generation, $0.isClosed) }
+        if isCurrent { pending.fail(isClosed ? Self.closed : Self.disconnected) }
+    }
+}
+
+/// What one connection hears, for the lane as long as that lives.
+private struct WebSocketEars: WebSocketListener {
+    weak let lane: WebSocketLane?
+    let generation: Int
+
+    func received(_ message: [UInt8]) { lane?.received(message) }
+    func ended(_ error: NetworkError) { lane?.ended(generation) }
+}
+
+extension String {
+    /// For a sentence behind a colon.
+    fileprivate var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
+}

@@ -1,0 +1,76 @@
+import Base
+import Network
+
+/// An official core behind its WebSocket API: one connection for each lane, so that filling in the history
+/// never keeps a reader waiting. The core gives each of its events to one of its connections, whichever it
+/// is, so both are listened to.
+public final class WebSocketTransport: OfficialTransport {
+    /// How it connects. The defaults are for use; tests shorten the waits.
+    public struct Settings: Sendable {
+        public var connectTimeout: Duration = .seconds(10)
+        public var retry = RetryPolicy(first: .milliseconds(100), longest: .seconds(5), tries: .max)
+
+        public init() {}
+    }
+
+    /// What the core said of itself at the first connection.
+    public let version: APIVersion
+    private let lanes: [TransportLane: WebSocketLane]
+    private let stream: TransportEvents
+
+    private init(
+        version: APIVersion, lanes: [TransportLane: WebSocketLane], stream: TransportEvents
+    ) {
+        self.version = version
+        self.lanes = lanes
+        self.stream = stream
+    }
+
+    deinit { for lane in lanes.values { lane.close() } }
+
+    /// Connects, and stays connected until it is closed.
+    ///
+    /// - Throws: when the first connection cannot be made, or what listens is no SimpleX core.
+    public static func connect(
+        to endpoint: Endpoint, settings: Settings = Settings()
+    ) async throws(OfficialCoreError) -> WebSocketTransport {
+        try await connect(settings: settings) { endpoint }
+    }
+
+    /// As above; `locate` is asked before every connection where the core is now.
+    static func connect(
+        settings: Settings, locate: @escaping WebSocketLane.Locate
+    ) async throws(OfficialCoreError) -> WebSocketTransport {
+        let stream = TransportEvents()
+        var lanes: [TransportLane: WebSocketLane] = [:]
+        var version: APIVersion?
+        do throws(OfficialCoreError) {
+            for name in TransportLane.allCases {
+                let lane = WebSocketLane(settings: settings, events: stream, locate: locate)
+                lanes[name] = lane
+                version = try await lane.begin()
+            }
+        } catch {
+            for lane in lanes.values { lane.close() }
+            throw error
+        }
+        stream.tell(.connected)
+        for lane in lanes.values { lane.stayConnected() }
+        guard let version else { throw OfficialCoreError(.notUnderstood, "The core did not say what it is.") }
+        return WebSocketTransport(version: version, lanes: lanes, stream: stream)
+    }
+
+    public func request(
+        _ command: APICommand, lane: TransportLane, timeout: Duration
+    ) async throws(OfficialCoreError) -> APIResponse {
+        guard let lane = lanes[lane] else { throw OfficialCoreError(.closed, "The core is closed.") }
+        return try await lane.request(command, timeout: timeout)
+    }
+
+    public func events() -> AsyncStream<TransportEvent> { stream.stream() }
+
+    public func close() async {
+        for lane in lanes.values { lane.close() }
+        stream.finish()
+    }
+}

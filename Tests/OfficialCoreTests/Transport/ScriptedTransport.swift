@@ -1,0 +1,74 @@
+import Base
+
+@testable import OfficialCore
+
+/// An official core that says what its script says: in this process, but through the same frames, decoding
+/// and rules as the real ones.
+final class ScriptedTransport: OfficialTransport {
+    /// Answers a command text with the JSON of `resp`, or nil to leave it without an answer.
+    typealias Script = @Sendable (_ text: String) async -> String?
+
+    private struct State {
+        var commands: [String] = []
+        var isConnected = true
+    }
+
+    private let script: Script
+    private let pending = PendingRequests(refusal: nil)
+    private let stream = TransportEvents()
+    private let state = Lock(State())
+
+    init(_ script: @escaping Script) {
+        self.script = script
+        stream.tell(.connected)
+    }
+
+    /// Command texts so far, in order.
+    var commands: [String] { state.withLock { $0.commands } }
+
+    func request(
+        _ command: APICommand, lane: TransportLane, timeout: Duration
+    ) async throws(OfficialCoreError) -> APIResponse {
+        let text = try command.text()
+        return try await pending.request(timeout: timeout) { [self] name throws(OfficialCoreError) in
+            state.withLock { $0.commands.append(text) }
+            Task {
+                guard let response = await script(text) else { return }
+                let json = #"{"corrId":"\#(name)","resp":\#(response)}"#
+                pending.finish(
+                    name,
+                    Result { () throws(OfficialCoreError) in
+                        guard let frame = APIFrame(Array(json.utf8)) else {
+                            throw OfficialCoreError(.notUnderstood, "The script is no JSON: \(response)")
+                        }
+                        return try frame.answer()
+                    })
+            }
+        }
+    }
+
+    /// Tells an event: the JSON of `resp`.
+    func tell(_ json: String) { tell(frame: Array(#"{"resp":\#(json)}"#.utf8)) }
+
+    func tell(frame bytes: [UInt8]) {
+        if let frame = APIFrame(bytes) { stream.tell(.event(frame.event)) }
+    }
+
+    func disconnect() {
+        pending.fail(
+            OfficialCoreError(.disconnected, "There is no connection to the SimpleX core at present."))
+        stream.tell(.disconnected("Scripted."))
+    }
+
+    func connect() {
+        pending.open()
+        stream.tell(.connected)
+    }
+
+    func events() -> AsyncStream<TransportEvent> { stream.stream() }
+
+    func close() async {
+        pending.fail(OfficialCoreError(.closed, "The connection to the SimpleX core is closed."))
+        stream.finish()
+    }
+}
