@@ -48,7 +48,6 @@ public final class ChildProcess: Sendable {
     /// This end of the pipes from its standard output and standard error.
     public let output: OpenFile?
     public let errors: OpenFile?
-    private let descriptor: OpenFile
     private let ending = Lock<Ending?>(nil)
 
     // The death signal comes when the starting *thread* ends, so one that never ends starts them all.
@@ -69,15 +68,6 @@ public final class ChildProcess: Sendable {
         self.input = input.parent
         self.output = output.parent
         self.errors = errors.parent
-        let process = identifier
-        do throws(SystemError) {
-            descriptor = OpenFile(
-                adopting: try check("watch a child process") { chatfs_process_descriptor(process) })
-        } catch {
-            kill(process, SIGKILL)
-            waitpid(process, nil, 0)
-            throw error
-        }
     }
 
     deinit {
@@ -109,19 +99,6 @@ public final class ChildProcess: Sendable {
                 }
             }
             return ending
-        }
-    }
-
-    /// Blocks until it has ended, at most `milliseconds` (-1: for ever); nil when it still runs.
-    public func waitForEnding(milliseconds: Int32) -> Ending? {
-        let clock = ContinuousClock()
-        let end = clock.now + .milliseconds(Int64(milliseconds))
-        while true {
-            if let ending = endingIfEnded() { return ending }
-            let left = milliseconds < 0 ? Int32(1000) : Int32(max(0, (end - clock.now) / .milliseconds(1)))
-            if left == 0 { return nil }
-            var requests = [pollfd(fd: descriptor.descriptor, events: Int16(POLLIN), revents: 0)]
-            _ = try? poll(&requests, milliseconds: min(left, 1000))
         }
     }
 
