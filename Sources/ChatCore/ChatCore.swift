@@ -35,6 +35,10 @@ public protocol ChatCore: Sendable {
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError)
 
+    /// Where the content of a readable file lies, for items whose `ChatFile.source` is nil because the
+    /// core keeps keys to itself until they are needed. nil: nowhere.
+    func location(of file: FileID) async throws(ChatError) -> FileSourceLocation?
+
     /// Starts to receive a file for good; its end is told by rcvFileComplete or rcvFileError.
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
     /// The same, as soon as its description is there.
@@ -61,6 +65,11 @@ public protocol ChatCore: Sendable {
     func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile
 }
 
+extension ChatCore {
+    /// For cores whose items always carry the source.
+    public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
+}
+
 /// Sizes that a core accepts, in bytes of plaintext.
 public struct ChatLimits: Hashable, Sendable {
     /// Largest file in a contact's or group's chat. Notes have no limit.
@@ -72,8 +81,14 @@ public struct ChatLimits: Hashable, Sendable {
 /// What a claim gives: the text of the file description (YAML). A secret.
 public struct ClaimedFile: Sendable {
     public var description: String
+    /// The core fetches the whole as well, for its own durable copy: the claim needs no `completeClaim`,
+    /// and rcvFileComplete tells when the copy is there.
+    public var isReceivedByCore: Bool
 
-    public init(description: String) { self.description = description }
+    public init(description: String, isReceivedByCore: Bool = false) {
+        self.description = description
+        self.isReceivedByCore = isReceivedByCore
+    }
 }
 
 /// A message to send. `id` is the mark by which a repeated send is recognised.
@@ -87,6 +102,9 @@ public struct ComposedMessage: Sendable {
     public var content: MessageContent
     /// The time of the file, shown as its mtime; nil for the time of sending.
     public var modified: Timestamp?
+    /// The user accepts that the recipients may get it twice: sent although an earlier attempt ended in
+    /// `.sendingUnsure`.
+    public var mayBeRepeated = false
 
     public init(
         id: String, fileName: String, size: UInt64, source: FileSourceLocation, content: MessageContent,

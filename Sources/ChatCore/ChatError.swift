@@ -11,6 +11,9 @@ public struct ChatError: DescribedError {
         case noSuchFile
         /// The chat does not take files, the contact is not ready, the member may not send.
         case sendingRefused
+        /// It cannot be known whether the core has the message: sending it again may send it twice, so
+        /// only the user can say so.
+        case sendingUnsure
         case tooLarge
         case alreadyReceiving
         case file(FileProblem.Kind)

@@ -103,6 +103,7 @@ extension EntryState {
         // Handed over: whether its bytes have left is for the item to say, which takes over at once.
         case .sending, .sent: self = .sending
         case .failed: self = .failed
+        case .unsure: self = .unsure
         case .recovered: self = .recovered
         case .removed: self = .cancelled
         }

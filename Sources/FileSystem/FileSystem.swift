@@ -142,7 +142,7 @@ public final class FileSystem: Sendable {
 
     private func blocks(of item: ChatItem, _ condition: HydrationCondition) -> UInt64 {
         guard let file = item.file, file.size > 0 else { return 0 }
-        if file.source != nil && file.status.isReadable { return file.size / 512 + 1 }
+        if file.status.isReadable { return file.size / 512 + 1 }
         return max(1, condition.cached / 512)
     }
 

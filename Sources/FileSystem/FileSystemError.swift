@@ -63,7 +63,7 @@ extension FileSystemError {
 
     private static func code(of code: ChatError.Code) -> Int32 {
         switch code {
-        case .sendingRefused: EACCES
+        case .sendingRefused, .sendingUnsure: EACCES
         case .tooLarge: EFBIG
         case .file(let kind): self.code(of: kind)
         case .noSuchChat, .noSuchItem, .noSuchFile, .noSuchProfile: ENOENT

@@ -37,6 +37,8 @@ struct ChunkDownload: Sendable {
     var dead: FileProblem?
     /// The whole is being checked and stored.
     var isCompleting = false
+    /// The whole has been checked; its durable copy is the core's affair.
+    var isChecked = false
     /// Why the last attempt to store the whole did not work.
     var completionProblem: FileProblem?
 

@@ -28,7 +28,10 @@ struct Completion: Sendable {
         return arguments
     }
 
-    private func pass(into writer: CryptoFileWriter) throws {
+    /// Checks the stream as a whole and writes nothing. Blocks.
+    func check() throws { try pass(into: nil) }
+
+    private func pass(into writer: CryptoFileWriter?) throws {
         var check = try source.wholeCheck()
         let streamSize = source.chunks.reduce(0 as UInt64) { $0 + UInt64($1.size) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
@@ -51,7 +54,7 @@ struct Completion: Sendable {
             }
             if let part = content?.clamped(to: position..<position + UInt64(count)), !part.isEmpty {
                 let start = Int(part.lowerBound - position)
-                try writer.append(UnsafeRawBufferPointer(rebasing: piece[start..<start + part.count]))
+                try writer?.append(UnsafeRawBufferPointer(rebasing: piece[start..<start + part.count]))
             }
             try check.add(piece)
             position += UInt64(count)

@@ -133,6 +133,15 @@ extension HydrationMachine {
         return evaluate(id) + [.changed(id)]
     }
 
+    /// The whole is what was described, and the core makes the durable copy itself: served from the cache.
+    mutating func checked(_ id: FileID, _ generation: Generation) -> [Action] {
+        guard let entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
+        download.isCompleting = false
+        download.isChecked = true
+        entries[id]?.phase = .chunks(download)
+        return [.changed(id)]
+    }
+
     /// The whole is not what was described, or could not be stored. In the first case nothing of it is
     /// ever served again; in the second the chunks stay, and opening the file tries once more.
     mutating func completionFailed(
@@ -155,7 +164,7 @@ extension HydrationMachine {
     /// Tries again to store a whole whose storing failed.
     mutating func completeAgain(_ id: FileID) -> [Action] {
         guard let entry = entries[id], case .chunks(var download) = entry.phase, download.isComplete,
-            !download.isCompleting, download.dead == nil
+            !download.isCompleting, !download.isChecked, download.dead == nil
         else { return [] }
         download.isCompleting = true
         download.completionProblem = nil

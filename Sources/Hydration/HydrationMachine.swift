@@ -117,6 +117,11 @@ struct HydrationMachine: Sendable {
             grantPatience(file.id, now: now)
             return [.changed(file.id)]
         case .chunks(var download):
+            // The core was faster than the chunks, or has what could not be fetched.
+            if file.status.isReadable, !before.status.isReadable, !download.isComplete {
+                leaveRotation(file.id)
+                return prepare(file.id)
+            }
             guard let problem = file.status.problem, problem.isFinal, download.dead == nil else { return [] }
             download.dead = problem
             entries[file.id]?.phase = .chunks(download)

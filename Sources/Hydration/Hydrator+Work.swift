@@ -25,7 +25,9 @@ extension Hydrator {
     }
 
     private func prepareStored(_ file: ChatFile, _ generation: UInt64) async throws {
-        guard let source = file.source else {
+        var source = file.source
+        if source == nil { source = try await core.location(of: file.id) }
+        guard let source else {
             transact { $0.preparationFailed(file.id, generation, .noCopy, now: $1) }
             return
         }
@@ -54,7 +56,8 @@ extension Hydrator {
                 throw HydrationError(.damaged, "The file description names no chunks.")
             }
             let stream = try await onPool(cache.makeFile)
-            let isPresent = install(.chunks(stream, source), for: file, generation) { machine, now in
+            let content = Content.chunks(stream, source, isReceivedByCore: claim.isReceivedByCore)
+            let isPresent = install(content, for: file, generation) { machine, now in
                 machine.prepared(file, generation, .chunks(layout), now: now)
             }
             if !isPresent { await core.abandonClaim(file, problem: nil) }
@@ -85,7 +88,8 @@ extension Hydrator {
 
     /// Fetches one chunk into the cache. The first one also says where the content begins.
     func fetch(_ file: FileID, _ generation: UInt64, _ chunk: Int) async {
-        guard let state = state(of: file, generation), case .chunks(let stream, let source) = state.content,
+        guard let state = state(of: file, generation),
+            case .chunks(let stream, let source, _) = state.content,
             let layout = ChunkLayout(source.chunks)
         else {
             transact { machine, now in
@@ -135,8 +139,13 @@ extension Hydrator {
 
     /// Checks the whole, keeps it as a CryptoFile, hands it to the core and serves from there.
     func complete(_ file: FileID, _ generation: UInt64) async {
-        guard let state = state(of: file, generation), case .chunks(let stream, let source) = state.content
+        guard let state = state(of: file, generation),
+            case .chunks(let stream, let source, let isReceivedByCore) = state.content
         else { return }
+        if isReceivedByCore {
+            await check(file, generation, stream, source, state.file.size)
+            return
+        }
         let path = core.stagingFolder + "/received-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         do {
             let size = state.file.size
@@ -152,6 +161,22 @@ extension Hydrator {
         } catch {
             unlink(path)
             let problem = describe(error, missing: state.file.size)
+            transact { machine, _ in machine.completionFailed(file, generation, problem) }
+        }
+    }
+
+    /// The whole as a whole, when the core itself makes the durable copy.
+    private func check(
+        _ file: FileID, _ generation: UInt64, _ stream: CachedStream, _ source: any ChunkSource,
+        _ size: UInt64
+    ) async {
+        do {
+            try await onPool {
+                try Completion(stream: stream, source: source, contentSize: size).check()
+            }
+            transact { machine, _ in machine.checked(file, generation) }
+        } catch {
+            let problem = describe(error, missing: 0)
             transact { machine, _ in machine.completionFailed(file, generation, problem) }
         }
     }

@@ -14,7 +14,8 @@ public final class Hydrator: Sendable {
     public typealias SourceMaker = @Sendable (ClaimedFile) async throws -> any ChunkSource
 
     enum Content: Sendable {
-        case chunks(CachedStream, any ChunkSource)
+        /// With whether the core fetches its durable copy itself.
+        case chunks(CachedStream, any ChunkSource, isReceivedByCore: Bool)
         case whole(WholeContent)
     }
 
@@ -164,7 +165,7 @@ public final class Hydrator: Sendable {
             case (.notYet, _): return .notYet
             case (.whole, .whole(let whole)):
                 return .filled(try whole.read(into: buffer, at: range.lowerBound))
-            case (.stream(let start), .chunks(let stream, _)):
+            case (.stream(let start), .chunks(let stream, _, _)):
                 if try stream.read(into: buffer, at: start) { return .filled(buffer.count) }
                 lose(file, generation, start..<start + UInt64(buffer.count))
                 return .notYet

@@ -108,7 +108,8 @@ final class Courier: Sendable {
     /// Whether trying again without a change by somebody cannot help.
     static func isFinal(_ code: ChatError.Code) -> Bool {
         switch code {
-        case .noSuchProfile, .noSuchChat, .noSuchItem, .noSuchFile, .sendingRefused, .tooLarge,
+        case .noSuchProfile, .noSuchChat, .noSuchItem, .noSuchFile, .sendingRefused, .sendingUnsure,
+            .tooLarge,
             .alreadyReceiving, .nameTaken, .invalidCommand, .wrongVersion:
             true
         case .profileInUse, .storage, .internalError: false

@@ -22,6 +22,7 @@ public final class Draft: Sendable {
         case sending
         case sent
         case failed
+        case unsure
         case recovered
         case removed
     }
@@ -112,6 +113,7 @@ extension Draft.Record {
         case .sending: .sending
         case .sent: .sent
         case .failed: .failed
+        case .unsure: .unsure
         case .recovered: .recovered
         case .removed: .removed
         }

@@ -70,10 +70,12 @@ extension Draft {
             }
             guard let entry, let staged = entry.staged else { return nil }
             room.news.send(.changed(self))
-            return ComposedMessage(
+            var message = ComposedMessage(
                 id: entry.message, fileName: staged.fileName, size: entry.size,
                 source: FileSourceLocation(path: room.staging.path(of: staged), arguments: staged.arguments),
                 content: MessageContent(kind: staged.kind, text: entry.caption), modified: entry.modified)
+            message.mayBeRepeated = entry.isConfirmed
+            return message
         }
     }
 
@@ -108,10 +110,12 @@ extension Draft {
         turn.with {
             let (entry, isWanted, tries) = record.withLock { record in
                 guard record.phase == .sending else { return (record.entry, false, 0) }
-                record.phase = isFinal ? .failed : .queued
+                let isUnsure = error.code == .sendingUnsure
+                record.phase = isUnsure ? .unsure : isFinal ? .failed : .queued
                 record.tries += 1
                 record.mayBeHandedOver = false
-                record.entry.state = isFinal ? .failed : .queued
+                record.entry.state = isUnsure ? .unsure : isFinal ? .failed : .queued
+                record.entry.isConfirmed = record.entry.isConfirmed && !isUnsure
                 record.entry.problem = error.sentence
                 return (record.entry, true, record.tries)
             }
@@ -126,6 +130,27 @@ extension Draft {
             }
             room.news.send(.changed(self))
             return isFinal ? nil : tries
+        }
+    }
+
+    /// One that was refused, or that the core may have, is to be handed over once more. False when it is
+    /// neither.
+    func noteRetry() throws(OutboxError) -> Bool {
+        try turn.with { () throws(OutboxError) in
+            var entry = record.withLock { $0.entry }
+            guard [.failed, .unsure].contains(state) else { return false }
+            entry.isConfirmed = state == .unsure
+            entry.state = .queued
+            entry.problem = nil
+            let mine = entry
+            try described { try room.journal.apply([mine], durably: true) }
+            record.withLock { record in
+                record.entry = mine
+                record.phase = .queued
+                record.tries = 0
+            }
+            room.news.send(.changed(self))
+            return true
         }
     }
 }

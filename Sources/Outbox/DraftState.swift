@@ -15,6 +15,9 @@ public enum DraftState: String, Hashable, Sendable {
     /// The core refused it for good; `problem` says why. Becomes a draft again when it is opened for
     /// writing.
     case failed
+    /// It cannot be known whether the core has it. Never sent again by itself: `Outbox.retry`, when the
+    /// user says so.
+    case unsure
     /// Was being written when the process or the machine stopped. Never sent; readable, removable.
     case recovered
     /// Removed, replaced or dropped. Who has it open can go on reading and writing its bytes.

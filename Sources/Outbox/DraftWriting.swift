@@ -180,7 +180,7 @@ extension Draft {
         case .draft where writers > 0: return
         case .queued where mayBeHandedOver: throw OutboxError.immutable
         case .draft, .staging, .queued, .failed: break
-        case .sending, .sent, .recovered, .removed: throw OutboxError.immutable
+        case .sending, .sent, .unsure, .recovered, .removed: throw OutboxError.immutable
         }
         // A row that would send these bytes after a crash must not be what a power cut leaves behind.
         let mustLast = phase == .queued || phase == .failed || entry.isDurable
@@ -188,6 +188,7 @@ extension Draft {
         entry.state = .open
         entry.staged = nil
         entry.problem = nil
+        entry.isConfirmed = false
         let mine = entry
         // The courier takes a queued draft under the same turn, so nobody has it yet.
         try described { try room.journal.apply([mine], durably: mustLast) }

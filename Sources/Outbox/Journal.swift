@@ -15,6 +15,7 @@ final class Journal: Sendable {
         case queued
         case sent
         case failed
+        case unsure
         case recovered
     }
 
@@ -33,6 +34,8 @@ final class Journal: Sendable {
         var caption: String = ""
         /// A write failed, so that something is missing in it.
         var isBroken = false
+        /// The user said that it is to be sent though it may have been sent before.
+        var isConfirmed = false
         /// Its spool file has been synchronised since its last write.
         var isDurable = false
         /// The boot in which it was closed.
@@ -67,11 +70,12 @@ final class Journal: Sendable {
                 key BLOB NOT NULL,
                 message TEXT NOT NULL UNIQUE,
                 state TEXT NOT NULL
-                    CHECK (state IN ('open', 'closed', 'queued', 'sent', 'failed', 'recovered')),
+                    CHECK (state IN ('open', 'closed', 'queued', 'sent', 'failed', 'unsure', 'recovered')),
                 size INTEGER NOT NULL,
                 modified INTEGER NOT NULL,
                 caption TEXT NOT NULL,
                 broken INTEGER NOT NULL,
+                confirmed INTEGER NOT NULL DEFAULT 0,
                 durable INTEGER NOT NULL,
                 boot TEXT NOT NULL,
                 touched INTEGER NOT NULL,
@@ -137,12 +141,12 @@ final class Journal: Sendable {
         try connection.execute(
             """
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
-                durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
+                confirmed = ?, durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
                 staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?
             WHERE id = ?
             """,
             entry.name, entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.isBroken,
-            entry.isDurable, entry.boot, entry.touched, staged?.folder, staged?.fileName,
+            entry.isConfirmed, entry.isDurable, entry.boot, entry.touched, staged?.folder, staged?.fileName,
             staged?.arguments.key, staged?.arguments.nonce, staged.map { $0.kind.journalText },
             entry.item?.rawValue, entry.problem, entry.id)
     }
@@ -155,7 +159,7 @@ final class Journal: Sendable {
                 """
                 SELECT id, chat, name, spool, key, message, state, size, modified, caption, broken,
                     durable, boot, touched, staged_folder, staged_name, staged_key,
-                    staged_nonce, staged_kind, item, problem
+                    staged_nonce, staged_kind, item, problem, confirmed
                 FROM draft ORDER BY id
                 """, row: Self.entry)
         }
@@ -171,6 +175,7 @@ final class Journal: Sendable {
             caption: row.text(9), isBroken: row.bool(10), isDurable: row.bool(11), boot: row.text(12),
             touched: row.timestamp(13), item: row.integerOrNil(19).map(ItemID.init),
             problem: row.textOrNil(20))
+        entry.isConfirmed = row.bool(21)
         if let folder = row.textOrNil(14) {
             entry.staged = Staged(
                 folder: folder, fileName: row.text(15),

@@ -186,6 +186,14 @@ public final class Outbox: Sendable {
         room.news.send(.removed(draft))
     }
 
+    /// Hands a draft over once more that the core refused, or of which it is not known whether the core has
+    /// it: then the recipients may get it twice, so the user must have said so. False when it is neither.
+    public func retry(_ draft: Draft) throws(OutboxError) -> Bool {
+        guard try draft.noteRetry() else { return false }
+        courier.take([draft])
+        return true
+    }
+
     /// The node of a sent draft has been noted as its item's: the outbox forgets it.
     public func acknowledge(_ draft: Draft) throws(OutboxError) {
         guard draft.state == .sent else { return }

@@ -49,6 +49,7 @@ extension Outbox {
             case .queued: .queued
             case .sent: .sent
             case .failed: .failed
+            case .unsure: .unsure
             case .recovered: .recovered
             }
         let draft = Draft(entry, phase: phase, mayBeHandedOver: phase == .queued, room: room)

@@ -1,12 +1,11 @@
 import Base
-import ChatCore
 
-/// Gives every listener every event, in the order in which the changes were committed.
+/// For cores: gives every listener every event, in the order in which the changes were committed.
 ///
 /// A change takes its turn inside its transaction (transactions exclude each other, so turns are in
 /// commit order) and hands over its events after the commit. Events that come early wait for those of
 /// earlier turns.
-final class EventHub: Sendable {
+public final class EventHub: Sendable {
     private struct State {
         var nextTurn: UInt64 = 0
         var nextDelivery: UInt64 = 0
@@ -18,8 +17,10 @@ final class EventHub: Sendable {
 
     private let state = Lock(State())
 
+    public init() {}
+
     /// A stream of its own, unbounded.
-    func listen() -> AsyncStream<ChatEvent> {
+    public func listen() -> AsyncStream<ChatEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: ChatEvent.self)
         let number = state.withLock { state -> UInt64? in
             guard !state.isClosed else { return nil }
@@ -38,14 +39,14 @@ final class EventHub: Sendable {
     }
 
     /// The turn of a change; every turn must be delivered, with no events when the change failed.
-    func turn() -> UInt64 {
+    public func turn() -> UInt64 {
         state.withLock { state in
             defer { state.nextTurn += 1 }
             return state.nextTurn
         }
     }
 
-    func deliver(_ events: [ChatEvent], turn: UInt64) {
+    public func deliver(_ events: [ChatEvent], turn: UInt64) {
         state.withLock { state in
             state.early[turn] = events
             while let events = state.early.removeValue(forKey: state.nextDelivery) {
@@ -59,10 +60,10 @@ final class EventHub: Sendable {
     }
 
     /// Tells what is no change of the store, such as progress.
-    func tell(_ event: ChatEvent) { deliver([event], turn: turn()) }
+    public func tell(_ event: ChatEvent) { deliver([event], turn: turn()) }
 
     /// Ends every stream.
-    func close() {
+    public func close() {
         let listeners = state.withLock { state in
             state.isClosed = true
             return state.listeners.values

@@ -1,0 +1,56 @@
+import ChatCore
+
+/// How a profile of an official core is used.
+public struct OfficialCoreSettings: Sendable {
+    /// Whose process the core runs in.
+    public enum Ownership: Sendable {
+        /// A library in this process, which begins to chat when it is told to.
+        case library
+        /// A program that ChatFS started.
+        case program
+        /// A program that somebody else started: nothing global is changed in it.
+        case attached
+    }
+
+    /// What to do with files on relays that are not configured in the core.
+    public enum UnknownRelays: String, Sendable, CaseIterable {
+        /// Not received unless approved one by one.
+        case ask
+        case always
+        case never
+    }
+
+    public var ownership: Ownership
+    /// Where the core keeps files. Absolute.
+    public var filesFolder: String
+    /// Where the core puts what is incomplete, on the same filesystem. Only for a core of our own.
+    public var temporaryFolder: String
+    /// What this process keeps about the core: index, names, outbox. Absolute.
+    public var folder: String
+    /// nil: the profile that is active in the core.
+    public var profileName: String?
+    /// Asked for the name of a first profile when the core has none and `profileName` is nil.
+    public var askName: (@Sendable () async -> String?)?
+    public var mountpoint: String?
+    public var unknownRelays = UnknownRelays.ask
+    /// Chunks may be fetched by this process though the core hides the user's address: they go through a
+    /// proxy too.
+    public var hasProxy = false
+    /// Time between two looks for what events did not tell.
+    public var lookInterval = Duration.seconds(10)
+    /// Items asked for at once when filling in the history: small, so that a reader's command never waits
+    /// for long.
+    public var pageSize = 50
+    /// How long to wait for the first connection.
+    public var patience = Duration.seconds(15)
+    /// After a send whose answer was lost: the moments, counted from the first look, at which its message
+    /// is looked for.
+    public var looksForLostSend: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6), .seconds(10)]
+
+    public init(ownership: Ownership, filesFolder: String, temporaryFolder: String, folder: String) {
+        self.ownership = ownership
+        self.filesFolder = filesFolder
+        self.temporaryFolder = temporaryFolder
+        self.folder = folder
+    }
+}

@@ -1,0 +1,90 @@
+import Base
+import ChatCore
+import Store
+import XFTP
+
+/// Which relays may be contacted for a core's profiles beyond those that it decides about itself: what
+/// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount.
+public final class OfficialRelayTrust: Sendable {
+    private struct Place: Hashable {
+        var fingerprint: [UInt8]
+        var host: String
+        var port: UInt16
+
+        static func all(of relay: RelayAddress) -> [Place] {
+            relay.hosts.map {
+                Place(fingerprint: relay.fingerprint, host: $0.lowercased(), port: relay.port)
+            }
+        }
+    }
+
+    private static let migrations = [
+        Migration(
+            "approvals",
+            """
+            CREATE TABLE approval (relay TEXT PRIMARY KEY) STRICT;
+            CREATE TABLE policy (word TEXT NOT NULL) STRICT;
+            """)
+    ]
+
+    private let database: Database
+    private let configured = Lock<Set<Place>>([])
+
+    /// Blocks.
+    /// - Parameter folder: the core's, where the approvals lie.
+    public init(folder: String) throws(StoreError) {
+        database = try Database(path: folder + "/approvals.sqlite", migrations: Self.migrations)
+    }
+
+    func follow(configured relays: [String]) {
+        let places = Set(relays.compactMap { RelayAddress($0) }.flatMap(Place.all))
+        configured.withLock { $0 = places }
+    }
+
+    /// Blocks.
+    public func approve(_ relays: [RelayAddress]) throws {
+        try database.transaction { connection in
+            for relay in relays {
+                try connection.execute("INSERT OR IGNORE INTO approval (relay) VALUES (?)", relay.text)
+            }
+        }
+    }
+
+    /// Blocks.
+    public func approved() throws -> [RelayAddress] {
+        try database.read { connection in
+            try connection.query("SELECT relay FROM approval ORDER BY relay") { RelayAddress($0.text(0)) }
+        }.compactMap { $0 }
+    }
+
+    /// What is kept for mounts that are not told otherwise. Blocks.
+    public func policy() throws -> OfficialCoreSettings.UnknownRelays? {
+        try database.read { try $0.first("SELECT word FROM policy") { $0.text(0) } }
+            .flatMap(OfficialCoreSettings.UnknownRelays.init)
+    }
+
+    /// Blocks.
+    public func setPolicy(_ policy: OfficialCoreSettings.UnknownRelays) throws {
+        try database.transaction { connection in
+            try connection.execute("DELETE FROM policy")
+            try connection.execute("INSERT INTO policy (word) VALUES (?)", policy.rawValue)
+        }
+    }
+
+    /// Whether a relay was configured in the core or approved here; then it may also be inside this
+    /// machine's own network. Blocks shortly.
+    @Sendable public func holds(_ relay: RelayAddress) -> Bool {
+        let approved = Set(((try? approved()) ?? []).flatMap(Place.all))
+        let configured = configured.withLock { $0 }
+        return Place.all(of: relay).allSatisfy { approved.contains($0) || configured.contains($0) }
+    }
+
+    /// Whether all of these, as the core names them, were approved here. Blocks shortly.
+    func approves(_ relays: [String]) -> Bool {
+        guard !relays.isEmpty, let approved = try? approved() else { return false }
+        let places = Set(approved.flatMap(Place.all))
+        return relays.allSatisfy { text in
+            RelayAddress(text).map { Place.all(of: $0).allSatisfy(places.contains) } ?? false
+        }
+    }
+}

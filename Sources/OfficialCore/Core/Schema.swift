@@ -1,0 +1,64 @@
+import Store
+
+/// The index of a profile's files: what the core would have to be asked page by page. It can always be
+/// made again from the core, so it need not survive a power cut; it holds no keys and no descriptions.
+/// What must survive, sends under way, is written by durable transactions.
+enum Schema {
+    static let migrations = [
+        Migration(
+            "index",
+            """
+            CREATE TABLE chat (
+                chat TEXT PRIMARY KEY,
+                name TEXT NOT NULL,
+                updated INTEGER NOT NULL,
+                refused TEXT,
+                gone INTEGER NOT NULL DEFAULT 0,
+                listed INTEGER NOT NULL DEFAULT 0
+            ) STRICT;
+            CREATE TABLE walk (
+                reference TEXT PRIMARY KEY,
+                chat TEXT NOT NULL,
+                number INTEGER NOT NULL,
+                start INTEGER NOT NULL DEFAULT 0,
+                frontier INTEGER,
+                done INTEGER NOT NULL
+            ) STRICT;
+            CREATE TABLE item (
+                id INTEGER PRIMARY KEY,
+                chat TEXT NOT NULL,
+                reference TEXT NOT NULL,
+                seen INTEGER NOT NULL,
+                direction TEXT NOT NULL,
+                sender TEXT NOT NULL,
+                time INTEGER NOT NULL,
+                kind TEXT NOT NULL,
+                seconds INTEGER NOT NULL,
+                text TEXT NOT NULL,
+                file INTEGER NOT NULL,
+                name TEXT NOT NULL,
+                size INTEGER NOT NULL,
+                transport TEXT NOT NULL,
+                status TEXT NOT NULL,
+                part INTEGER NOT NULL,
+                total INTEGER NOT NULL,
+                problem TEXT,
+                sentence TEXT,
+                described INTEGER NOT NULL,
+                path TEXT,
+                sealed INTEGER NOT NULL
+            ) STRICT;
+            CREATE INDEX item_of_chat ON item (chat, id);
+            CREATE INDEX item_of_reference ON item (reference, id);
+            CREATE INDEX item_of_file ON item (file);
+            CREATE TABLE send (
+                message TEXT PRIMARY KEY,
+                chat TEXT NOT NULL,
+                folder TEXT NOT NULL UNIQUE,
+                run TEXT NOT NULL,
+                item INTEGER,
+                size INTEGER NOT NULL
+            ) STRICT;
+            """)
+    ]
+}
