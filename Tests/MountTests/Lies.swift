@@ -1,0 +1,113 @@
+import Glibc
+
+/// What the sender of a file, or its relay, does wrong, and what a reader on a mount is told.
+struct Lie {
+    enum Change {
+        /// A regular expression in the description, and what takes its place.
+        case replacing(String, String)
+        case description(String)
+        /// The description of the other file, which is longer.
+        case descriptionOfTheLonger
+        case flippedBytesOnRelay
+        case truncatedChunkOnRelay
+    }
+
+    /// The file's name.
+    let name: String
+    let code: Int32
+    /// A part of `user.chatfs.error`.
+    let says: String
+    let change: Change
+
+    private init(_ name: String, _ code: Int32, _ says: String, _ change: Change) {
+        self.name = name
+        self.code = code
+        self.says = says
+        self.change = change
+    }
+
+    /// Whether `chatfs file receive` must fail too. It approves every relay that it is given, and
+    /// knows no message to compare the length with.
+    var concernsDescription: Bool {
+        switch change {
+        case .description, .flippedBytesOnRelay: true
+        case .replacing: code == EBADMSG || code == ENODATA
+        case .descriptionOfTheLonger, .truncatedChunkOnRelay: false
+        }
+    }
+
+    var isOfRelayDisk: Bool {
+        switch change {
+        case .flippedBytesOnRelay, .truncatedChunkOnRelay: true
+        case .description, .replacing, .descriptionOfTheLonger: false
+        }
+    }
+
+    /// No relay has this fingerprint.
+    static let noFingerprint = String(repeating: "A", count: 43) + "="
+
+    /// Anything that makes no sense.
+    static let malformed = [
+        Lie("not a description", EBADMSG, "makes no sense", .description("party: nobody\n")),
+        Lie("control characters", EBADMSG, "makes no sense", .description("\u{1}\u{7F}: {")),
+        Lie(
+            "100 levels in braces", EBADMSG, "makes no sense",
+            .description(String(repeating: "{a: ", count: 100) + String(repeating: "}", count: 100))),
+        Lie(
+            "100 levels of indents", EBADMSG, "makes no sense",
+            .description((0..<100).map { String(repeating: " ", count: $0) + "a:\n" }.joined() + "b: c\n")),
+        Lie("wrong size", EBADMSG, "do not add up", .replacing("(?m)^size: .*$", "size: 64kb")),
+        Lie(
+            "huge size", EBADMSG, "makes no sense", .replacing("(?m)^size: .*$", "size: 99999999999999999gb")),
+        Lie("no chunks", EBADMSG, "makes no sense", .replacing("  - [0-9]+:.*\\n", "")),
+    ]
+
+    /// Well formed, and not true.
+    static let untrue = [
+        Lie(
+            "wrong chunk digest", EBADMSG, "hunk 1",
+            .replacing("(- 1:[^:]*:[^:]*:)[^:\\n]{8}", "\\1AAAAAAAA")),
+        Lie("wrong key", EBADMSG, "header makes no sense", .replacing("(?m)^key: .{8}", "key: AAAAAAAA")),
+        Lie(
+            "wrong nonce", EBADMSG, "header makes no sense", .replacing("(?m)^nonce: .{8}", "nonce: AAAAAAAA")
+        ),
+        Lie("other length", EBADMSG, "another length", .descriptionOfTheLonger),
+        Lie("other bytes", EBADMSG, "hunk 1", .flippedBytesOnRelay),
+        Lie(
+            "wrong signature", ENODATA, "expired", .replacing("(- 1:[^:]*:[^:]{30})[^:]{8}", "\\1AAAAAAAA")),
+        Lie("unknown chunk", ENODATA, "expired", .replacing("- 1:[^:]{8}", "- 1:AAAAAAAA")),
+        Lie("truncated chunk", EHOSTUNREACH, "127.0.0.1", .truncatedChunkOnRelay),
+    ]
+
+    /// Relays that are not contacted. `port` must not see anybody.
+    static func forbidden(port: String) -> [Lie] {
+        [
+            "127.0.0.1:\(port)", "localhost:\(port)", "0.0.0.0:\(port)", "127.1:\(port)", "[::1]:\(port)",
+            "[::ffff:127.0.0.1]:\(port)", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254:80",
+            "[fe80::1]", "[fd00::1]", "relay.example,127.0.0.1:\(port)",
+        ].map { host in
+            Lie(
+                "relay at \(host)", EACCES, "chatfs approve",
+                .replacing("xftp://[^@]*@.*", "xftp://\(noFingerprint)@\(host)"))
+        }
+    }
+
+    /// Relays that the reader has configured, and that do not answer as a relay does.
+    static func misbehaving(_ server: HostileServer, fingerprint: String) -> [(lie: Lie, relay: String)] {
+        HostileServer.Way.allCases.filter { $0 != .knocked }.map { way in
+            let relay = "xftp://\(fingerprint)@127.0.0.1:\(server.port(way))"
+            return (
+                Lie(
+                    "relay of \(way.rawValue)", way == .silent ? ETIMEDOUT : EHOSTUNREACH,
+                    way == .silent ? "still being tried" : "127.0.0.1",
+                    .replacing("xftp://[^@]*@.*", relay)), relay
+            )
+        }
+    }
+
+    /// A relay that is not the one of the description, at an address that the reader has configured.
+    static func impostor(at place: String) -> (lie: Lie, relay: String) {
+        let relay = "xftp://\(noFingerprint)@\(place)"
+        return (Lie("wrong fingerprint", EHOSTUNREACH, place, .replacing("xftp://[^@]*@.*", relay)), relay)
+    }
+}
