@@ -18,7 +18,7 @@ func tests(of name: String, uses: [String] = []) -> Target {
     .testTarget(
         name: name + "Tests",
         dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
-        resources: [.copy("Resources")].filter { _ in ["Cryptography", "XFTP"].contains(name) },
+        resources: [.copy("Resources")].filter { _ in ["Cryptography", "XFTP", "OfficialCore"].contains(name) },
         swiftSettings: settings)
 }
 

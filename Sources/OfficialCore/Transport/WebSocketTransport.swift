@@ -42,6 +42,8 @@ public final class WebSocketTransport: OfficialTransport {
         settings: Settings, locate: @escaping WebSocketLane.Locate
     ) async throws(OfficialCoreError) -> WebSocketTransport {
         let stream = TransportEvents()
+        // Before the first event: nobody listens until the connections are there.
+        stream.tell(.connected)
         var lanes: [TransportLane: WebSocketLane] = [:]
         var version: APIVersion?
         do throws(OfficialCoreError) {
@@ -54,7 +56,6 @@ public final class WebSocketTransport: OfficialTransport {
             for lane in lanes.values { lane.close() }
             throw error
         }
-        stream.tell(.connected)
         for lane in lanes.values { lane.stayConnected() }
         guard let version else { throw OfficialCoreError(.notUnderstood, "The core did not say what it is.") }
         return WebSocketTransport(version: version, lanes: lanes, stream: stream)

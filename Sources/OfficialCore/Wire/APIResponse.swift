@@ -76,7 +76,8 @@ public enum APIResponse: Hashable, Sendable {
         case "sndStandaloneFileCreated": return sent().map(APIResponse.sndStandaloneFileCreated)
         case "rcvStandaloneFileCreated": return received().map(APIResponse.rcvStandaloneFileCreated)
         case "standaloneFileInfo": return .standaloneFileInfo
-        case "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
+        // The first is what 6.4 writes.
+        case "sQLResult", "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
         case "userServers": return .relays(relays(json))
         case "networkConfig": return json["networkConfig"].map { .network(APINetworkSettings($0)) }
         default: return nil

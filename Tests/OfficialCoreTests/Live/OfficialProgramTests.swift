@@ -1,0 +1,153 @@
+import Base
+import ChatCore
+import Glibc
+import Network
+import Posix
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+@Suite(
+    "The official program", .serialized,
+    .disabled(if: OfficialPrograms.areMissing, "OFFICIAL_BIN names no folder with the official programs"))
+struct OfficialProgramTests {
+    static func settings(_ relays: OfficialRelays, _ name: String) throws -> ProcessTransport.Settings {
+        let home = try relays.folder.makeFolder(name)
+        _ = try relays.folder.makeFolder(name + "/files")
+        _ = try relays.folder.makeFolder(name + "/temporary")
+        var settings = ProcessTransport.Settings(
+            database: try DatabaseFiles(prefix: home + "/db"), filesFolder: home + "/files",
+            temporaryFolder: home + "/temporary")
+        settings.program = OfficialPrograms.path("simplex-chat")
+        settings.newProfile = name
+        settings.arguments = relays.arguments
+        return settings
+    }
+
+    @Test("it is started with a new profile, answers, is guarded, comes back, and is stopped")
+    func life() async throws {
+        let relays = try await OfficialRelays()
+        let settings = try Self.settings(relays, "alice")
+        let transport = try await ProcessTransport.start(settings)
+        #expect(transport.version.version.hasPrefix("6."))
+        var events = transport.events().makeAsyncIterator()
+        #expect(await events.next() == .connected)
+
+        guard case .activeUser(let user) = try await transport.request(.user) else {
+            Issue.record("no user")
+            return
+        }
+        #expect(user.displayName == "alice" && user.isActive)
+        #expect(try await transport.request(.users) == .usersList([user]))
+        guard case .chats(let chats) = try await transport.request(.chats(user: user.id, count: 1000)) else {
+            Issue.record("no chats")
+            return
+        }
+        let notes = try #require(chats.first { if case .notes = $0.reference.chat { true } else { false } })
+        #expect(notes.sendingRefused == nil)
+        #expect(try await transport.request(.relays(user: user.id)) == .relays([relays.files]))
+        #expect(try await transport.groups(of: user.id).isEmpty)
+        #expect(try await transport.request(.network) != .other("networkConfig"))
+
+        // A note with a CryptoFile that was staged in a folder below the core's files.
+        let arguments = FileArguments(
+            key: [UInt8](repeating: 1, count: 32), nonce: [UInt8](repeating: 2, count: 24))
+        _ = try relays.folder.makeFolder("alice/files/outbox")
+        let path = try relays.folder.write(
+            [UInt8](repeating: 7, count: 116), to: "alice/files/outbox/a \"quoted\" name.bin")
+        let message = APIComposedMessage(
+            source: FileSourceLocation(path: path, arguments: arguments),
+            content: MessageContent(kind: .file, text: "two\nlines, \"quoted\" \\ and 😀"))
+        guard case .notes(let folder) = notes.reference.chat,
+            case .newChatItems(let items) = try await transport.request(.createNotes(folder, [message])),
+            let note = items.first
+        else {
+            Issue.record("no note")
+            return
+        }
+        #expect(note.content == message.content)
+        #expect(note.file?.status == .sndStored)
+        #expect(note.file?.source?.location(filesFolder: "/none") == message.source)
+        guard case .chatPage(let page) = try await transport.request(.chatPage(notes.reference, .last(10)))
+        else {
+            Issue.record("no page")
+            return
+        }
+        #expect(page.items.map(\.id) == [note.id])
+
+        // Guarded: nobody else gets the database.
+        await #expect {
+            _ = try await ProcessTransport.start(settings)
+        } throws: {
+            ($0 as? OfficialCoreError)?.code == .inUse
+        }
+        let child = try #require(settings.database.user())
+        #expect(child.name == "simplex-chat")
+
+        // It ends: the transport starts it again.
+        kill(child.identifier, SIGKILL)
+        var isBack = false
+        while !isBack, let event = await events.next() {
+            if case .connected = event { isBack = (try? await transport.request(.user)) != nil }
+        }
+        #expect(isBack)
+        #expect(settings.database.user()?.identifier != child.identifier)
+
+        await transport.close()
+        #expect(settings.database.user() == nil)
+        try await relays.stop()
+    }
+
+    @Test("a running one is attached to; refusals come with their meaning")
+    func attached() async throws {
+        let relays = try await OfficialRelays()
+        let settings = try Self.settings(relays, "bob")
+        let program = try await CoreProgram(settings)
+        let endpoint = try await program.endpoint()
+        let transport = try await WebSocketTransport.connect(to: endpoint)
+        await #expect {
+            _ = try await transport.request(
+                .receiveFile(FileID(9999), approvedRelays: false, encrypted: true, path: nil))
+        } throws: {
+            ($0 as? OfficialCoreError)?.chatError.code == .noSuchFile
+        }
+        await #expect {
+            _ = try await transport.request(.chatPage(APIChatReference(.direct(999)), .last(1)))
+        } throws: {
+            ($0 as? OfficialCoreError)?.chatError.code == .noSuchChat
+        }
+        let query = APICommand.query("SELECT user_id, hex(local_display_name) AS name FROM users")
+        let answer = try await transport.request(query)
+        #expect(answer == .rows(["user_id|name", "1|626F62"]))
+        await transport.close()
+        await program.stop()
+        try await relays.stop()
+    }
+
+    @Test("an encrypted database and a missing profile are refused with advice")
+    func refused() async throws {
+        let folder = try TemporaryFolder()
+        var settings = ProcessTransport.Settings(
+            database: try DatabaseFiles(prefix: folder.path("db")), filesFolder: folder.path,
+            temporaryFolder: folder.path)
+        settings.program = OfficialPrograms.path("simplex-chat")
+        await #expect {
+            _ = try await ProcessTransport.start(settings)
+        } throws: {
+            ($0 as? OfficialCoreError)?.code == .noProfile
+        }
+        try folder.write([UInt8](repeating: 0xA5, count: 4096), to: "db_chat.db")
+        await #expect {
+            _ = try await ProcessTransport.start(settings)
+        } throws: {
+            ($0 as? OfficialCoreError)?.code == .encryptedDatabase
+        }
+        settings.program = "/nonexistent/simplex-chat"
+        await #expect {
+            _ = try await ProcessTransport.start(settings)
+        } throws: {
+            ($0 as? OfficialCoreError)?.code == .notInstalled
+        }
+    }
+}

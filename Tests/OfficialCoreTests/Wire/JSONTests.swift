@@ -1,0 +1,91 @@
+import Base
+import Testing
+
+@testable import OfficialCore
+
+@Suite("JSON as the core writes it")
+struct JSONTests {
+    static func value(_ text: String) -> JSONValue? { JSONValue.parse(Array(text.utf8)) }
+
+    @Test(
+        "whole numbers keep all their digits",
+        arguments: [
+            ("0", Int64(0)), ("-1", -1), ("9223372036854775807", .max), ("-9223372036854775808", .min),
+            ("1.0", 1), ("1e3", 1000), ("-2.50e1", -25),
+        ])
+    func integers(_ text: String, _ number: Int64) { #expect(Self.value(text)?.integer == number) }
+
+    @Test(
+        "what is no whole number is none",
+        arguments: ["1.5", "9223372036854775808", "1e400", "--1", "1-1", "1e", "-"])
+    func noIntegers(_ text: String) { #expect(Self.value(text)?.integer == nil) }
+
+    @Test(
+        "escapes and surrogates",
+        arguments: [
+            (#""a\"b\\c\/d\n\t""#, "a\"b\\c/d\n\t"), (#""\u00e9\u0041""#, "éA"), (#""\ud83d\ude00""#, "😀"),
+            (#""\ud83d""#, "\u{FFFD}"), (#""\ude00x""#, "\u{FFFD}x"), (#""\ud83d\u0041""#, "\u{FFFD}A"),
+            (#""\u12""#, "\u{FFFD}12"), ("\"grün 😀\"", "grün 😀"), (#""""#, ""),
+        ])
+    func strings(_ json: String, _ text: String) { #expect(Self.value(json)?.string == text) }
+
+    @Test(
+        "what is no JSON is refused",
+        arguments: [
+            "", " ", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "[1 2]", "tru", "nulll", "\"",
+            "\"\\\"",
+            "\"a\nb\"", "1 1", "{\"a\":1,}", "+1", ".5", "'a'",
+        ])
+    func refused(_ text: String) { #expect(Self.value(text) == nil) }
+
+    @Test("members are found by name; null counts as missing, of two the first counts")
+    func members() throws {
+        let json = try #require(Self.value(#" { "a" : [1, {"b": 2}] , "n":null,"a":3, "c":{"a":"x"} } "#))
+        #expect(json["a"]?.elements.count == 2)
+        #expect(json["a"]?.elements.last?["b"]?.integer == 2)
+        #expect(json["n"] == nil && json["z"] == nil)
+        #expect(json["c"]?["a"]?.string == "x")
+        #expect(json["c"]?["a"]?["deeper"] == nil)
+    }
+
+    @Test("what is written can be read back, and holds no line break")
+    func writing() {
+        var random = FixedRandom(seed: 3)
+        for _ in 0..<300 {
+            var text = ""
+            for _ in 0..<Int.random(in: 0..<30, using: &random) {
+                let limit: UInt32 = Bool.random(using: &random) ? 0x100 : 0x2_0000
+                if let scalar = Unicode.Scalar(UInt32.random(in: 0..<limit, using: &random)) {
+                    text.unicodeScalars.append(scalar)
+                }
+            }
+            let json = JSONText.string(text)
+            #expect(json.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+            #expect(Self.value(json)?.string == text)
+        }
+    }
+
+    @Test(
+        "times with any number of digits",
+        arguments: [
+            ("1970-01-01T00:00:00Z", Int64(0)), ("2026-11-20T08:29:55.179571558Z", 1_795_163_395_179_571_558),
+            ("2026-11-20T08:29:55.1Z", 1_795_163_395_100_000_000),
+            ("2026-11-20T08:29:55Z", 1_795_163_395_000_000_000),
+            ("2026-11-20 08:29:55.179571558999", 1_795_163_395_179_571_558),
+            ("2026-11-20T09:29:55+01:00", 1_795_163_395_000_000_000),
+            ("2024-02-29T12:00:00Z", 1_709_208_000_000_000_000),
+            ("1969-12-31T23:59:59Z", -1_000_000_000), ("2000-03-01T00:00:00Z", 951_868_800_000_000_000),
+        ])
+    func times(_ text: String, _ nanoseconds: Int64) {
+        #expect(Timestamp(apiText: text)?.nanoseconds == nanoseconds)
+    }
+
+    @Test(
+        "what is no time is none",
+        arguments: [
+            "", "2026", "2026-13-01T00:00:00Z", "2026-11-20T08:29:55Zx", "2026-11-20T08:29:55.Z",
+            "9999-01-01T00:00:00Z",
+            "0001-01-01T00:00:00Z", "2026-11-20T24:00:00Z", "now",
+        ])
+    func noTimes(_ text: String) { #expect(Timestamp(apiText: text) == nil) }
+}
