@@ -64,7 +64,7 @@ let package = Package(
             name: "chatfs",
             dependencies: [
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
-                "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop", "CommandLineKit",
+                "OfficialCore", "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(

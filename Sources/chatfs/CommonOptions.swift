@@ -16,6 +16,15 @@ enum CommonOptions {
     static let relay = Option.value(
         "relay", named: "ADDR", .text, repeats: true,
         "A relay for files above 255 KiB: xftp://fingerprint@host:port. Kept in the profile.")
+
+    static let core = Option.value(
+        "core", named: "CORE", .text,
+        "Where the chats come from: lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat[:PATH]; "
+            + "else ChatFS's own.")
+
+    static let database = Option.value(
+        "database", named: "PREFIX", .file,
+        "With --core: the SimpleX database, without _chat.db; else ~/.simplex/simplex_v1.")
 }
 
 extension Invocation {

@@ -131,6 +131,9 @@ public final class OfficialCore: ChatCore {
         throw ChatError(.noSuchItem, "The chat has no such message.")
     }
 
+    /// The next process that wants the profile waits for it from now on.
+    public func announceEnd() { lock.leave() }
+
     /// Ends the connection to the core (and the core, where it is ours) and all event streams.
     public func shutDown() async {
         lock.leave()

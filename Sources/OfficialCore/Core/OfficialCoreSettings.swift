@@ -32,7 +32,8 @@ public struct OfficialCoreSettings: Sendable {
     /// Asked for the name of a first profile when the core has none and `profileName` is nil.
     public var askName: (@Sendable () async -> String?)?
     public var mountpoint: String?
-    public var unknownRelays = UnknownRelays.ask
+    /// nil: what `chatfs approve --policy` set last, else `ask`.
+    public var unknownRelays: UnknownRelays?
     /// Chunks may be fetched by this process though the core hides the user's address: they go through a
     /// proxy too.
     public var hasProxy = false

@@ -8,10 +8,9 @@ extension OfficialCore {
     }
 
     public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        let approved = await unknownRelays() == .always || approvedRelays
         do throws(OfficialCoreError) {
-            _ = try await ask(
-                .setFileToReceive(
-                    file, approvedRelays: approvedRelays || unknownRelays == .always, encrypted: true))
+            _ = try await ask(.setFileToReceive(file, approvedRelays: approved, encrypted: true))
         } catch {
             throw error.chatError
         }
@@ -27,13 +26,17 @@ extension OfficialCore {
     }
 
     /// What holds for relays that nobody decided about: told to this mount, else kept by `chatfs approve`.
-    private var unknownRelays: OfficialCoreSettings.UnknownRelays { settings.unknownRelays }
+    private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
+        if let told = settings.unknownRelays { return told }
+        return await Self.pool.run { [trust] in (try? trust.policy()) ?? nil } ?? .ask
+    }
 
     /// Has the core receive a file, encrypted whatever its own setting is. The core knows which relays are
     /// configured in it; those approved here are approved to it file by file.
     ///
     /// - Throws: `.file(.notApproved)` naming the relays; nothing when the core receives it already.
     func accept(_ file: FileID, approved: Bool) async throws(ChatError) {
+        let unknownRelays = await unknownRelays()
         let approved = approved || unknownRelays == .always
         do throws(OfficialCoreError) {
             try await receive(file, approved: approved)

@@ -1,4 +1,5 @@
 import CommandLineKit
+import EmbeddedCore
 import FileSystem
 import Fuse
 import Posix
@@ -25,6 +26,20 @@ enum MountCommand {
                 "cache-dir", named: "DIR", .folder,
                 "Where decrypted blocks lie, sealed; else ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
             CommonOptions.relay,
+            CommonOptions.core, CommonOptions.database,
+            .value(
+                "files-folder", named: "DIR", .folder,
+                "With --core: where the core keeps files; needed for a running one (ws://)."),
+            .value(
+                "passphrase-fd", named: "N", .text,
+                "With --core lib: read the database's passphrase from this file descriptor; else it is asked "
+                    + "for."),
+            .value(
+                "socks-proxy", named: "HOST:PORT", .text,
+                "With --core: fetch chunks through this SOCKS5 proxy, as the core itself may do."),
+            .value(
+                "relay-policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
+                "For files on relays that you did not configure: ask (not received), always, never."),
             .value(
                 "quiet-time", named: "TIME", .duration, default: "1s",
                 "How long a closed file must rest before it is sent."),
@@ -39,6 +54,9 @@ enum MountCommand {
             Example(
                 "chatfs mount ~/Chats --profile alice --relay xftp://…@relay.example.org --background",
                 "Keep this relay for files that alice sends."),
+            Example(
+                "chatfs mount ~/Chats --core lib:/opt/simplex/libsimplex.so",
+                "The chats of SimpleX Chat, from ~/.simplex/simplex_v1."),
         ],
         waitsForStop: true
     ) { invocation in

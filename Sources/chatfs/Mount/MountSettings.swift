@@ -5,6 +5,8 @@ import EmbeddedCore
 import FileSystem
 import Fuse
 import Glibc
+import Network
+import OfficialCore
 import XFTP
 
 /// What the command line of `chatfs mount` asks for.
@@ -17,6 +19,13 @@ struct MountSettings: Sendable {
     var relays: [RelayAddress]
     var quietTime: Duration
     var deletion: DeletionPolicy
+    /// nil: the embedded core.
+    var official: OfficialCoreChoice?
+    var proxy: SOCKSProxy?
+    /// nil: as it is kept in the profile.
+    var relayPolicy: RelayApprovalPolicy?
+    /// Nobody can be asked anything.
+    var isInBackground: Bool
 
     /// Makes all paths absolute: in the background the current folder is another.
     init(_ invocation: Invocation) throws {
@@ -30,15 +39,36 @@ struct MountSettings: Sendable {
         }
         self.quietTime = quietTime
         deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
+        official = try OfficialCoreChoice(invocation)
+        relayPolicy = invocation["relay-policy"].flatMap(RelayApprovalPolicy.init)
+        isInBackground = invocation.has("background")
+        if official != nil && !relays.isEmpty {
+            throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
+        }
+        if case .webSocket = official?.address, official?.filesFolder == nil {
+            throw UsageError("a running core needs --files-folder: the folder it was started with")
+        }
+        proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
+            guard let endpoint = Endpoint(text) else {
+                throw UsageError("--socks-proxy takes HOST:PORT, for example 127.0.0.1:9050")
+            }
+            return SOCKSProxy(endpoint)
+        }
+        for path in [official?.filesFolder, official?.databasePrefix, dataPath, cachePath] {
+            if let path, path == mountpoint || path.hasPrefix(mountpoint + "/") {
+                throw UsageError("nothing that the mount needs may lie inside the mount")
+            }
+        }
     }
 
     /// The cache's own folder for a profile: one process holds a profile, so one uses the folder.
     func cacheFolder(profile id: Int64) -> String {
-        let mark = Hexadecimal.encode(Array(SHA256.hash(Array(dataPath.utf8)).prefix(8)))
+        let place = official?.folder(dataPath: dataPath) ?? dataPath
+        let mark = Hexadecimal.encode(Array(SHA256.hash(Array(place.utf8)).prefix(8)))
         return "\(cachePath)/\(mark)-\(id)"
     }
 
-    private static func absolute(_ path: String) -> String {
+    static func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         guard let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }

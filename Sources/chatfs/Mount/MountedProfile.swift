@@ -2,7 +2,6 @@ import Base
 import ChatCore
 import CommandLineKit
 import Desktop
-import EmbeddedCore
 import FileSystem
 import Fuse
 import Glibc
@@ -15,13 +14,13 @@ import Posix
 /// which they need each other.
 ///
 ///     kernel → Fuse → FileSystem → Namespace   names
-///                                → Hydrator    reading     → EmbeddedCore, relays
-///                                → Outbox      writing     → EmbeddedCore
+///                                → Hydrator    reading     → ChatCore, relays
+///                                → Outbox      writing     → ChatCore
 final class MountedProfile: Sendable {
     let mountpoint: String
-    var profileName: String { core.profile.displayName }
+    var profileName: String { core.core.profile.displayName }
 
-    private let core: EmbeddedCore
+    private let core: MountedCore
     private let hydrator: Hydrator
     private let outbox: Outbox
     private let fileSystem: FileSystem
@@ -33,7 +32,7 @@ final class MountedProfile: Sendable {
     private let ended = StopRequest()
 
     private init(
-        core: EmbeddedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
+        core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
         session: FuseSession, control: ControlServer, cache: PrivateFolder
     ) {
         self.core = core
@@ -49,12 +48,7 @@ final class MountedProfile: Sendable {
 
     /// Opens the profile and mounts it. When this fails, everything is as before.
     static func mount(_ settings: MountSettings) async throws -> MountedProfile {
-        let directory = try await ThreadPool.shared.run { () throws(ChatError) in
-            try DataDirectory(settings.dataPath)
-        }
-        let core = try await EmbeddedCore.open(
-            directory, profile: settings.profile, mountpoint: settings.mountpoint,
-            relays: settings.relays)
+        let core = try await MountedCore.open(settings)
         do {
             return try await mount(core, settings)
         } catch {
@@ -64,10 +58,10 @@ final class MountedProfile: Sendable {
     }
 
     private static func mount(
-        _ core: EmbeddedCore, _ settings: MountSettings
+        _ opened: MountedCore, _ settings: MountSettings
     ) async throws -> MountedProfile {
         let mountpoint = try await Mountpoint.prepare(settings.mountpoint)
-        let own = core.folder
+        let (core, own) = (opened.core, opened.folder)
         let (names, outbox, cache) = try await ThreadPool.shared.run {
             (
                 try Namespace(path: own + "/names.sqlite"),
@@ -78,7 +72,7 @@ final class MountedProfile: Sendable {
                     settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
             )
         }
-        let hydrator = try Hydrator(core: core, client: core.client, cacheFolder: cache)
+        let hydrator = try Hydrator(core: core, client: opened.client, cacheFolder: cache)
         let fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core,
             settings: FileSystem.Settings(
@@ -99,7 +93,7 @@ final class MountedProfile: Sendable {
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
             let mounted = MountedProfile(
-                core: core, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
+                core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
                 session: session, control: control, cache: cache)
             Thread.start("fuse") { mounted.run() }
             return mounted

@@ -1,0 +1,71 @@
+import ChatCore
+import EmbeddedCore
+import OfficialCore
+import Posix
+import XFTP
+
+/// The core behind a mount, whichever it is, with what the mount needs beside its commands.
+struct MountedCore: Sendable {
+    let core: any ChatCore
+    /// The profile's own folder, for what is kept beside the core. Absolute.
+    let folder: String
+    /// Fetches the chunks of claimed files.
+    let client: XFTPClient
+    /// Says to the next process that the profile will be free soon.
+    let announceEnd: @Sendable () -> Void
+    let shutDown: @Sendable () async -> Void
+
+    static func open(_ settings: MountSettings) async throws -> MountedCore {
+        let directory = try await ThreadPool.shared.run { () throws(ChatError) in
+            try DataDirectory(settings.dataPath)
+        }
+        if let choice = settings.official { return try await open(choice, settings) }
+        let core = try await EmbeddedCore.open(
+            directory, profile: settings.profile, mountpoint: settings.mountpoint,
+            relays: settings.relays)
+        if let policy = settings.relayPolicy {
+            try await ThreadPool.shared.run { () throws(ChatError) in
+                try directory.setRelayPolicy(policy, of: core.profile)
+            }
+        }
+        return MountedCore(
+            core: core, folder: core.folder, client: core.client,
+            announceEnd: { core.announceEnd() }, shutDown: { await core.shutDown() })
+    }
+
+    private static func open(
+        _ choice: OfficialCoreChoice, _ settings: MountSettings
+    ) async throws -> MountedCore {
+        let prepared = try await ThreadPool.shared.run { () throws(any Error) in
+            try choice.settings(dataPath: settings.dataPath)
+        }
+        var official = prepared
+        official.profileName = settings.profile
+        official.mountpoint = settings.mountpoint
+        official.hasProxy = settings.proxy != nil
+        official.unknownRelays = settings.relayPolicy.flatMap {
+            OfficialCoreSettings.UnknownRelays(rawValue: $0.rawValue)
+        }
+        if !settings.isInBackground {
+            official.askName = { await ThreadPool.shared.run { Question.line("Name of the new profile: ") } }
+        }
+        let transport = try await choice.transport(official)
+        let core: OfficialCore
+        do throws(ChatError) {
+            core = try await OfficialCore.open(transport, official)
+        } catch {
+            await transport.close()
+            throw error
+        }
+        let trust = core.trust
+        var client = XFTPClientSettings(policy: RelayPolicy { trust.holds($0) })
+        client.proxy = settings.proxy
+        let relays = XFTPClient(settings: client)
+        return MountedCore(
+            core: core, folder: core.folder, client: relays, announceEnd: { core.announceEnd() },
+            shutDown: {
+                relays.close()
+                await core.shutDown()
+            })
+    }
+}

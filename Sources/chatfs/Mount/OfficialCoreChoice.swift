@@ -1,0 +1,159 @@
+import Base
+import CommandLineKit
+import Cryptography
+import EmbeddedCore
+import Glibc
+import OfficialCore
+import Posix
+
+/// Which official core `--core` names, and where it keeps its things.
+struct OfficialCoreChoice: Sendable {
+    let address: OfficialCoreAddress
+    /// Of the databases, for a core of our own.
+    let databasePrefix: String
+    /// The core's files folder when it was named.
+    let filesFolder: String?
+    /// Of an encrypted database; nil when none was given.
+    let passphrase: SecretBytes?
+
+    /// nil when no official core is asked for.
+    init?(_ invocation: Invocation) throws {
+        guard let text = invocation["core"], text != "embedded" else {
+            for option in ["database", "files-folder", "passphrase-fd", "socks-proxy"]
+            where invocation[option] != nil {
+                throw UsageError("--\(option) goes with --core")
+            }
+            return nil
+        }
+        do throws(OfficialCoreError) {
+            address = try OfficialCoreAddress(text)
+        } catch {
+            throw UsageError(error.sentence)
+        }
+        databasePrefix = MountSettings.absolute(
+            invocation["database"] ?? DatabaseFiles.defaultPrefix())
+        filesFolder = invocation["files-folder"].map(MountSettings.absolute)
+        passphrase = try invocation["passphrase-fd"].map { try Self.readPassphrase(from: $0) }
+    }
+
+    /// All that the descriptor gives, without the line's end.
+    private static func readPassphrase(from text: String) throws -> SecretBytes {
+        guard let number = Int32(text), number >= 0 else {
+            throw UsageError("--passphrase-fd takes the number of an open file descriptor")
+        }
+        var bytes = try readAll(OpenFile(adopting: number))
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
+        return SecretBytes(bytes)
+    }
+
+    /// From a file or a pipe, at most 4096 bytes.
+    private static func readAll(_ file: OpenFile) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 4097)
+        var count = 0
+        while count < bytes.count {
+            let part = try check("read the passphrase") {
+                bytes.withUnsafeMutableBytes {
+                    read(file.descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
+                }
+            }
+            if part == 0 { break }
+            count += part
+        }
+        return Array(bytes.prefix(count))
+    }
+
+    /// What is kept about this core: the same folder for the same core.
+    func folder(dataPath: String) -> String {
+        let identity =
+            switch address {
+            case .webSocket(let endpoint): "attached \(endpoint)"
+            case .library, .program: "database \(databasePrefix)"
+            }
+        let mark = Hexadecimal.encode(Array(SHA256.hash(Array(identity.utf8)).prefix(8)))
+        return "\(dataPath)/official-\(mark)"
+    }
+
+    /// Makes the folders that a core of our own needs. Blocks.
+    func settings(dataPath: String) throws -> OfficialCoreSettings {
+        let own = folder(dataPath: dataPath)
+        _ = try PrivateFolder(own, purpose: "chatfs official core")
+        let files = filesFolder ?? defaultFilesFolder(own)
+        let ownership: OfficialCoreSettings.Ownership =
+            switch address {
+            case .library: .library
+            case .program: .program
+            case .webSocket: .attached
+            }
+        // On the filesystem of the files, where what is complete is moved to.
+        let incoming = files + "/.incoming"
+        if ownership != .attached {
+            for folder in [files, incoming] where mkdir(folder, 0o700) != 0 && errno != EEXIST {
+                throw SystemError(code: errno, operation: "make a folder for the core's files")
+            }
+        }
+        return OfficialCoreSettings(
+            ownership: ownership, filesFolder: files, temporaryFolder: incoming, folder: own)
+    }
+
+    /// Beside the database where the desktop program keeps them (`simplex_v1_files`), else our own.
+    private func defaultFilesFolder(_ own: String) -> String {
+        let desktop = databasePrefix + "_files"
+        return access(desktop, W_OK) == 0 ? desktop : own + "/files"
+    }
+
+    /// Starts or reaches the core. Nothing may fork afterwards.
+    func transport(_ settings: OfficialCoreSettings) async throws -> any OfficialTransport {
+        switch address {
+        case .library(let path):
+            let database = try DatabaseFiles(prefix: databasePrefix)
+            let condition = try await ThreadPool.shared.run { () throws(SystemError) in
+                try database.condition()
+            }
+            var secret: [UInt8] = []
+            if let passphrase {
+                secret = passphrase.withUnsafeBytes { Array($0) }
+            } else if condition == .encrypted {
+                secret = await ThreadPool.shared.run { Question.secret("Passphrase of the database: ") } ?? []
+            }
+            defer { for index in secret.indices { secret[index] = 0 } }
+            return try await LibraryTransport.open(library: path, database: database, passphrase: secret)
+        case .program(let path):
+            var start = ProcessTransport.Settings(
+                database: try DatabaseFiles(prefix: databasePrefix), filesFolder: settings.filesFolder,
+                temporaryFolder: settings.temporaryFolder)
+            start.program = path
+            start.newProfile = settings.profileName
+            return try await ProcessTransport.start(start)
+        case .webSocket(let endpoint):
+            Terminal.complain(
+                "chatfs: every program and every user that reaches \(endpoint) can read and send everything, "
+                    + "a web page in a browser included. The library (--core lib:…) has no open port.")
+            return try await WebSocketTransport.connect(to: endpoint)
+        }
+    }
+}
+
+/// Questions on the terminal.
+enum Question {
+    /// nil without a terminal or an answer. Blocks.
+    static func line(_ prompt: String) -> String? {
+        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
+        Terminal.write(prompt, to: STDERR_FILENO)
+        return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The same without showing what is typed (termios(3)). Blocks.
+    static func secret(_ prompt: String) -> [UInt8]? {
+        var before = termios()
+        guard Terminal.isTerminal(STDIN_FILENO), tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
+        var silent = before
+        silent.c_lflag &= ~tcflag_t(ECHO)
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
+        defer {
+            tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
+            Terminal.write("\n", to: STDERR_FILENO)
+        }
+        return line(prompt).map { Array($0.utf8) }
+    }
+}
