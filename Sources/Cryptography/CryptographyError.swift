@@ -40,7 +40,8 @@ public struct CryptographyError: DescribedError {
     }
 
     /// The errno when the system refused, otherwise nil: ENOSPC matters to who fills a disk.
-    public var systemCode: Int32? { (cause as? SystemError)?.code }
+    public var systemCode: Int32? { systemError?.code }
+    public var systemError: SystemError? { cause as? SystemError }
 
     static func library(_ operation: String) -> CryptographyError {
         CryptographyError(.library, "The cryptographic library could not \(operation).")

@@ -19,9 +19,9 @@ extension ChatError {
             default: self.init(.storage, error.sentence, cause: error)
             }
         case let error as SystemError:
-            self.init(Self.code(error.code), error.sentence, cause: error)
+            self.init(Self.code(of: error), error.sentence, cause: error)
         case let error as CryptographyError:
-            let code = error.systemCode.map(Self.code) ?? .file(.damaged)
+            let code = error.systemError.map(Self.code(of:)) ?? .file(.damaged)
             self.init(code, error.sentence, cause: error)
         default:
             self.init(
@@ -29,8 +29,8 @@ extension ChatError {
         }
     }
 
-    private static func code(_ errno: Int32) -> Code {
-        [ENOSPC, EDQUOT].contains(errno) ? .file(.noSpace) : .storage
+    private static func code(of error: SystemError) -> Code {
+        error.isFullDisk ? .file(.noSpace) : .storage
     }
 }
 

@@ -169,7 +169,7 @@ extension TransferFailure {
     private static func isFullDisk(_ cause: (any Error)?) -> Bool {
         var next = cause
         while let error = next {
-            if let error = error as? SystemError { return [ENOSPC, EDQUOT].contains(error.code) }
+            if let error = error as? SystemError { return error.isFullDisk }
             next = (error as? any DescribedError)?.cause
         }
         return false

@@ -18,7 +18,7 @@ extension FileProblem {
         case let error as CryptographyError:
             self.init(Self.kind(of: error), error.sentence)
         case let error as SystemError:
-            self.init(error.code == ENOSPC || error.code == EDQUOT ? .noSpace : .other, error.sentence)
+            self.init(error.isFullDisk ? .noSpace : .other, error.sentence)
         default:
             self.init(.other, Base.sentence(of: error))
         }
@@ -59,7 +59,7 @@ extension FileProblem {
     private static func isFullDisk(_ error: (any Error)?) -> Bool {
         var next = error
         while let error = next {
-            if let error = error as? SystemError { return error.code == ENOSPC || error.code == EDQUOT }
+            if let error = error as? SystemError { return error.isFullDisk }
             next = (error as? any DescribedError)?.cause
         }
         return false

@@ -45,13 +45,17 @@ public struct OutboxError: DescribedError {
         switch error {
         case let error as OutboxError:
             self = error
-        case let error as SystemError where [ENOSPC, EDQUOT].contains(error.code):
+        case let error as SystemError where error.code == EFBIG:
+            self.init(.tooLarge, Self.tooLargeHere, cause: error)
+        case let error as CryptographyError where error.systemCode == EFBIG:
+            self.init(.tooLarge, Self.tooLargeHere, cause: error)
+        case let error as SystemError where error.isFullDisk:
             self.init(.noSpace, Self.noSpaceSentence, cause: error)
         case let error as StoreError where error.code == .diskFull:
             self.init(.noSpace, Self.noSpaceSentence, cause: error)
         case let error as StoreError where error.code == .wrongVersion:
             self.init(.wrongVersion, error.sentence, cause: error)
-        case let error as CryptographyError where [ENOSPC, EDQUOT].contains(error.systemCode):
+        case let error as CryptographyError where error.systemError?.isFullDisk == true:
             self.init(.noSpace, Self.noSpaceSentence, cause: error)
         case let error as CryptographyError where [.notAuthentic, .tooShort].contains(error.code):
             self.init(.damaged, "The draft was damaged on disk: write it again.", cause: error)
@@ -60,6 +64,7 @@ public struct OutboxError: DescribedError {
         }
     }
 
+    static let tooLargeHere = "The file is larger than this disk, or a limit of this user, lets a file be."
     static let noSpaceSentence =
         "The disk is full: a file that is sent needs its size on disk twice for a moment."
     static let immutable = OutboxError(

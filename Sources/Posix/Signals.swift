@@ -10,6 +10,8 @@ public enum Signals {
     /// ignored signal is never delivered to a waiter, so their default action is restored first.
     public static func prepare() {
         signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow is an error of the write, as a full disk is.
+        signal(SIGXFSZ, SIG_IGN)
         for number in stopping { signal(number, SIG_DFL) }
         var set = stopSet()
         pthread_sigmask(SIG_BLOCK, &set, nil)

@@ -13,6 +13,10 @@ public struct SystemError: DescribedError, Equatable {
         self.operation = operation
     }
 
+    /// The disk is full, the user's quota of it, or the size that a file of this process may have
+    /// (setrlimit(2), RLIMIT_FSIZE).
+    public var isFullDisk: Bool { [ENOSPC, EDQUOT, EFBIG].contains(code) }
+
     public var sentence: String { "Could not \(operation): \(String(cString: strerror(code)))." }
     public var cause: (any Error)? { nil }
 }

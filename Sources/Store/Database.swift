@@ -151,7 +151,7 @@ public final class Database: @unchecked Sendable {
             _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
         } catch {
             guard error.code == EEXIST else {
-                let code: StoreError.Code = [ENOSPC, EDQUOT].contains(error.code) ? .diskFull : .notAllowed
+                let code: StoreError.Code = error.isFullDisk ? .diskFull : .notAllowed
                 throw StoreError(code, error.sentence, cause: error)
             }
             var status = stat()
