@@ -12,8 +12,10 @@ final class TwoMounts {
 
     var data: String { folder.path("data") }
 
-    static func start(mounting people: [String] = ["alice", "bob"]) async throws -> TwoMounts {
-        let folder = try TemporaryFolder()
+    static func start(
+        in folder: TemporaryFolder? = nil, mounting people: [String] = ["alice", "bob"]
+    ) async throws -> TwoMounts {
+        let folder = try folder ?? TemporaryFolder()
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
         let address = try await relay.line("its address") { $0.hasPrefix("xftp://") }
         let mounts = TwoMounts(folder, relay, address)
@@ -110,7 +112,9 @@ final class TwoMounts {
 
     /// Changes the database of the data directory: what the program itself would never write, but a
     /// sender or another version could have put there.
-    func change(_ statement: String, _ arguments: [String] = []) async throws {
+    func change(
+        _ statement: String, _ arguments: [String] = [], in database: String = "chatfs.db"
+    ) async throws {
         let script = """
             import sqlite3, sys
             connection = sqlite3.connect(sys.argv[1], timeout=30)
@@ -120,7 +124,7 @@ final class TwoMounts {
             assert count > 0, "nothing was changed"
             """
         let outcome = try await Shell.run(
-            "python3", ["-c", script, data + "/chatfs.db", statement] + arguments)
+            "python3", ["-c", script, data + "/" + database, statement] + arguments)
         guard outcome.succeeded else { throw WaitedInVain("\(statement): \(outcome.errors)") }
     }
 

@@ -1,0 +1,152 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("A full disk", .serialized)
+struct FullDiskTests {
+    @Test("without room for the cache a read says how much is missing, and succeeds when there is room")
+    func cache() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
+        let mounts = try await TwoMounts.start(in: folder)
+        let large = TwoMounts.bytes(6_000_000)
+        let small = TwoMounts.bytes(400_000, seed: 2)
+        try await mounts.send(small, as: "small.bin")
+        try await mounts.send(large, as: "large.bin")
+        // Here, and read again below, before there is any room.
+        #expect(try mounts.read("bob/alice/small.bin") == small)
+        try await disk.fill(for: [mounts.daemon("bob").processIdentifier])
+        let path = mounts.path("bob/alice/large.bin")
+        #expect(errnoOfReading(path) == ENOSPC)
+        let problem = try #require(try ExtendedAttribute.text("user.chatfs.error", of: path))
+        #expect(problem.contains("disk is full") && problem.contains("B more"), "\(problem)")
+        #expect(try mounts.read("bob/alice/small.bin") == small)
+        #expect(try mounts.folder.names(in: "bob/alice") == ["large.bin", "small.bin"])
+        try await disk.free()
+        try await wait(until: "there is room") { (try? mounts.read("bob/alice/large.bin")) == large }
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
+    @Test("without room for the data nothing is lost, and nothing is sent that is not whole")
+    func data() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "32m")
+        let mounts = try await TwoMounts.start(in: folder)
+        let (alice, bob) = (try mounts.daemon("alice"), try mounts.daemon("bob"))
+        let earlier = TwoMounts.bytes(700_000)
+        try await mounts.send(earlier, as: "earlier.bin")
+        let waiting = TwoMounts.bytes(300_000, seed: 3)
+        try mounts.write(waiting, to: "alice/bob/waiting.part")
+
+        // Room for the beginning: the rest is missing, so it stays here and says so.
+        try await disk.limit(to: 3_000_000, for: [alice.processIdentifier])
+        let cut = try await Shell.script(
+            "head -c 40000000 /dev/zero > alice/bob/cut.bin", folder: folder.path)
+        #expect(!cut.succeeded)
+        #expect(try OpenFile(mounts.path("alice/bob/cut.bin"), flags: O_RDONLY).size() > 1_000_000)
+        try await mounts.send([1], as: "later.txt")
+        #expect(try mounts.state("alice/bob/cut.bin") == "draft")
+        let cutSays = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("alice/bob/cut.bin"))
+        #expect(cutSays?.isEmpty == false)
+        #expect(unlink(mounts.path("alice/bob/cut.bin")) == 0)
+
+        try await disk.fill(for: [alice.processIdentifier, bob.processIdentifier])
+        // Copying in: told by the writing program, and what has arrived of it is not sent.
+        let source = try folder.write(TwoMounts.bytes(900_000, seed: 4), to: "half.bin")
+        let copied = try await Shell.run("cp", [source, mounts.path("alice/bob/")])
+        #expect(copied.ending == .code(1))
+        #expect(
+            copied.errors.contains("No space left") || disk.isLimit && copied.errors.contains("too large"),
+            "\(copied.errors)")
+        // The command: one line and 1.
+        let sent = try await disk.run(
+            ["send", source, "bob", "--profile", "alice", "--data", mounts.data])
+        #expect(sent.ending == .code(1))
+        #expect(sent.errors.split(separator: "\n").count == 1 && sent.output.isEmpty, "\(sent.errors)")
+        // What is complete waits for room.
+        #expect(
+            rename(mounts.path("alice/bob/waiting.part"), mounts.path("alice/bob/waiting.bin")) == 0
+                || errno == ENOSPC)
+        // What comes is read from the cache, though it cannot be kept yet. A limit is one for both.
+        if !disk.isLimit { #expect(try mounts.read("bob/alice/earlier.bin") == earlier) }
+        #expect(alice.isRunning && bob.isRunning)
+
+        try await disk.free()
+        if access(mounts.path("alice/bob/waiting.part"), F_OK) == 0 {
+            #expect(
+                rename(mounts.path("alice/bob/waiting.part"), mounts.path("alice/bob/waiting.bin")) == 0)
+        }
+        try await mounts.waitForFile("bob/alice/waiting.bin")
+        #expect(try mounts.read("bob/alice/waiting.bin") == waiting)
+        #expect(try mounts.read("bob/alice/earlier.bin") == earlier)
+        if access(mounts.path("alice/bob/half.bin"), F_OK) == 0 {
+            #expect(try mounts.state("alice/bob/half.bin") == "draft")
+            let says = try ExtendedAttribute.text(
+                "user.chatfs.error", of: mounts.path("alice/bob/half.bin"))
+            #expect(says?.isEmpty == false)
+        }
+        // Written again, it goes.
+        let again = try await Shell.run("cp", [source, mounts.path("alice/bob/")])
+        #expect(again.succeeded, "\(again.errors)")
+        try await mounts.waitForFile("bob/alice/half.bin")
+        #expect(try mounts.read("bob/alice/half.bin") == TwoMounts.bytes(900_000, seed: 4))
+        #expect(
+            try mounts.folder.names(in: "bob/alice") == [
+                "earlier.bin", "half.bin", "later.txt", "waiting.bin",
+            ])
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+        // Everything is there for the next mount.
+        for name in ["alice", "bob"] { try await mounts.mount(name) }
+        #expect(try mounts.read("bob/alice/earlier.bin") == earlier)
+        #expect(try mounts.read("alice/bob/waiting.bin") == waiting)
+    }
+
+    @Test("mounting, sending and making profiles on a full disk are one line each")
+    func commands() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "8m")
+        let mounts = try await TwoMounts.start(in: folder, mounting: [])
+        let source = try folder.write(TwoMounts.bytes(100_000), to: "file.bin")
+        try await disk.fill(for: [])
+        for arguments in [
+            ["send", source, "bob", "--profile", "alice"],
+            ["profile", "create", String(repeating: "c", count: 60)],
+        ] {
+            let outcome = try await disk.run(arguments + ["--data", mounts.data])
+            // A short row may find its place in what the database has already.
+            if arguments[0] == "profile", outcome.succeeded { continue }
+            #expect(outcome.ending == .code(1), "\(arguments)")
+            #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
+            #expect(outcome.errors.lowercased().contains("full") || disk.isLimit, "\(outcome.errors)")
+        }
+        let mounted = try await disk.run([
+            "mount", mounts.path("alice"), "--profile", "alice", "--background",
+            "--data", mounts.data, "--cache-dir", mounts.path("cache"),
+        ])
+        if mounted.succeeded {
+            let unmounted = try await ChatFSProcess.run(["unmount", mounts.path("alice")])
+            #expect(unmounted.succeeded, "\(unmounted.errors)")
+        } else {
+            #expect(mounted.ending == .code(1))
+            #expect(mounted.errors.split(separator: "\n").count == 1, "\(mounted.errors)")
+        }
+        try await disk.free()
+        try await mounts.mount("alice")
+        try await mounts.mount("bob")
+        try await mounts.send(TwoMounts.bytes(1000), as: "after.bin")
+        #expect(try mounts.folder.names(in: "bob/alice") == ["after.bin"])
+    }
+}
+
+/// The errno with which reading a file to its end fails; 0 when it does not.
+func errnoOfReading(_ path: String) -> Int32 {
+    let descriptor = open(path, O_RDONLY)
+    guard descriptor >= 0 else { return errno }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 100_000)
+    while true {
+        let count = read(descriptor, &buffer, buffer.count)
+        if count <= 0 { return count == 0 ? 0 : errno }
+    }
+}

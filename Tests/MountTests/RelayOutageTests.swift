@@ -1,0 +1,82 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("A relay that is away for a while", .serialized)
+struct RelayOutageTests {
+    @Test("a read that it falls into succeeds when it is back, whether it was waiting or begins then")
+    func restart() async throws {
+        let mounts = try await TwoMounts.start()
+        let sent = try await Shell.script(
+            "head -c 30000000 /dev/urandom > source && cp source alice/bob/far.bin && sha256sum < source",
+            folder: mounts.folder.path)
+        #expect(sent.succeeded, "\(sent.errors)")
+        try await mounts.waitForState("sent", of: "alice/bob/far.bin")
+        try await mounts.waitForFile("bob/alice/far.bin")
+        let script = """
+            import hashlib, os, sys
+            descriptor = os.open(sys.argv[1], os.O_RDONLY)
+            os.pread(descriptor, 1000, 0)
+            print("begun", flush=True)
+            sys.stdin.readline()
+            assert len(os.pread(descriptor, 1000, 29_000_000)) == 1000
+            print("went on", flush=True)
+            sys.stdin.readline()
+            with open(descriptor, "rb") as file: print(hashlib.sha256(file.read()).hexdigest(), flush=True)
+            """
+        var settings = ChildProcess.Settings(
+            try Shell.find("python3"), ["-c", script, mounts.path("bob/alice/far.bin")])
+        settings.input = .pipe
+        let reader = try await RunningProcess.start(settings)
+        try await reader.line("that it has begun") { $0 == "begun" }
+        // With connections open and chunks on their way.
+        mounts.relay.send(SIGKILL)
+        try await mounts.relay.ending()
+        goOn(reader)
+        try await Task.sleep(for: .milliseconds(1500))
+        #expect(reader.isRunning && !reader.output.contains("went on"))
+        try await mounts.startRelay()
+        try await reader.line("that it went on") { $0 == "went on" }
+        // And with requests that the relay has and does not answer any more.
+        mounts.relay.send(SIGSTOP)
+        goOn(reader)
+        try await Task.sleep(for: .milliseconds(500))
+        mounts.relay.send(SIGKILL)
+        try await mounts.relay.ending()
+        try await mounts.startRelay()
+        #expect(try await reader.ending() == .code(0), "\(reader.errors)")
+        #expect(reader.lines.last == String(sent.output.prefix(64)))
+    }
+
+    /// Gives the reader the line that it waits for.
+    private func goOn(_ reader: RunningProcess) {
+        #expect(write(reader.child.input?.descriptor ?? -1, "\n", 1) == 1)
+    }
+
+    @Test("while one relay is stopped, files of another are read, and its own when it goes on")
+    func twoRelays() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        let other = try await ChatFSProcess.start(["relay", "--dir", mounts.path("other relay")])
+        let address = try await other.line("its address") { $0.hasPrefix("xftp://") }
+        try await mounts.run(["profile", "create", "carol", "--relay", address])
+        try await mounts.run(["connect", "carol", "bob"])
+        let bytes = TwoMounts.bytes(600_000)
+        let source = try mounts.folder.write(bytes, to: "file.bin")
+        for name in ["alice", "carol"] { try await mounts.run(["send", source, "bob", "--profile", name]) }
+        try await mounts.mount("bob", ["--relay", address])
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        let waiting = try await RunningProcess.start(
+            ChildProcess.Settings(try Shell.find("cksum"), [mounts.path("bob/alice/file.bin")]))
+        try await mounts.waitForState("receiving", of: "bob/alice/file.bin")
+        #expect(try mounts.read("bob/carol/file.bin") == bytes)
+        #expect(waiting.isRunning)
+        mounts.relay.send(SIGCONT)
+        #expect(try await waiting.ending() == .code(0))
+        let sum = try await Shell.run("cksum", [source])
+        #expect(waiting.output.split(separator: " ").first == sum.output.split(separator: " ").first)
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await other.terminate()
+    }
+}
