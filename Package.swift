@@ -18,7 +18,8 @@ func tests(of name: String, uses: [String] = []) -> Target {
     .testTarget(
         name: name + "Tests",
         dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
-        resources: [.copy("Resources")].filter { _ in ["Cryptography", "XFTP", "OfficialCore"].contains(name) },
+        resources: [.copy("Resources")].filter { _ in ["Cryptography", "XFTP", "OfficialCore"].contains(name)
+        },
         swiftSettings: settings)
 }
 
@@ -64,7 +65,8 @@ let package = Package(
             name: "chatfs",
             dependencies: [
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
-                "OfficialCore", "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop", "CommandLineKit",
+                "OfficialCore", "Namespace", "Hydration", "Outbox", "FileSystem", "Fuse", "Desktop",
+                "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
