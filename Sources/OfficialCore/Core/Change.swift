@@ -11,6 +11,8 @@ final class Change {
     private(set) var events: [ChatEvent] = []
     /// Folders of sent files whose items are gone.
     private(set) var abandonedFolders: [String] = []
+    /// Items whose status was told without the item.
+    private(set) var touched: [ItemID] = []
 
     init(connection: Connection, own: String, filesFolder: String) {
         self.connection = connection
@@ -45,7 +47,9 @@ final class Change {
             return nil
         }
         if case .rcvInvitation = file.status {
-            file.status = .rcvInvitation(described: occasion != .arrival)
+            // An item that is met later is taken to be described: a claim finds out.
+            let isDescribed = occasion == .described || (occasion == .look && before == nil)
+            file.status = .rcvInvitation(described: isDescribed)
             shown.file = file
         }
         try ItemRows.put(shown, file, reference: item.chat.reference.description, connection)
@@ -78,6 +82,7 @@ final class Change {
             "UPDATE item SET path = ?, sealed = ? WHERE id = ?", source?.0, source?.1 ?? false,
             item.id.rawValue)
         if let after = try ItemRows.item(item.id, connection) { tell(event(after)) }
+        touched.append(item.id)
     }
 
     /// Items that the core no longer has.

@@ -131,7 +131,9 @@ extension OfficialCore {
         case .errors(let errors):
             for error in errors { log.information("the SimpleX core reports: \(error.chatError.sentence)") }
         case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .other: break
-        default: try applyProgress(kind, change)
+        default:
+            try applyProgress(kind, change)
+            noteTold(change.touched)
         }
         return []
     }

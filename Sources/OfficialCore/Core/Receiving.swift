@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Posix
+import XFTP
 
 extension OfficialCore {
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
@@ -100,7 +101,18 @@ extension OfficialCore {
             return nil
         }
         if !isUnderWay { try await accept(file, approved: approvedRelays) }
+        guard await mayBeFetched(description) else { return nil }
         return ClaimedFile(description: description, isReceivedByCore: true)
+    }
+
+    /// Whether the chunks lie where this process may go. What points into this machine's own network is left
+    /// to the core, unless the relay is known.
+    private func mayBeFetched(_ text: String) async -> Bool {
+        await Self.pool.run { [trust] in
+            // One that makes no sense is claimed, so that its reader learns it.
+            guard let described = try? FileDescription(parsing: text) else { return true }
+            return described.relays.allSatisfy { !$0.leadsIntoOwnNetwork || trust.holds($0) }
+        }
     }
 
     /// From the event that brought it, else from the core's database; nil while it has not arrived.

@@ -143,7 +143,13 @@ extension OfficialCore {
                 + "count(*) FROM files f JOIN chat_items i ON i.chat_item_id = f.chat_item_id "
                 + "WHERE i.user_id = \(profile.id) AND i.item_deleted = 0 GROUP BY 1, 2, 3")
         guard let rows else {
-            // A core that answers no such question: everything is walked through again.
+            // A core that answers no such question: everything is walked through again, and whether a
+            // description has arrived meanwhile is left to the core.
+            try await work { [self] in
+                _ = try index.transaction {
+                    try $0.execute("UPDATE item SET described = 1 WHERE described = 0")
+                }
+            }
             return try await walkAgain(nil)
         }
         var counts: [String: Int64] = [:]

@@ -1,0 +1,162 @@
+import ChatCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("What was ever sent is listed, whatever happened to the connection")
+struct HistoryTests {
+    private static func history(_ count: Int64, contact: Int64 = 1) -> [ScriptedSimpleX.Message] {
+        (1...count).map { ScriptedSimpleX.Message(id: $0, contact: contact, name: "\($0).jpg") }
+    }
+
+    private func ids(_ core: OfficialCore, _ chat: Int64 = 1) async throws -> [Int64] {
+        try await core.items(of: .direct(chat), before: nil, count: 10_000).map(\.id.rawValue)
+    }
+
+    @Test func theWholeHistoryOfEveryChatArrivesPageByPage() async throws {
+        let stage = try Stage { state in
+            state.contacts[2] = "carol"
+            state.messages = (1...430).map {
+                ScriptedSimpleX.Message(id: $0, contact: $0 % 2 + 1, name: "\($0).jpg")
+            }
+        }
+        let core = try await stage.open()
+        #expect(try await eventually { try await ids(core).count == 215 })
+        #expect(try await eventually { try await ids(core, 2).count == 215 })
+        #expect(try await ids(core).first == 430)
+        #expect(stage.simplex.count("/_get chat @1 count=50") >= 1)
+        await core.shutDown()
+    }
+
+    @Test func theNextMountListsEverythingWithoutAsking() async throws {
+        let stage = try Stage { $0.messages = Self.history(120) }
+        let first = try await stage.open()
+        #expect(try await eventually { try await ids(first).count == 120 })
+        await first.shutDown()
+        stage.simplex.restart()
+        stage.simplex.change { $0.silent = ["/_get", "/sql"] }
+        let second = try await stage.open()
+        #expect(try await second.chats().map(\.displayName) == ["bob"])
+        #expect(try await ids(second).count == 120)
+        await second.shutDown()
+    }
+
+    @Test func aWalkThatWasCutOffGoesOnWhereItStood() async throws {
+        let stage = try Stage { $0.messages = Self.history(400) }
+        stage.simplex.change { $0.silent = ["/_get chat @1 before=251"] }
+        let first = try await stage.open()
+        #expect(try await eventually { try await ids(first).count == 150 })
+        await first.shutDown()
+        stage.simplex.restart()
+        stage.simplex.change { $0.silent = [] }
+        let second = try await stage.open()
+        #expect(try await eventually { try await ids(second).count == 400 })
+        #expect(!stage.simplex.transport.commands.contains("/_get chat @1 count=50"))
+        await second.shutDown()
+    }
+
+    @Test func theMessageAtWhichTheWalkStoodMayBeDeletedMeanwhile() async throws {
+        let stage = try Stage { $0.messages = Self.history(200) }
+        stage.simplex.change { $0.silent = ["/_get chat @1 before=101"] }
+        let first = try await stage.open()
+        #expect(try await eventually { try await ids(first).count == 100 })
+        await first.shutDown()
+        stage.simplex.restart()
+        stage.simplex.change { state in
+            state.silent = []
+            state.messages.removeAll { $0.id == 101 }
+        }
+        let second = try await stage.open()
+        #expect(try await eventually { try await ids(second).count == 199 })
+        await second.shutDown()
+    }
+
+    @Test func whatCameWhileTheConnectionWasLostIsFoundAfterwards() async throws {
+        let stage = try Stage { $0.messages = Self.history(60) }
+        let core = try await stage.open()
+        #expect(try await eventually { try await ids(core).count == 60 })
+        stage.simplex.transport.disconnect()
+        stage.simplex.change { state in
+            state.messages.removeAll { $0.id == 7 }
+            state.messages += (61...180).map {
+                ScriptedSimpleX.Message(id: $0, contact: 1, name: "\($0).jpg")
+            }
+        }
+        stage.simplex.transport.connect()
+        #expect(try await eventually { try await ids(core).count == 179 })
+        #expect(try await !ids(core).contains(7))
+        await core.shutDown()
+    }
+
+    @Test func whatAnotherClientWasToldOfIsFoundByLooking() async throws {
+        let stage = try Stage { $0.messages = Self.history(3) }
+        let core = try await stage.open()
+        #expect(try await eventually { try await ids(core).count == 3 })
+        stage.simplex.change { $0.messages.append(.init(id: 4, contact: 1, name: "taken.jpg")) }
+        #expect(try await eventually { try await ids(core).first == 4 })
+        await core.shutDown()
+    }
+
+    @Test func aCoreThatAnswersNoQuestionsIsWalkedThroughAgain() async throws {
+        let stage = try Stage { state in
+            state.messages = Self.history(80)
+            state.answersQuestions = false
+        }
+        let core = try await stage.open()
+        #expect(try await eventually { try await ids(core).count == 80 })
+        stage.simplex.transport.disconnect()
+        stage.simplex.change { $0.messages.removeAll { $0.id == 3 } }
+        stage.simplex.transport.connect()
+        #expect(try await eventually { try await ids(core).count == 79 })
+        await core.shutDown()
+    }
+
+    @Test func anotherNameOfAContactIsTold() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        stage.simplex.change { $0.contacts[1] = "Robert" }
+        #expect(try await eventually { try await core.chats().first?.displayName == "Robert" })
+        await core.shutDown()
+    }
+
+    @Test func oneProcessHoldsAProfile() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        await #expect(throws: ChatError.self) { _ = try await stage.open() }
+        await core.shutDown()
+    }
+
+    @Test func aHundredThousandFilesAreListedFromTheIndex() async throws {
+        let stage = try Stage { state in
+            for contact in 1...200 { state.contacts[Int64(contact)] = "contact \(contact)" }
+        }
+        let first = try await stage.open()
+        try await first.work {
+            try first.commit { change in
+                for id in 1...100_000 {
+                    let chat = ChatReference.direct(Int64(id % 200 + 1))
+                    let file = ChatFile(
+                        id: FileID(Int64(id)), name: "IMG_\(id).jpg", size: 250_000, status: .rcvComplete,
+                        transport: .xftp, source: .init(path: "/files/IMG_\(id).jpg", arguments: nil))
+                    let item = ChatItem(
+                        id: ItemID(Int64(id)), chat: chat, direction: .received, sender: "bob",
+                        time: .init(seconds: Int64(id)), content: .init(kind: .image(preview: "")), file: file
+                    )
+                    try ItemRows.put(item, file, reference: chat.description, change.connection)
+                }
+            }
+        }
+        await first.shutDown()
+        stage.simplex.restart()
+        stage.simplex.change { $0.silent = ["/_get", "/sql"] }
+        let start = ContinuousClock.now
+        let second = try await stage.open()
+        var listed = 0
+        for chat in try await second.chats() {
+            listed += try await second.items(of: chat.reference, before: nil, count: 1000).count
+        }
+        print("100,000 files in 200 chats listed in \(ContinuousClock.now - start)")
+        #expect(listed == 100_000)
+        await second.shutDown()
+    }
+}

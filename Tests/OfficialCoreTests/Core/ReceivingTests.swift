@@ -1,0 +1,173 @@
+import Base
+import ChatCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("What a reader wants comes first, and only from relays that may be asked")
+struct ReceivingTests {
+    private static let offered = ScriptedSimpleX.Message(id: 1, contact: 1, name: "film.mp4")
+    private static let notApproved = """
+        {"type":"error","errorType":{"type":"fileNotApproved","fileId":1001,\
+        "unknownServers":["xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@relay.example"]}}
+        """
+
+    private func known(_ core: OfficialCore, _ file: Int64) async -> Bool {
+        await eventually {
+            (try? await core.items(of: .direct(1), before: nil, count: 10).contains {
+                $0.file?.id == FileID(file)
+            })
+                ?? false
+        }
+    }
+
+    @Test func aClaimGivesTheDescriptionAndTheCoreReceivesToo() async throws {
+        let stage = try Stage { state in
+            state.messages = [Self.offered]
+            state.descriptions[1001] = "party: recipient\nname: ä"
+        }
+        let core = try await stage.open()
+        #expect(await known(core, 1001))
+        let claim = try await core.claimFile(FileID(1001), approvedRelays: false)
+        #expect(claim?.description == "party: recipient\nname: ä" && claim?.isReceivedByCore == true)
+        #expect(stage.simplex.count("/freceive 1001 encrypt=on") == 1)
+        // A second reader does not make the core receive again.
+        _ = try await core.claimFile(FileID(1001), approvedRelays: false)
+        #expect(stage.simplex.count("/freceive") == 1)
+        await core.shutDown()
+    }
+
+    @Test func aFileWhoseDescriptionIsOnItsWayIsNotAccepted() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        stage.simplex.tellNew(Self.offered)
+        #expect(await known(core, 1001))
+        #expect(
+            try await core.item(ItemID(1), in: .direct(1)).file?.status == .rcvInvitation(described: false))
+        #expect(try await core.claimFile(FileID(1001), approvedRelays: false) == nil)
+        #expect(stage.simplex.count("/freceive") == 0)
+        let description = #","rcvFileDescr":{"fileDescrText":"yaml","fileDescrComplete":true}"#
+        stage.simplex.tell("rcvFileDescrReady", Self.offered, more: description)
+        #expect(
+            await eventually {
+                (try? await core.item(ItemID(1), in: .direct(1)).file?.status)
+                    == .rcvInvitation(described: true)
+            })
+        #expect(try await core.claimFile(FileID(1001), approvedRelays: false)?.description == "yaml")
+        await core.shutDown()
+    }
+
+    @Test func relaysThatNobodyApprovedAreNamedAndNotAsked() async throws {
+        let stage = try Stage { state in
+            state.messages = [Self.offered]
+            state.descriptions[1001] = "yaml"
+            state.refusals["/freceive 1001 encrypt"] = Self.notApproved
+        }
+        let core = try await stage.open()
+        #expect(await known(core, 1001))
+        await #expect {
+            _ = try await core.claimFile(FileID(1001), approvedRelays: false)
+        } throws: { error in
+            let error = error as? ChatError
+            return error?.code == .file(.notApproved) && error?.sentence.contains("relay.example") == true
+        }
+        #expect(stage.simplex.count("/freceive 1001 approved_relays=on") == 0)
+        try await core.receiveFile(FileID(1001), approvedRelays: true)
+        #expect(stage.simplex.count("/freceive 1001 approved_relays=on encrypt=on") == 1)
+        await core.shutDown()
+    }
+
+    @Test func aSmallPictureIsReceivedAtArrivalAndAFileIsNot() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        var picture = Self.offered
+        picture.type = "image"
+        stage.simplex.tellNew(picture)
+        #expect(await eventually { stage.simplex.count("/freceive 1001") == 1 })
+        var large = ScriptedSimpleX.Message(id: 2, contact: 1, name: "large.jpg", size: 600_000)
+        large.type = "image"
+        stage.simplex.tellNew(large)
+        stage.simplex.tellNew(.init(id: 3, contact: 1, name: "file.pdf"))
+        #expect(await known(core, 1003))
+        #expect(stage.simplex.count("/freceive") == 1)
+        await core.shutDown()
+    }
+
+    @Test func aCompletionThatNobodyToldIsFoundByLooking() async throws {
+        let stage = try Stage { $0.messages = [Self.offered] }
+        let core = try await stage.open()
+        #expect(await known(core, 1001))
+        try await core.receiveFile(FileID(1001), approvedRelays: false)
+        stage.simplex.change { state in
+            state.messages[0].status = #"{"type":"rcvComplete"}"#
+            state.messages[0].path = "film.mp4"
+        }
+        #expect(
+            await eventually {
+                (try? await core.item(ItemID(1), in: .direct(1)).file?.status) == .rcvComplete
+            })
+        let location = try await core.location(of: FileID(1001))
+        #expect(location?.path == stage.folder.path + "/film.mp4")
+        await core.shutDown()
+    }
+
+    @Test func theHistoryWaitsWhileSomebodyReceives() async throws {
+        let stage = try Stage { state in
+            state.messages = (1...300).map { .init(id: $0, contact: 1, name: "\($0).jpg") }
+        }
+        let core = try await stage.open()
+        #expect(await eventually { stage.simplex.count("/_get chat @1 ") > 0 })
+        let pages = { @Sendable in stage.simplex.count("/_get chat @1 before") }
+        let during = LockedCount()
+        stage.simplex.change { state in
+            state.before["/freceive"] = {
+                // The page under way may end; no other begins.
+                try? await Task.sleep(for: .milliseconds(50))
+                let before = pages()
+                try? await Task.sleep(for: .milliseconds(300))
+                during.note(pages() - before)
+            }
+        }
+        try await core.receiveFile(FileID(1001), approvedRelays: false)
+        #expect(during.value == 0)
+        await core.shutDown()
+    }
+
+    @Test func outcomesLandInTheirStates() async throws {
+        let stage = try Stage { $0.messages = [Self.offered] }
+        let core = try await stage.open()
+        #expect(await known(core, 1001))
+        let file = #","rcvFileTransfer":{"fileId":1001}"#
+        let status = { try? await core.item(ItemID(1), in: .direct(1)).file?.status }
+        stage.simplex.change {
+            $0.messages[0].status = #"{"type":"rcvTransfer","rcvProgress":5,"rcvTotal":9}"#
+        }
+        stage.simplex.tell(
+            "rcvFileProgressXFTP", Self.offered, more: file + #","receivedSize":5,"totalSize":9"#)
+        #expect(await eventually { await status() == .rcvTransfer(received: 5, total: 9) })
+        stage.simplex.change {
+            $0.messages[0].status = #"{"type":"rcvError","rcvFileError":{"type":"auth"}}"#
+        }
+        let gone = #","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}"#
+        stage.simplex.tell("rcvFileError", Self.offered, more: file + gone)
+        #expect(
+            await eventually {
+                if case .rcvError(let problem) = await status() { problem.kind == .expired } else { false }
+            })
+        stage.simplex.change { $0.messages = [] }
+        stage.simplex.transport.tell(
+            """
+            {"type":"chatItemsDeleted",\(ScriptedSimpleX.user),"chatItemDeletions":\
+            [{"deletedChatItem":\(stage.simplex.pair(Self.offered))}]}
+            """)
+        #expect(await eventually { await status() == nil })
+        await core.shutDown()
+    }
+}
+
+/// A number that a closure of another task notes.
+final class LockedCount: Sendable {
+    private let count = Lock(0)
+    var value: Int { count.withLock { $0 } }
+    func note(_ number: Int) { count.withLock { $0 += number } }
+}

@@ -1,0 +1,127 @@
+import ChatCore
+import Glibc
+import Testing
+
+@testable import OfficialCore
+
+@Suite("A file is sent once, wherever the sending broke")
+struct SendingTests {
+    private func sent(_ stage: Stage) -> Int { stage.simplex.change { $0.messages.filter(\.isSent).count } }
+
+    @Test func aFileLiesInAFolderOfItsOwnUntilItsMessageIsDeleted() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        let message = try stage.compose("report.pdf", id: "one")
+        let item = try await core.send(message, to: .direct(1))
+        let path = try #require(item.file?.source?.path)
+        #expect(path.hasSuffix("/report.pdf") && path.hasPrefix(core.stagingFolder + "/message-"))
+        #expect(access(path, F_OK) == 0 && access(message.source.path, F_OK) != 0)
+        try await core.deleteItems([item.id], in: .direct(1), mode: .internal)
+        #expect(access(path, F_OK) != 0)
+        await #expect(throws: ChatError.self) { _ = try await core.location(of: FileID(1001)) }
+        await core.shutDown()
+    }
+
+    @Test func theSameMessageAgainIsTheSameItem() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        let first = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        let second = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        #expect(first.id == second.id && sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func aBreakAfterTheCoreTookItIsNoSecondMessage() async throws {
+        let stage = try Stage { $0.breaking = ["/_send"] }
+        let core = try await stage.open()
+        let item = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        #expect(item.file?.name == "a.txt" && sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func aBreakOfWhichNothingIsFoundIsLeftToTheUser() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        stage.simplex.change { state in
+            state.silent = ["/_send"]
+        }
+        let message = try stage.compose("a.txt", id: "one")
+        let sending = Task { () -> ChatError? in
+            do throws(ChatError) {
+                _ = try await core.send(message, to: .direct(1))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(await eventually { stage.simplex.count("/_send") == 1 })
+        stage.simplex.transport.disconnect()
+        stage.simplex.transport.connect()
+        #expect(await sending.value?.code == .sendingUnsure)
+        // Not again by itself, but when the user says so.
+        stage.simplex.change { $0.silent = [] }
+        var again = try stage.compose("a.txt", id: "one")
+        await #expect(throws: ChatError.self) { _ = try await core.send(again, to: .direct(1)) }
+        #expect(sent(stage) == 0)
+        again.mayBeRepeated = true
+        _ = try await core.send(again, to: .direct(1))
+        #expect(sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func aSendOfAnEarlierProcessOfTheLibraryIsOverAndSentAgain() async throws {
+        let stage = try Stage { $0.silent = ["/_send"] }
+        let first = try await stage.open(.library)
+        let message = try stage.compose("a.txt", id: "one")
+        let sending = Task { try? await first.send(message, to: .direct(1)) }
+        #expect(await eventually { stage.simplex.count("/_send") == 1 })
+        await first.shutDown()
+        _ = await sending.value
+        stage.simplex.restart()
+        stage.simplex.change { $0.silent = [] }
+        let second = try await stage.open(.library)
+        _ = try await second.send(message, to: .direct(1))
+        #expect(sent(stage) == 1)
+        await second.shutDown()
+    }
+
+    @Test func aSendThatAnEarlierProcessDidNotNoteIsFound() async throws {
+        let stage = try Stage()
+        let first = try await stage.open(.library)
+        let message = try stage.compose("a.txt", id: "one")
+        let item = try await first.send(message, to: .direct(1))
+        try await first.work {
+            _ = try first.commit { try $0.connection.execute("UPDATE send SET item = NULL") }
+        }
+        await first.shutDown()
+        stage.simplex.restart()
+        let second = try await stage.open(.library)
+        #expect(try await second.send(stage.compose("a.txt", id: "one"), to: .direct(1)).id == item.id)
+        #expect(sent(stage) == 1)
+        await second.shutDown()
+    }
+
+    @Test func aRefusalLeavesNothingBehindAndSaysWhy() async throws {
+        let stage = try Stage {
+            $0.refusals["/_send"] =
+                #"{"type":"error","errorType":{"type":"contactNotReady","contact":{"contactId":1}}}"#
+        }
+        let core = try await stage.open()
+        let message = try stage.compose("a.txt", id: "one")
+        await #expect {
+            _ = try await core.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingRefused }
+        stage.simplex.change { $0.refusals = [:] }
+        _ = try await core.send(message, to: .direct(1))
+        #expect(sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func notesGoByTheirOwnCommand() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        _ = try? await core.send(stage.compose("a.txt", id: "one"), to: .notes(1))
+        #expect(stage.simplex.count("/_create *1 json ") == 1)
+        await core.shutDown()
+    }
+}
