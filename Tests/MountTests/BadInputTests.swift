@@ -59,6 +59,29 @@ struct BadInputTests {
         try await server.stop()
     }
 
+    @Test("a file received by its description gets a name in the folder it was told, and nowhere else")
+    func climbingName() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        let inner = try mounts.folder.makeFolder("inner")
+        _ = try mounts.folder.makeFolder("source")
+        for (number, (given, shown)) in [
+            ("..\\..\\climb.txt", "climb.txt"), (".\u{301}hidden", "\u{301}hidden"), ("..\u{202E}", "file"),
+        ].enumerated() {
+            let bytes = Array("content \(number)".utf8)
+            let source = try mounts.folder.write(bytes, to: "source/" + given)
+            let out = mounts.path("out \(number)")
+            let sent = try await ChatFSProcess.run(
+                ["file", "send", source, "--relay", mounts.relayAddress, "--out", out])
+            #expect(sent.succeeded, "\(sent.errors)")
+            let received = try await ChatFSProcess.run(
+                ["file", "receive", out + "/rcv1.xftp", "--out", inner])
+            #expect(received.succeeded, "\(received.errors)")
+            #expect(try mounts.folder.read("inner/" + shown) == bytes)
+        }
+        #expect(try mounts.folder.names(in: "inner").count == 3)
+        #expect(!(try mounts.folder.names().contains("climb.txt")))
+    }
+
     /// Alice sends every file, and then the world changes. Answers the truncated chunks as they were, by
     /// their path.
     private func prepare(_ lies: [Lie], _ mounts: TwoMounts) async throws -> [String: [UInt8]] {
@@ -148,7 +171,7 @@ struct BadInputTests {
             for name in sys.argv[1:]: print(answers[name].replace("\\n", "\\\\n"))
             """
         let outcome = try await Shell.run(
-            "python3", ["-c", script] + names, folder: folder, limit: .seconds(100))
+            "python3", ["-c", script] + names, folder: folder, limit: .seconds(200))
         let lines = outcome.output.split(separator: "\n").map(String.init)
         guard outcome.succeeded, lines.count == names.count else {
             throw WaitedInVain("reading: \(outcome.output)\(outcome.errors)")
