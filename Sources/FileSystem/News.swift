@@ -97,8 +97,15 @@ extension FileSystem {
         if draft.state == .recovered {
             try names.show(recovered: id, named: name)
         } else if let folder = names.node(of: draft.chat)?.id {
-            let node = try names.show(draft: id, named: name, in: folder)
-            if node.name != name { try names.rename(draft: id, to: name) }
+            do throws(NamespaceError) {
+                let node = try names.show(draft: id, named: name, in: folder)
+                if node.name != name { try names.rename(draft: id, to: name) }
+            } catch {
+                // Sent, and its name was noted as the item's, but the process ended before the outbox
+                // was told. It tells of the item again, and is told then.
+                guard error.code == .nameTaken, draft.state == .sent else { throw error }
+                drafts.withLock { $0[id] = nil }
+            }
         }
     }
 
