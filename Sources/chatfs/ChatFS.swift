@@ -24,6 +24,7 @@ enum ChatFS {
             FileCommand.command,
             CryptoFileCommand.command,
             RelayCommand.command,
+            DoctorCommand.command,
             CompletionCommand.command,
             ManualCommand.command,
         ])

@@ -40,6 +40,11 @@ public final class ProcessTransport: OfficialTransport {
 
     public var version: APIVersion { socket.version }
 
+    /// The path of the program that would be started: `program`, or `simplex-chat` from PATH.
+    public static func find(_ program: String?) throws(OfficialCoreError) -> String {
+        try CoreProgram.find(program)
+    }
+
     /// Starts the program and connects to it.
     ///
     /// - Throws: `.encryptedDatabase`, since the passphrase would be visible to everybody on its command

@@ -177,8 +177,13 @@ extension APIError {
         return meaning.sentence
     }
 
-    /// The innermost name of the error, fit for a terminal: names of alternatives are words.
-    private var kind: String { path.last.map(Self.printable) ?? "no reason was given" }
+    /// The innermost name of the error. Names are words; a text that stands in the place of one may hold
+    /// anything.
+    private var kind: String {
+        path.last { name in
+            name.utf8.count <= 64 && name.utf8.allSatisfy { $0 < 0x7F && ($0 >= 0x41 || $0 == 0x2D) }
+        } ?? "no reason was given"
+    }
 
     private static func printable(_ text: String) -> String {
         String(

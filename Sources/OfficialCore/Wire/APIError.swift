@@ -37,9 +37,7 @@ public struct APIError: Hashable, Sendable {
         // Errors nest at most four deep; the document itself may nest deeper.
         for _ in 0..<8 {
             guard let current = value else { break }
-            if let name = current["type"]?.string ?? (path.isEmpty ? nil : current.string) {
-                path.append(name)
-            }
+            if let name = current.type { path.append(name) }
             message = message ?? current["message"]?.string
             unknownRelays += (current["unknownServers"]?.elements ?? []).compactMap(\.string)
             blockingReason = blockingReason ?? current["blockInfo"]?["reason"]?.type

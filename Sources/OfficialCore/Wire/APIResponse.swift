@@ -123,9 +123,20 @@ public struct APIVersion: Hashable, Sendable {
     public var version: String
     public var simplexmq: String
 
+    public init(version: String, simplexmq: String = "?") {
+        self.version = version
+        self.simplexmq = simplexmq
+    }
+
     init(_ json: JSONValue) {
         version = json["version"]?.string ?? "?"
         simplexmq = json["simplexmqVersion"]?.string ?? "?"
+    }
+
+    /// ChatFS is made for 6.4 and later.
+    public var isSupported: Bool {
+        let numbers = version.split(separator: ".").prefix(2).map { Int($0) ?? 0 }
+        return !numbers.lexicographicallyPrecedes([6, 4])
     }
 }
 

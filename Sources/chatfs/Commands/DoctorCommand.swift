@@ -1,0 +1,87 @@
+import CommandLineKit
+import Glibc
+import Network
+import OfficialCore
+import Posix
+import XFTP
+
+/// `chatfs doctor`: what is there of what a mount needs.
+enum DoctorCommand {
+    static let command = Command(
+        "doctor", "Look whether everything is there that a mount needs.",
+        discussion: """
+            Looks at FUSE, at the core that --core names (without it: at the data directory), at its database \
+            and files folder, and asks the configured relays whether they are there. Changes nothing. Ends \
+            with 1 when something is missing.
+            """,
+        section: ChatFS.Section.other,
+        options: [
+            .value(
+                "core", named: "CORE", .text,
+                "An official core: lib:/path/libsimplex.so, ws://127.0.0.1:PORT, simplex-chat or "
+                    + "simplex-chat:/path."),
+            .value(
+                "database", named: "PREFIX", .file,
+                "Its database, without _chat.db; else ~/.simplex/simplex_v1 where it is there."),
+            .value("files-folder", named: "DIR", .folder, "Where the core keeps its files."),
+            .value(
+                "socks-proxy", named: "HOST:PORT", .text, "Ask the relays through this SOCKS5 proxy."),
+            .value("relay", named: "ADDR", .text, repeats: true, "Another relay to ask."),
+            CommonOptions.data,
+        ],
+        examples: [
+            Example("chatfs doctor", "FUSE, profiles, relays."),
+            Example("chatfs doctor --core lib:/opt/simplex/libsimplex.so", "The library and its database."),
+        ]
+    ) { invocation in
+        let core = try examination(invocation)
+        let proxy = try proxy(invocation["socks-proxy"])
+        var relays = try invocation.relays()
+        var findings = await ThreadPool.shared.run { MachineExamination.findings() }
+        for finding in findings { Terminal.print(finding.line) }
+        let more: [Finding]
+        if let core {
+            let result = await core.run()
+            more = result.findings
+            relays += result.relays
+        } else {
+            let path = invocation["data"]
+            let result = await ThreadPool.shared.run { MachineExamination.embedded(path) }
+            more = result.findings
+            relays += result.relays
+        }
+        for finding in more { Terminal.print(finding.line) }
+        findings += more
+        // The library and the program tell their relays only with their database open.
+        let knowsRelays = !relays.isEmpty || invocation["core"] == nil
+        if knowsRelays {
+            let answers = await MachineExamination.relays(relays, through: proxy)
+            for finding in answers { Terminal.print(finding.line) }
+            findings += answers
+        }
+        if findings.contains(where: { $0.kind == .bad }) { throw ExitCode.failure }
+    }
+
+    private static func examination(_ invocation: Invocation) throws -> CoreExamination? {
+        guard let text = invocation["core"] else { return nil }
+        let address: OfficialCoreAddress
+        do throws(OfficialCoreError) {
+            address = try OfficialCoreAddress(text)
+        } catch {
+            // Usage errors have no full stop of their own.
+            throw UsageError(
+                error.sentence.hasSuffix(".") ? String(error.sentence.dropLast()) : error.sentence)
+        }
+        let database = try DatabaseFiles(prefix: invocation["database"] ?? DatabaseFiles.defaultPrefix())
+        return CoreExamination(
+            address: address, database: database, filesFolder: invocation["files-folder"])
+    }
+
+    private static func proxy(_ text: String?) throws(UsageError) -> SOCKSProxy? {
+        guard let text else { return nil }
+        guard let endpoint = Endpoint(text) else {
+            throw UsageError("--socks-proxy takes host:port, such as 127.0.0.1:9050")
+        }
+        return SOCKSProxy(endpoint)
+    }
+}

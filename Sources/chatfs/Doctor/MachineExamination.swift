@@ -1,0 +1,80 @@
+import Base
+import ChatCore
+import EmbeddedCore
+import Glibc
+import Network
+import Posix
+import XFTP
+
+/// What every mount needs of the machine.
+enum MachineExamination {
+    /// Blocks for a moment.
+    static func findings() -> [Finding] { [device(), helper()] }
+
+    private static func device() -> Finding {
+        if access("/dev/fuse", R_OK | W_OK) == 0 { return .good("/dev/fuse can be used") }
+        return errno == ENOENT
+            ? .bad("there is no /dev/fuse: load the fuse module, or give the container the device")
+            : .bad("/dev/fuse cannot be opened by this user")
+    }
+
+    private static func helper() -> Finding {
+        let search = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        for folder in search.split(separator: ":") where access("\(folder)/fusermount3", X_OK) == 0 {
+            return .good("fusermount3 is there")
+        }
+        return geteuid() == 0
+            ? .note("fusermount3 is not there; root can do without it")
+            : .bad("fusermount3 is not in PATH: install the package fuse3")
+    }
+
+    /// The data directory of the core that ChatFS brings along, and its relays. Blocks.
+    static func embedded(_ path: String?) -> (findings: [Finding], relays: [RelayAddress]) {
+        var status = stat()
+        let folder = path ?? DataDirectory.defaultPath()
+        guard stat(folder, &status) == 0 else {
+            return ([.note("there is no data directory yet: chatfs profile create NAME makes it")], [])
+        }
+        do {
+            let directory = try DataDirectory(path)
+            let profiles = try directory.profiles()
+            let relays = try profiles.flatMap { try directory.configuredRelays(of: $0) }
+            let count: Finding =
+                profiles.isEmpty
+                ? .note("the data directory has no profile: chatfs profile create NAME makes one")
+                : .good("profiles: \(profiles.map(\.displayName).joined(separator: ", "))")
+            return ([count], relays)
+        } catch {
+            return ([.bad("the data directory cannot be used: \(sentence(of: error))")], [])
+        }
+    }
+
+    /// Whether relays answer, all at once.
+    static func relays(_ relays: [RelayAddress], through proxy: SOCKSProxy?) async -> [Finding] {
+        guard !relays.isEmpty else {
+            return [.note("no relay is configured: files above 255 KiB cannot be sent")]
+        }
+        var settings = XFTPClientSettings(policy: .everything)
+        settings.connectDeadline = .seconds(10)
+        settings.retry.tries = 1
+        settings.proxy = proxy
+        let client = XFTPClient(settings: settings)
+        defer { client.close() }
+        return await withTaskGroup(of: (Int, Finding).self) { group in
+            let chosen = relays.reduce(into: [RelayAddress]()) { if !$0.contains($1) { $0.append($1) } }
+            for (number, relay) in chosen.enumerated() {
+                group.addTask {
+                    do throws(XFTPError) {
+                        try await client.ping(relay)
+                        return (number, .good("the relay \(relay.hosts[0]):\(relay.port) answers"))
+                    } catch {
+                        return (number, .bad(error.sentence))
+                    }
+                }
+            }
+            var findings: [(Int, Finding)] = []
+            for await finding in group { findings.append(finding) }
+            return findings.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("chatfs doctor says what is there and what is missing")
+struct DoctorCommandTests {
+    private func run(_ arguments: [String], in folder: TemporaryFolder) async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(
+            ["doctor", "--data", folder.path("data"), "--database", folder.path("db")] + arguments,
+            environment: ["HOME": folder.path, "XDG_RUNTIME_DIR": folder.path])
+    }
+
+    @Test("a core that is not there is missing, and says how it was looked for")
+    func missing() async throws {
+        let folder = try TemporaryFolder()
+        for (core, words) in [
+            ("ws://127.0.0.1:1", "cannot be reached"), ("lib:\(folder.path)/none.so", "could not be loaded"),
+            ("lib:/lib/x86_64-linux-gnu/libc.so.6", "is no SimpleX library"),
+            ("simplex-chat:\(folder.path)/none", "no program at the path"),
+            ("simplex-chat:/bin/true", "does not say its version"),
+        ] {
+            let outcome = try await run(["--core", core], in: folder)
+            #expect(outcome.ending == .code(1), "\(core)")
+            #expect(outcome.output.contains(words), "\(outcome.output)")
+        }
+        #expect(try folder.names().filter { $0.hasPrefix("chatfs-doctor") }.isEmpty)
+    }
+
+    @Test("the database and the files folder are looked at, not opened")
+    func database() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write([UInt8](repeating: 0x5A, count: 4096), to: "db_chat.db")
+        _ = try folder.makeFolder("files")
+        let open = try OpenFile(folder.path("db_chat.db"), flags: O_RDONLY)
+        let outcome = try await run(
+            ["--core", "simplex-chat:/bin/true", "--files-folder", folder.path("files")], in: folder)
+        #expect(outcome.output.contains("the database is encrypted"))
+        #expect(outcome.output.contains("(process \(getpid())) has the database open"))
+        #expect(outcome.output.contains("ok       the files folder can be used"))
+        #expect(open.descriptor >= 0)
+    }
+
+    @Test("a core elsewhere is not attached to")
+    func remote() async throws {
+        let folder = try TemporaryFolder()
+        let outcome = try await run(["--core", "ws://192.0.2.1:5225"], in: folder)
+        #expect(outcome.ending == .code(64))
+        #expect(outcome.errors.contains("Only a core on this machine"))
+    }
+
+    @Test(
+        "an official library is loaded and asked for its version",
+        .disabled(
+            if: getenv("OFFICIAL_BIN").map { access(String(cString: $0) + "/libsimplex.so", R_OK) != 0 }
+                ?? true,
+            "OFFICIAL_BIN names no folder with libsimplex.so"))
+    func library() async throws {
+        let folder = try TemporaryFolder()
+        let path = getenv("OFFICIAL_BIN").map { String(cString: $0) + "/libsimplex.so" } ?? ""
+        let outcome = try await run(["--core", "lib:" + path], in: folder)
+        #expect(outcome.output.contains("ok       the library is SimpleX Chat "), "\(outcome.output)")
+        #expect(outcome.output.contains("there is no database yet"))
+        #expect(try folder.names().filter { $0.hasPrefix("chatfs-doctor") }.isEmpty)
+    }
+}
