@@ -1,15 +1,23 @@
 import Glibc
 
-/// A point of wall-clock time: nanoseconds since 1970-01-01 00:00 UTC. Files show whole seconds.
+/// A point of wall-clock time: nanoseconds since 1970-01-01 00:00 UTC, from 1677 to 2262. Files show whole
+/// seconds. Any program may give a file any time, so what lies outside becomes the nearest that there is.
 public struct Timestamp: Hashable, Comparable, Sendable, Codable {
     public var nanoseconds: Int64
 
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
-    public init(seconds: Int64) { nanoseconds = seconds &* 1_000_000_000 }
+    public init(seconds: Int64) { nanoseconds = Self.nanoseconds(seconds, 0) }
+
+    private static func nanoseconds(_ seconds: Int64, _ rest: Int64) -> Int64 {
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carried) = whole.addingReportingOverflow(rest)
+        return overflow || carried ? (seconds < 0 ? .min : .max) : sum
+    }
 
     /// Seconds, rounded down.
     public var seconds: Int64 {
-        nanoseconds >= 0 ? nanoseconds / 1_000_000_000 : (nanoseconds - 999_999_999) / 1_000_000_000
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return rest < 0 ? seconds - 1 : seconds
     }
 
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
@@ -17,7 +25,9 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
     /// This time moved by a duration, to the nanosecond.
     public func advanced(by duration: Duration) -> Timestamp {
         let (seconds, attoseconds) = duration.components
-        return Timestamp(nanoseconds: nanoseconds + seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        let step = Self.nanoseconds(seconds, attoseconds / 1_000_000_000)
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(step)
+        return Timestamp(nanoseconds: overflow ? (step < 0 ? .min : .max) : sum)
     }
 }
 

@@ -62,10 +62,7 @@ extension AttributeChange {
         if has(FUSE_SET_ATTR_MTIME_NOW) {
             modified = .now
         } else if has(FUSE_SET_ATTR_MTIME) {
-            let time = status.st_mtim
-            let (nanoseconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-            let seconds = overflow ? (time.tv_sec < 0 ? Int64.min : Int64.max) : nanoseconds
-            modified = .at(Timestamp(nanoseconds: seconds))
+            modified = .at(Timestamp(seconds: Int64(status.st_mtim.tv_sec)))
         }
         self.init(
             permissions: has(FUSE_SET_ATTR_MODE) ? UInt16(status.st_mode & 0o7777) : nil,
