@@ -55,7 +55,9 @@ struct YAMLParser {
     }
 
     func isMarker(_ marker: String) -> Bool {
-        guard column(of: position) == 0, text[position...].starts(with: marker.utf8) else { return false }
+        guard isAtLineStart, position <= text.count, text[position...].starts(with: marker.utf8) else {
+            return false
+        }
         return isEndOrSpace(position + 3)
     }
 
@@ -96,7 +98,8 @@ struct YAMLParser {
                 throw failure("has a key that is no text")
             }
             guard keys.insert(key).inserted else { throw failure("has a key twice") }
-            position += 1  // the colon that `hasKey` saw
+            guard peek == UInt8(ascii: ":") else { throw failure("has a key without value") }
+            position += 1
             skipSpaces()
             if isAtLineEnd {
                 skipEmptyLines()
@@ -127,11 +130,18 @@ struct YAMLParser {
         var index = position
         if let quote = peek, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
             index += 1
-            while index < text.count, text[index] != quote, text[index] != Self.newline {
-                index += text[index] == UInt8(ascii: "\\") ? 2 : 1
+            while index < text.count, text[index] != Self.newline {
+                if text[index] == quote {
+                    index += 1
+                    // Two single quotes stand for one, as `singleQuoted` reads them.
+                    guard quote == UInt8(ascii: "'"), index < text.count, text[index] == quote else {
+                        return index < text.count && text[index] == UInt8(ascii: ":")
+                            && isEndOrSpace(index + 1)
+                    }
+                }
+                index += quote == UInt8(ascii: "\"") && text[index] == UInt8(ascii: "\\") ? 2 : 1
             }
-            index += 1
-            return index < text.count && text[index] == UInt8(ascii: ":") && isEndOrSpace(index + 1)
+            return false
         }
         while index < text.count, text[index] != Self.newline {
             if text[index] == UInt8(ascii: ":"), isEndOrSpace(index + 1) { return true }
@@ -193,7 +203,10 @@ struct YAMLParser {
         index >= text.count || text[index] == Self.space || text[index] == Self.newline
     }
 
-    /// Bytes between the line's begin and the index.
+    /// Whether the cursor is at the begin of a line.
+    var isAtLineStart: Bool { position == 0 || position <= text.count && text[position - 1] == Self.newline }
+
+    /// Bytes between the line's begin and the index. Looks at all of them: once for each line at most.
     func column(of index: Int) -> Int {
         var start = index
         while start > 0, text[start - 1] != Self.newline { start -= 1 }
@@ -215,7 +228,7 @@ struct YAMLParser {
     mutating func skipEmptyLines() {
         while position < text.count {
             skipSpaces()
-            guard isAtLineEnd || peek == UInt8(ascii: "#") && column(of: position) == 0 else { return }
+            guard isAtLineEnd || peek == UInt8(ascii: "#") && isAtLineStart else { return }
             while let byte = peek, byte != Self.newline { position += 1 }
             if position < text.count { position += 1 }
         }

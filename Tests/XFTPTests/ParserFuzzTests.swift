@@ -22,6 +22,28 @@ import Testing
         }
     }
 
+    /// Keys in quotes, whose end two parts of the parser must see at the same place.
+    @Test func quotedKeysSurviveAnyMixOfQuotesAndBackslashes() throws {
+        #expect(throws: XFTPError.self) { try FileDescription(parsing: "'\\'': '") }
+        var generator = SeededGenerator(state: 5)
+        let letters = Array("'\"\\: a\n#-{}[],".utf8)
+        for _ in 0..<30_000 {
+            let bytes = (0..<Int(generator.next() % 14)).map { _ in
+                letters[Int(generator.next() % UInt64(letters.count))]
+            }
+            _ = try? YAMLParser.parse(String(decoding: bytes, as: UTF8.self))
+        }
+        #expect(try YAMLParser.parse("'it''s': a")["it's"]?.text == "a")
+        #expect(try YAMLParser.parse("\"a\\\"b\": c")["a\"b"]?.text == "c")
+        #expect(try YAMLParser.parse("'a\\': c")["a\\"]?.text == "c")
+    }
+
+    /// Each `#` once made the parser look back to the begin of its line: minutes for a megabyte.
+    @Test(.timeLimit(.minutes(1))) func aMegabyteOnOneLineIsReadInOnePass() {
+        let text = "[" + String(repeating: "#,", count: 390_000) + "]"
+        #expect(throws: XFTPError.self) { try FileDescription(parsing: text) }
+    }
+
     @Test func linksAndAddressesSurviveMutation() throws {
         var generator = SeededGenerator(state: 2)
         let link = Array(FileLink(try Vectors.description(), data: "{}").text.utf8)
