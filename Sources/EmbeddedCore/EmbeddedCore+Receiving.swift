@@ -108,6 +108,11 @@ extension EmbeddedCore {
         } catch {
             throw ChatError(.file(.damaged), error.sentence, cause: error)
         }
+        // Only links have such descriptions. Followed, it would lead to relays that nobody has approved.
+        guard parsed.redirect == nil else {
+            throw ChatError(
+                .file(.damaged), "The file's description only leads to that of another file: not followed.")
+        }
         try relayRules(connection).check(parsed.relays, approvedNow: approvedNow)
     }
 

@@ -9,10 +9,10 @@ struct XFTPSource: ChunkSource {
     private let reader: ChunkwiseReader
     private let buffers: SpareBuffers
 
-    /// Reads the description; a redirect is followed first.
-    init(_ claim: ClaimedFile, client: XFTPClient, buffers: SpareBuffers) async throws {
-        let described = try FileDescription(parsing: claim.description)
-        let description = try await FileDownload.followRedirect(described, client: client)
+    /// Reads the description. One that only leads to another is refused: it would lead to relays that
+    /// nobody has approved.
+    init(_ claim: ClaimedFile, client: XFTPClient, buffers: SpareBuffers) throws {
+        let description = try FileDescription(parsing: claim.description)
         reader = try ChunkwiseReader(description, client: client)
         self.buffers = buffers
         chunks = description.chunks.map { chunk in
@@ -95,7 +95,7 @@ extension Hydrator {
     ) throws(HydrationError) {
         let buffers = SpareBuffers()
         try self.init(core: core, cacheFolder: cacheFolder, settings: settings) { claim in
-            try await XFTPSource(claim, client: client, buffers: buffers)
+            try XFTPSource(claim, client: client, buffers: buffers)
         }
     }
 }

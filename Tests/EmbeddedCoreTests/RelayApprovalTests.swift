@@ -45,6 +45,30 @@ import XFTP
         await bob.shutDown()
     }
 
+    /// The relays of what it leads to would be contacted without having been approved.
+    @Test func aDescriptionThatLeadsToAnotherIsNotFollowed() async throws {
+        let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
+        try world.directory.setRelayPolicy(.always, of: bob.profile)
+        let text = try await bob.claimFile(file, approvedRelays: false)?.description
+        await bob.abandonClaim(file, problem: nil)
+        var description = try FileDescription(parsing: try #require(text))
+        description.redirect = .init(size: 65_536, digest: description.digest)
+        let changed = description.text
+        try world.directory.database.transaction { connection in
+            _ = try connection.execute(
+                "UPDATE file SET description = ? WHERE id = ?", changed, file.rawValue)
+        }
+        for command in [
+            { try await bob.receiveFile(file, approvedRelays: true) },
+            { _ = try await bob.claimFile(file, approvedRelays: true) },
+        ] as [@Sendable () async throws -> Void] {
+            #expect(await refusal(command)?.code == .file(.damaged))
+        }
+        #expect(world.relay.state.withLock { $0.downloads } == 0)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
     @Test func theUsersWordForOneFileIsEnoughUnlessThePolicyIsNever() async throws {
         let (world, alice, bob, file) = try await offer(on: MemoryRelay.address)
         try world.directory.setRelayPolicy(.never, of: bob.profile)
