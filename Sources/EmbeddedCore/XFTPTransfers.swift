@@ -66,7 +66,7 @@ final class XFTPTransfers: FileTransfers {
                 try await FileDeletion.run(try FileDescription(parsing: description), client: self.client)
             }
             if let state = remains.state {
-                await FileUpload.discard(try UploadStateText.decode(state), client: self.client)
+                try await FileUpload.delete(try UploadStateText.decode(state), client: self.client)
             }
         }
     }

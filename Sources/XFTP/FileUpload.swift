@@ -51,7 +51,9 @@ public enum FileUpload {
         save: @escaping @Sendable (UploadState) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(XFTPError) -> UploadedFile {
-        precondition(recipients >= 1)
+        guard recipients >= 1 else {
+            throw XFTPError(.wrongState, "The upload is for nobody: its record is damaged.")
+        }
         guard !relays.isEmpty else {
             throw XFTPError(.noRelay, "No relay is configured to send to. Give one with --relay.")
         }
@@ -155,14 +157,19 @@ public enum FileUpload {
         return UploadedFile(sender: try description(.sender) { $0.senderReplica }, recipients: recipients)
     }
 
-    /// Deletes from the relays what an unfinished upload made there, as far as they can be reached
+    /// Deletes from the relays what an unfinished upload made there. Throws when one of them could not be
+    /// reached or refused; chunks that are gone already count as deleted.
+    public static func delete(_ state: UploadState, client: XFTPClient) async throws(XFTPError) {
+        try await FileDeletion.delete(state.chunks.compactMap(\.senderReplica), client: client)
+    }
+
+    /// The same at the end of an upload that nobody will go on with: as far as the relays can be reached
     /// within `deadline`. What stays expires by itself.
     public static func discard(
         _ state: UploadState, client: XFTPClient, deadline: Duration = .seconds(10)
     ) async {
-        let replicas = state.chunks.compactMap(\.senderReplica)
         // Of its own, because the caller's task may be cancelled: that is why it discards.
-        let deletion = Task { try? await FileDeletion.delete(replicas, client: client) }
+        let deletion = Task { try? await delete(state, client: client) }
         let limit = Task {
             try await Task.sleep(for: deadline)
             deletion.cancel()
