@@ -30,7 +30,8 @@ public struct PrivateFolder: Sendable {
                 throw SystemError(code: EEXIST, operation: "use a folder made for something else")
             }
         } else {
-            guard try names().isEmpty else {
+            // A full disk or a crash may have come between the folder and its marker.
+            guard try names().allSatisfy({ $0 == Self.unfinished(Self.marker) }) else {
                 throw SystemError(code: ENOTEMPTY, operation: "use a folder that holds other files")
             }
             try write(Array((purpose + "\n").utf8), to: Self.marker)
@@ -56,10 +57,14 @@ public struct PrivateFolder: Sendable {
             name, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow, in: directory)
     }
 
+    /// What a file is called until it is complete.
+    private static func unfinished(_ name: String) -> String { ".\(name).new" }
+
     /// Replaces the file `name` in one step: readers see the old bytes or the new, after a crash too.
     public func write(_ bytes: [UInt8], to name: String) throws(SystemError) {
-        let temporary = ".\(name).new"
-        let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_TRUNC, in: directory)
+        let temporary = Self.unfinished(name)
+        let file = try OpenFile(
+            temporary, flags: O_WRONLY | O_CREAT | O_TRUNC | chatfs_o_nofollow, in: directory)
         try file.write(bytes, at: 0)
         try file.synchronise()
         try check("replace a file") {

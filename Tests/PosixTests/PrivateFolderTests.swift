@@ -30,6 +30,16 @@ import Testing
         }
     }
 
+    @Test func aFolderWhoseMarkerMetAFullDiskIsTakenTheNextTime() throws {
+        try cleaned {
+            mkdir(base + "/cache", 0o700)
+            let unfinished = "\(base)/cache/.\(PrivateFolder.marker).new"
+            _ = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT)
+            let folder = try PrivateFolder(base + "/cache", purpose: "cache")
+            #expect(try folder.names() == [PrivateFolder.marker])
+        }
+    }
+
     @Test func aFolderOfTheUserWithFilesIsNeverTaken() throws {
         try cleaned {
             mkdir(base + "/documents", 0o700)
