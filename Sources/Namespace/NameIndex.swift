@@ -92,17 +92,22 @@ struct NameIndex {
             "SELECT 1 FROM buried_name WHERE folder = ? AND digest = ?", folder.rawValue, digest(name))
     }
 
-    /// `wanted`, or the first ` (2)`, ` (3)`, … of it that was never used in this folder.
+    /// `wanted`, or a ` (2)`, ` (3)`, … of it that was never used in this folder while the number before
+    /// it was.
     func freeName(
         _ wanted: EntryName, in folder: NodeID, isReserved: (EntryName) -> Bool = { _ in false }
     ) throws -> EntryName {
-        var candidate = wanted
-        var number = 2
-        while try isReserved(candidate) || isTaken(candidate, in: folder) {
-            candidate = wanted.numbered(number)
-            number += 1
+        func isFree(_ name: EntryName) throws -> Bool { try !isReserved(name) && !isTaken(name, in: folder) }
+        if try isFree(wanted) { return wanted }
+        // In growing steps, then back by halves: somebody who sends one name ten thousand times does not
+        // make each of them ask for all before it.
+        var (taken, free) = (1, 2)
+        while try !isFree(wanted.numbered(free)) { (taken, free) = (free, free < 16 ? free + 1 : free * 2) }
+        while free - taken > 1 {
+            let middle = (taken + free) / 2
+            if try isFree(wanted.numbered(middle)) { free = middle } else { taken = middle }
         }
-        return candidate
+        return wanted.numbered(free)
     }
 
     func insert(_ owner: Owner, name: EntryName, in folder: NodeID) throws -> NodeID {
