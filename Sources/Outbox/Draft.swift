@@ -36,7 +36,8 @@ public final class Draft: Sendable {
         var file: SealedFile?
         /// Counts what makes a copy made before worthless.
         var version = 0
-        /// Queued by an earlier process, which may have handed it over and died before noting it.
+        /// Queued by an earlier process, which may have handed it over and died before noting it: the core
+        /// would answer a new content with the item of the old one.
         var mayBeHandedOver = false
         /// Handed over unsuccessfully so far, since it was queued.
         var tries = 0

@@ -113,7 +113,8 @@ extension Draft {
                 let isUnsure = error.code == .sendingUnsure
                 record.phase = isUnsure ? .unsure : isFinal ? .failed : .queued
                 record.tries += 1
-                record.mayBeHandedOver = false
+                // Refused for what it is, it is not there. Of a core that failed nobody knows.
+                if isFinal || error.isAboutTheFile { record.mayBeHandedOver = false }
                 record.entry.state = isUnsure ? .unsure : isFinal ? .failed : .queued
                 record.entry.isConfirmed = record.entry.isConfirmed && !isUnsure
                 record.entry.problem = error.sentence
@@ -153,4 +154,9 @@ extension Draft {
             return true
         }
     }
+}
+
+extension ChatError {
+    /// The core looked at the file and said no, as opposed to having failed itself.
+    fileprivate var isAboutTheFile: Bool { if case .file = code { true } else { false } }
 }

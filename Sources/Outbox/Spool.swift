@@ -39,6 +39,9 @@ final class Spool: Sendable {
     func availableBytes() throws(SystemError) -> UInt64 {
         var status = statvfs()
         try check("ask for free disk space") { fstatvfs(directory.descriptor, &status) }
-        return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+        // Some network filesystems name no limit but the largest number.
+        let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
+            by: UInt64(status.f_frsize))
+        return overflow ? .max : bytes
     }
 }

@@ -80,7 +80,7 @@ extension UploadState.CreatedChunk {
 
     /// The sender's replica in a description, nil when the state was tampered with.
     var senderReplica: FileDescription.Replica? {
-        guard let relay = RelayAddress(relay), let id = Base64URL.decode(senderID),
+        guard let relay = RelayAddress(relay), let id = Base64URL.decode(senderID), id.count <= 255,
             let key = Base64URL.decode(senderKey)
         else { return nil }
         return .init(relay: relay, id: id, key: key)
@@ -89,6 +89,7 @@ extension UploadState.CreatedChunk {
     func recipientReplica(_ recipient: Int) -> FileDescription.Replica? {
         guard recipientIDs.indices.contains(recipient), recipientKeys.indices.contains(recipient),
             let relay = RelayAddress(relay), let id = Base64URL.decode(recipientIDs[recipient]),
+            id.count <= 255,
             let key = Base64URL.decode(recipientKeys[recipient])
         else { return nil }
         return .init(relay: relay, id: id, key: key)
