@@ -83,6 +83,8 @@ import Testing
                 remains.withLock { $0 = copy }
             }
         }
+        // It holds the folder, and the core holds it.
+        defer { core.state.withLock { $0.afterStoring = nil } }
         let bench = try Workbench(in: folder, core: core)
         try bench.write(Self.bytes, to: "a.bin")
         bench.beQuiet()
