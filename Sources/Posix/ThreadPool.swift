@@ -59,6 +59,8 @@ public final class ThreadPool: TaskExecutor, @unchecked Sendable {
             pthread_mutex_lock(mutex)
             while head == queue.count { pthread_cond_wait(condition, mutex) }
             let body = queue[head]
+            // What it holds must go when it has run, not when the queue is empty.
+            queue[head] = {}
             head += 1
             if head == queue.count {
                 queue.removeAll(keepingCapacity: true)
