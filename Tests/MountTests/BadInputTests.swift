@@ -182,7 +182,9 @@ struct BadInputTests {
     /// Every chunk is as described, the whole is not: who read before had what the sender vouched for,
     /// from then on nobody gets a byte.
     private func expectWholeDigest(_ mounts: TwoMounts) async throws {
-        #expect(try mounts.read("bob/alice/" + Self.whole) == Self.bytes)
+        // Early readers had chunks that the sender vouched for one by one; the check of the whole may
+        // already end the first read.
+        if let early = try? mounts.read("bob/alice/" + Self.whole) { #expect(early == Self.bytes) }
         try await mounts.waitForState("failed", of: "bob/alice/" + Self.whole)
         let answer = try await readAll([Self.whole], in: mounts.path("bob/alice"))
         #expect(answer[0].hasPrefix("\(EBADMSG) 0 ") && answer[0].contains("together"), "\(answer)")
