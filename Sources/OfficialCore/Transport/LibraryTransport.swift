@@ -5,7 +5,7 @@ import Posix
 /// An official core in this process: no port, nobody else can reach it. The recommended one.
 ///
 /// The chat is not started yet when this is made: `start` (with folders and encryption set before) does it.
-/// Nothing may fork after `open`, so a mount in the background forks first.
+/// No fork may go on after `open`, so a mount in the background forks first.
 public final class LibraryTransport: OfficialTransport {
     private let library: SimplexLibrary
     private let controller: SimplexLibrary.Controller

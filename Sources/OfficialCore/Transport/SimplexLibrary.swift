@@ -3,7 +3,8 @@ import Glibc
 import Posix
 
 /// `libsimplex.so` in this process (the C interface of SimpleX Chat). Loaded and started once, never
-/// unloaded: the Haskell run-time system cannot be started twice, and nothing may fork after it has begun.
+/// unloaded: the Haskell run-time system cannot be started twice, and a fork
+/// that goes on after it has begun would lack its threads (starting programs is well: fork and exec).
 ///
 /// All functions block; they may be called from several threads at once, never from the cooperative pool.
 final class SimplexLibrary: Sendable {
