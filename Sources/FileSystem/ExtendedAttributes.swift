@@ -53,7 +53,7 @@ extension FileSystem {
         }
     }
 
-    /// Sets the caption of a draft. Any other `user.` attribute of what was copied in is accepted and
+    /// Sets the caption of a draft, or sends once more what was refused or is unsure. Any other `user.` attribute of what was copied in is accepted and
     /// dropped, so that copying tools do not complain.
     public func setExtendedAttribute(
         _ name: String, _ value: [UInt8], of id: NodeID
@@ -62,8 +62,12 @@ extension FileSystem {
         guard name.hasPrefix("user.") else { return .refused(.notSupported) }
         switch node.content {
         case .draft(let draft):
-            guard name == "user.chatfs.caption" else { return .done(()) }
+            guard ["user.chatfs.caption", "user.chatfs.retry"].contains(name) else { return .done(()) }
             guard let file = self.draft(draft) else { return .refused(.notFound) }
+            if name == "user.chatfs.retry" {
+                guard [.failed, .unsure].contains(file.state) else { return .refused(.notPermitted) }
+                return blocking { _ = try self.outbox.retry(file) }
+            }
             guard let text = String(validating: value, as: UTF8.self) else {
                 return .refused(FileSystemError(EILSEQ))
             }

@@ -16,6 +16,7 @@ enum ChatFS {
             MountCommand.command,
             UnmountCommand.command,
             StatusCommand.command,
+            RetryCommand.command,
             ProfileCommand.command,
             ConnectCommand.command,
             GroupCommand.command,

@@ -1,6 +1,8 @@
 import CommandLineKit
 import EmbeddedCore
+import OfficialCore
 import Posix
+import XFTP
 
 /// `chatfs approve`: which relays files may be received from.
 enum ApproveCommand {
@@ -23,7 +25,7 @@ enum ApproveCommand {
             .value(
                 "policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
                 "For relays not approved: ask (not received, the default), always, never."),
-            CommonOptions.profile, CommonOptions.data,
+            CommonOptions.profile, CommonOptions.data, CommonOptions.core, CommonOptions.database,
         ],
         examples: [
             Example("chatfs approve xftp://…@relay.example.org", "Receive files from this relay."),
@@ -32,6 +34,10 @@ enum ApproveCommand {
     ) { invocation in
         var relays = try invocation.allArguments("RELAY").map(Invocation.relay)
         relays = relays.map(\.withoutPassword)
+        let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
+        if let choice {
+            return try await approve(relays, of: choice, invocation)
+        }
         let directory = try await invocation.dataDirectory()
         let policy = invocation["policy"].flatMap(RelayApprovalPolicy.init)
         let name = invocation["profile"]
@@ -42,6 +48,25 @@ enum ApproveCommand {
             guard relays.isEmpty, policy == nil else { return [] }
             return ["policy \(try directory.relayPolicy(of: profile).rawValue)"]
                 + (try directory.approvedRelays(of: profile)).map(\.text)
+        }
+        for line in lines { Terminal.print(line) }
+    }
+
+    /// For the profiles of an official core, which need not run.
+    private static func approve(
+        _ relays: [RelayAddress], of choice: OfficialCoreChoice, _ invocation: Invocation
+    ) async throws {
+        let data = MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath())
+        let policy = invocation["policy"].flatMap(OfficialCoreSettings.UnknownRelays.init)
+        let lines = try await ThreadPool.shared.run { () throws(any Error) -> [String] in
+            _ = try DataDirectory(data)
+            let folder = choice.folder(dataPath: data)
+            _ = try PrivateFolder(folder, purpose: "chatfs official core")
+            let trust = try OfficialRelayTrust(folder: folder)
+            try trust.approve(relays)
+            if let policy { try trust.setPolicy(policy) }
+            guard relays.isEmpty, policy == nil else { return [] }
+            return ["policy \((try trust.policy() ?? .ask).rawValue)"] + (try trust.approved()).map(\.text)
         }
         for line in lines { Terminal.print(line) }
     }

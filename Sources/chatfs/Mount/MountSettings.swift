@@ -39,7 +39,12 @@ struct MountSettings: Sendable {
         }
         self.quietTime = quietTime
         deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
-        official = try OfficialCoreChoice(invocation)
+        official = try OfficialCoreChoice(
+            core: invocation["core"], database: invocation["database"],
+            filesFolder: invocation["files-folder"], passphraseDescriptor: invocation["passphrase-fd"])
+        if official == nil && invocation["socks-proxy"] != nil {
+            throw UsageError("--socks-proxy goes with --core")
+        }
         relayPolicy = invocation["relay-policy"].flatMap(RelayApprovalPolicy.init)
         isInBackground = invocation.has("background")
         if official != nil && !relays.isEmpty {

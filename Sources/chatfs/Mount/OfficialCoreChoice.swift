@@ -17,23 +17,23 @@ struct OfficialCoreChoice: Sendable {
     let passphrase: SecretBytes?
 
     /// nil when no official core is asked for.
-    init?(_ invocation: Invocation) throws {
-        guard let text = invocation["core"], text != "embedded" else {
-            for option in ["database", "files-folder", "passphrase-fd", "socks-proxy"]
-            where invocation[option] != nil {
-                throw UsageError("--\(option) goes with --core")
+    init?(
+        core: String?, database: String?, filesFolder: String? = nil, passphraseDescriptor: String? = nil
+    ) throws {
+        guard let core else {
+            guard database == nil, filesFolder == nil, passphraseDescriptor == nil else {
+                throw UsageError("--database, --files-folder and --passphrase-fd go with --core")
             }
             return nil
         }
         do throws(OfficialCoreError) {
-            address = try OfficialCoreAddress(text)
+            address = try OfficialCoreAddress(core)
         } catch {
             throw UsageError(error.sentence)
         }
-        databasePrefix = MountSettings.absolute(
-            invocation["database"] ?? DatabaseFiles.defaultPrefix())
-        filesFolder = invocation["files-folder"].map(MountSettings.absolute)
-        passphrase = try invocation["passphrase-fd"].map { try Self.readPassphrase(from: $0) }
+        databasePrefix = MountSettings.absolute(database ?? DatabaseFiles.defaultPrefix())
+        self.filesFolder = filesFolder.map(MountSettings.absolute)
+        passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }
     }
 
     /// All that the descriptor gives, without the line's end.

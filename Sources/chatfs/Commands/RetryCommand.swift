@@ -1,0 +1,35 @@
+import CommandLineKit
+import Glibc
+import Posix
+
+/// `chatfs retry`: hands a file over once more that could not be sent.
+enum RetryCommand {
+    static let command = Command(
+        "retry", "Send a file once more that failed or is unsure.",
+        discussion: """
+            An entry is unsure when the connection to the SimpleX core broke while it was being sent and it \
+            cannot be known whether the core has it. It is never sent again by itself: look into the chat \
+            first. Sent again, the others may get it twice, so this command asks.
+            """,
+        section: ChatFS.Section.chats,
+        arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
+        options: [.flag("yes", "Do not ask: it may arrive twice.")],
+        examples: [Example("chatfs retry ~/Chats/Alice/report.pdf", "After a look into the chat.")]
+    ) { invocation in
+        let path = invocation.argument("PATH")
+        let mayRepeat = invocation.has("yes")
+        try await ThreadPool.shared.run { () throws(any Error) in
+            let state = try ExtendedAttribute.text("user.chatfs.state", of: path)
+            if state == "unsure", !mayRepeat {
+                let answer = Question.line("It may have been sent already. Send it (again)? [y/N] ")
+                guard answer?.lowercased().hasPrefix("y") == true else {
+                    throw UsageError("not sent; --yes answers the question beforehand")
+                }
+            }
+            guard state == "unsure" || state == "failed" else {
+                throw UsageError("only entries that failed or are unsure are sent once more")
+            }
+            try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)
+        }
+    }
+}

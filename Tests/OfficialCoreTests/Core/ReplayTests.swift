@@ -1,0 +1,68 @@
+import ChatCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("Recorded sessions of the official program end in the states that it had")
+struct ReplayTests {
+    /// What the client last saw of each file in the recording, as the core said it.
+    private static func outcomes(_ frames: [APIEvent]) -> [FileID: FileStatus] {
+        var outcomes: [FileID: FileStatus] = [:]
+        for frame in frames {
+            switch frame.kind {
+            case .newChatItems(let items):
+                for item in items { if let file = item.file { outcomes[file.id] = file.status } }
+            case .sndFileCancelled(_, let item?), .rcvFileCancelled(_, let item?):
+                if let file = item.file { outcomes[file.id] = file.status }
+            case .chatItemsDeleted(let deletions):
+                for deletion in deletions { if let file = deletion.item.file { outcomes[file.id] = nil } }
+            case .rcvFileComplete(let item), .rcvFileAccepted(let item), .rcvFileStart(let item),
+                .chatItemUpdated(let item), .sndFileCompleteXFTP(_, let item), .rcvFileSndCancelled(let item):
+                if let file = item.file { outcomes[file.id] = file.status }
+            default: break
+            }
+        }
+        return outcomes
+    }
+
+    @Test(arguments: Transcript.names, ["alice", "bob"])
+    func everyOutcomeLandsInItsState(_ name: String, _ client: String) async throws {
+        let frames = try Transcript(name).entries.filter { $0.isReceived && $0.client == client }
+            .map(\.frame)
+        let events = frames.compactMap { APIFrame($0)?.event }
+        let stage = try Stage { state in
+            state.contacts = [:]
+            // The scripted core has no messages: nothing but the recording says what there is.
+            state.silent = ["/_get chat ", "/sql", "/freceive"]
+        }
+        var settings = stage.settings()
+        settings.lookInterval = .seconds(600)
+        let core = try await OfficialCore.open(stage.simplex.transport, settings)
+        for frame in frames { stage.simplex.transport.tell(frame: frame) }
+        // The last word: everything before it has been taken in when it is.
+        stage.simplex.tellNew(.init(id: 900_000, contact: 77, name: "last.txt"))
+        #expect(
+            await eventually {
+                (try? await core.items(of: .direct(77), before: nil, count: 1).isEmpty) == false
+            })
+        let expected = Self.outcomes(events)
+        for chat in try await core.chats() {
+            for item in try await core.items(of: chat.reference, before: nil, count: 1000) {
+                guard let file = item.file, let last = expected[file.id] else { continue }
+                #expect(Self.isSame(file.status, last), "file \(file.id) of \(client) in \(name)")
+            }
+        }
+        await core.shutDown()
+    }
+
+    /// Endings count; between two of them progress may have gone on.
+    private static func isSame(_ status: FileStatus, _ told: FileStatus) -> Bool {
+        switch (status, told) {
+        case (.rcvInvitation, .rcvInvitation): true
+        case (.rcvTransfer, .rcvTransfer), (.rcvTransfer, .rcvAccepted): true
+        case (.sndTransfer, .sndTransfer), (.sndTransfer, .sndStored): true
+        case (.rcvError, _), (.sndError, _), (.rcvWarning, _), (.sndWarning, _): true
+        default: status == told
+        }
+    }
+}
