@@ -13,7 +13,8 @@ import Testing
     .disabled(if: OfficialPrograms.areMissing, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialProgramTests {
     static func settings(_ relays: OfficialRelays, _ name: String) throws -> ProcessTransport.Settings {
-        let home = try relays.folder.makeFolder(name)
+        let home = relays.folder.path(name)
+        if access(home, F_OK) != 0 { _ = try relays.folder.makeFolder(name) }
         _ = try relays.folder.makeFolder(name + "/files")
         _ = try relays.folder.makeFolder(name + "/temporary")
         var settings = ProcessTransport.Settings(
