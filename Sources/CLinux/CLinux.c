@@ -31,6 +31,10 @@ int chatfs_allocate(int descriptor, int64_t offset, int64_t length) {
     return fallocate(descriptor, 0, offset, length);
 }
 
+int chatfs_begin_writing_back(int descriptor) {
+    return sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length) {
     return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }

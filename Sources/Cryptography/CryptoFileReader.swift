@@ -10,16 +10,21 @@ public final class CryptoFileReader: Sendable {
     public let size: UInt64
     private let file: OpenFile
     private let box: StreamBox
-    private let verified = Lock(false)
+    private let verified: Lock<Bool>
 
     /// Fails with `tooShort` when not even a tag fits.
-    public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
+    /// - Parameter wasVerified: this very file was checked before, or written by this process, and has
+    ///   not changed since.
+    public init(
+        file: OpenFile, arguments: FileArguments, wasVerified: Bool = false
+    ) throws(CryptographyError) {
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
         let sizeOnDisk = try wrappingSystemError { () throws(SystemError) in try file.size() }
         guard sizeOnDisk >= UInt64(StreamBox.tagLength) else {
             throw CryptographyError(.tooShort, "The encrypted file is shorter than its 16-byte tag.")
         }
         self.file = file
+        verified = Lock(wasVerified)
         size = sizeOnDisk - UInt64(StreamBox.tagLength)
     }
 

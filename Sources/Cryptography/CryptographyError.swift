@@ -35,7 +35,7 @@ public struct CryptographyError: DescribedError {
     }
 
     /// A system error met on the way.
-    init(_ error: SystemError) {
+    public init(_ error: SystemError) {
         self.init(.file, error.sentence, cause: error)
     }
 

@@ -256,14 +256,14 @@ public final class SealedFile: Sendable {
 
     /// Writes a block that is not there yet, without excluding readers of the others. One caller per
     /// block.
+    /// - Parameter fill: puts the plaintext, `count` bytes, where it is sealed: no copy is made.
     public func storeNewBlock(
-        _ number: Int, _ bytes: UnsafeRawBufferPointer
+        _ number: Int, count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void
     ) throws(CryptographyError) {
-        precondition(bytes.count <= Self.blockSize && !hasBlock(number), "not a new block")
+        precondition(count <= Self.blockSize && !hasBlock(number), "not a new block")
         try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-            UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...])
-                .copyMemory(from: bytes)
-            try store(number, length: bytes.count, with: cipher)
+            fill(UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...].prefix(count)))
+            try store(number, length: count, with: cipher)
         }
     }
 

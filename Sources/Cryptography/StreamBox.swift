@@ -92,7 +92,15 @@ public struct StreamBox: Sendable {
     /// Encrypts or decrypts bytes of the content positions from `offset` on, in place, without
     /// authentication. Reads nothing that changes: any thread, any order.
     public func transform(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) {
-        guard let start = bytes.baseAddress else { return }
+        transform(UnsafeRawBufferPointer(bytes), into: bytes, at: offset)
+    }
+
+    /// The same from one place to another of at least this length, or in place.
+    public func transform(
+        _ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) {
+        precondition(target.count >= bytes.count, "no room for the transformed bytes")
+        guard let start = bytes.baseAddress, let targetStart = target.baseAddress else { return }
         let keystreamPosition = offset &+ Self.reserved
         let skip = Int(keystreamPosition % 64)
         var block = keystreamPosition / 64
@@ -101,13 +109,15 @@ public struct StreamBox: Sendable {
             done = min(64 - skip, bytes.count)
             var keystream = keystreamBlock(block)
             withUnsafeBytes(of: &keystream) { keystream in
-                for index in 0..<done { bytes[index] ^= keystream[skip + index] }
+                for index in 0..<done { target[index] = bytes[index] ^ keystream[skip + index] }
             }
             block &+= 1
         }
         guard done < bytes.count else { return }
-        let rest = (start + done).assumingMemoryBound(to: UInt8.self)
-        xor(from: rest, into: rest, count: bytes.count - done, block: block)
+        xor(
+            from: (start + done).assumingMemoryBound(to: UInt8.self),
+            into: (targetStart + done).assumingMemoryBound(to: UInt8.self), count: bytes.count - done,
+            block: block)
     }
 
     private func keystreamBlock(_ block: UInt64) -> SIMD64<UInt8> {

@@ -4,16 +4,27 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The folder for decrypted blocks. Every file in it is sealed with a key that exists only in locked
-/// memory of this process, and loses its name the moment it is made: after the process is gone, however it
-/// went, nothing is left, and what a disk still holds cannot be read.
+/// The folder for decrypted blocks. Every file in it loses its name the moment it is made, and unless the
+/// user wants it otherwise is sealed with a key that exists only in locked memory of this process: after the
+/// process is gone, however it went, nothing is left, and what a disk still holds cannot be read.
 struct BlockCache: Sendable {
     private let folder: PrivateFolder
     private let key = SecretBytes(randomCount: 32)
+    private let mode: CacheMode
+    private let limit: UInt64?
+    private let minimumFree: UInt64
+    private let memory: ChunkMemory
+    private let lastStream = Lock<UInt64>(0)
+    let usage = CacheUsage()
 
     /// Sweeps what an earlier process may have left between making a file and taking its name.
-    init(folder: PrivateFolder) throws(HydrationError) {
+    init(folder: PrivateFolder, settings: HydrationSettings) throws(HydrationError) {
         self.folder = folder
+        mode = settings.cacheMode
+        limit = settings.cacheLimit
+        minimumFree = settings.minimumFree
+        memory = ChunkMemory(
+            limit: mode == .memory ? settings.cacheLimit ?? settings.spareMemory : settings.spareMemory)
         do throws(SystemError) {
             try folder.empty()
         } catch {
@@ -22,16 +33,44 @@ struct BlockCache: Sendable {
         }
     }
 
-    /// Room for the stream of one file. Blocks on the disk.
-    func makeFile() throws -> CachedStream {
-        let id = SystemRandomSource().bytes(16)
-        let name = "blocks-" + Hexadecimal.encode(id)
-        let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder.directory)
-        try check("take a cache file's name") { unlinkat(folder.directory.descriptor, name, 0) }
-        return CachedStream(sealed: try SealedFile(file: file, key: key, fileID: id))
+    var usesDisk: Bool { mode != .memory }
+
+    /// Room for the stream of one file. Blocks on the disk; a disk without room for even that is no
+    /// obstacle, its chunks stay in memory.
+    func makeStream(_ layout: ChunkLayout) throws -> CachedStream {
+        let id = lastStream.withLock { last in
+            last += 1
+            return last
+        }
+        return CachedStream(id: id, layout: layout, disk: try makeDisk(), memory: memory, usage: usage)
     }
 
-    /// Bytes that are free for the cache, as far as the filesystem says.
+    private func makeDisk() throws -> CachedStream.Disk? {
+        guard mode != .memory else { return nil }
+        let file = try makeFile()
+        guard mode == .sealed else { return .plain(file) }
+        return .sealed(try SealedFile(file: file, key: key, fileID: SystemRandomSource().bytes(16)))
+    }
+
+    /// An empty file without a name.
+    func makeFile() throws(SystemError) -> OpenFile {
+        let descriptor = chatfs_open_unnamed(folder.directory.descriptor)
+        if descriptor >= 0 { return OpenFile(adopting: descriptor) }
+        // Not every filesystem knows files without a name.
+        let name = "blocks-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
+        let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder.directory)
+        try check("take a cache file's name") { unlinkat(folder.directory.descriptor, name, 0) }
+        return file
+    }
+
+    /// Whether `bytes` more may be kept on the disk.
+    func hasRoom(for bytes: UInt64) -> Bool {
+        if let limit, usage.total + bytes > limit { return false }
+        guard let free = freeBytes() else { return true }
+        return free >= bytes && free - bytes >= minimumFree
+    }
+
+    /// Bytes that are free on the cache's disk, as far as the filesystem says.
     func freeBytes() -> UInt64? {
         var status = statvfs()
         guard fstatvfs(folder.directory.descriptor, &status) == 0 else { return nil }
@@ -40,31 +79,4 @@ struct BlockCache: Sendable {
 
     /// Removes what has a name. The files themselves go with their last reference.
     func remove() { try? folder.empty() }
-}
-
-/// The decrypted stream of one file, as far as its chunks have arrived. Any thread.
-struct CachedStream: Sendable {
-    let sealed: SealedFile
-
-    /// Keeps a chunk that begins at `offset` of the stream, a multiple of the block size. One caller per
-    /// chunk at a time. Blocks on the disk.
-    func store(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
-        var start = 0
-        while start < bytes.count {
-            let end = min(start + SealedFile.blockSize, bytes.count)
-            let number = Int((offset + UInt64(start)) / UInt64(SealedFile.blockSize))
-            if sealed.hasBlock(number) { try sealed.dropBlock(number) }
-            try sealed.storeNewBlock(number, UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-            start = end
-        }
-    }
-
-    /// Fills the buffer; false when blocks are missing or not the ones that were stored.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Bool {
-        do throws(CryptographyError) {
-            return try sealed.read(into: buffer, at: offset) == buffer.count
-        } catch  where error.code == .notAuthentic {
-            return false
-        }
-    }
 }

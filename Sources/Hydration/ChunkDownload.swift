@@ -35,15 +35,21 @@ struct ChunkDownload: Sendable {
     private(set) var failures: [Int: Failure] = [:]
     /// Missing chunks will never come.
     var dead: FileProblem?
-    /// The whole is being checked and stored.
+    /// So many chunks, from the first on, have gone through the check of the whole.
+    private(set) var passed = 0
+    /// All have, and the whole is being handed over.
     var isCompleting = false
     /// The whole has been checked; its durable copy is the core's affair.
     var isChecked = false
     /// Why the last attempt to store the whole did not work.
     var completionProblem: FileProblem?
 
-    init(layout: ChunkLayout, contentSize: UInt64) {
+    /// The core fetches its durable copy itself.
+    let isReceivedByCore: Bool
+
+    init(layout: ChunkLayout, contentSize: UInt64, isReceivedByCore: Bool = false) {
         self.layout = layout
+        self.isReceivedByCore = isReceivedByCore
         self.contentSize = contentSize
         states = Array(repeating: .missing, count: layout.count)
     }
@@ -74,6 +80,13 @@ struct ChunkDownload: Sendable {
         return start
     }
 
+    func satisfies(_ goal: HydrationMachine.Goal) -> Bool {
+        switch goal {
+        case .bytes(let range): place(of: range) != nil
+        case .whole: isChecked && isComplete
+        }
+    }
+
     /// The problem that a reader of this range gets at once, if any.
     func problem(for range: Range<UInt64>, now: Duration) -> FileProblem? {
         for chunk in needed(for: range) where states[chunk] != .present {
@@ -91,19 +104,49 @@ struct ChunkDownload: Sendable {
     /// What to fetch ahead of readers, and at last what holds no content but belongs to the whole.
     func ahead(_ windows: [(position: UInt64, chunks: Int)], now: Duration) -> Int? {
         guard dead == nil, let contentOffset else { return nil }
-        let fetchable = { (chunk: Int) in
-            states[chunk] == .missing && (failures[chunk]?.pausedUntil ?? .zero) <= now
-        }
         for window in windows where window.chunks > 0 && window.position < contentSize {
             let first = layout.chunk(at: contentOffset + window.position)
             let last = min(first + window.chunks, layout.count - 1)
-            if let chunk = (first...last).first(where: fetchable) { return chunk }
+            if let chunk = (first...last).first(where: { isFetchable($0, now: now) }) { return chunk }
         }
         let content = layout.chunks(contentOffset..<contentOffset + max(contentSize, 1))
         if content.allSatisfy({ states[$0] == .present }) {
-            return states.indices.first { !content.contains($0) && fetchable($0) }
+            return states.indices.first { !content.contains($0) && $0 >= passed && isFetchable($0, now: now) }
         }
         return nil
+    }
+
+    /// What to fetch for the whole: the first that is missing behind those that have been checked, and
+    /// those without content.
+    func rest(now: Duration) -> Int? {
+        guard dead == nil, completionProblem == nil, contentOffset != nil, !isReceivedByCore else {
+            return nil
+        }
+        return states.indices.dropFirst(passed).first { isFetchable($0, now: now) }
+    }
+
+    /// Fetched for a reader in vain, and to be tried again.
+    func failedBefore(now: Duration) -> Int? {
+        dead == nil ? failures.keys.sorted().first { isFetchable($0, now: now) } : nil
+    }
+
+    /// When the next chunk that failed may be tried again; nil when none is missing for that.
+    var nextTry: Duration? {
+        guard dead == nil else { return nil }
+        return failures.lazy.filter { self.states[$0.key] == .missing }.map(\.value.pausedUntil).min()
+    }
+
+    private func isFetchable(_ chunk: Int, now: Duration) -> Bool {
+        states[chunk] == .missing && (failures[chunk]?.pausedUntil ?? .zero) <= now
+    }
+
+    mutating func passed(upTo count: Int) { passed = max(passed, min(count, layout.count)) }
+
+    /// The check of the whole begins again.
+    mutating func passAgain() {
+        passed = 0
+        isCompleting = false
+        completionProblem = nil
     }
 
     mutating func started(_ chunk: Int) {

@@ -17,22 +17,33 @@ public struct ChunkPlace: Hashable, Sendable {
 public protocol ChunkSource: Sendable {
     var chunks: [ChunkPlace] { get }
 
-    /// Fetches a chunk (from 0), checks it against the description and gives its decrypted bytes to
-    /// `receive`, once and whole, on a thread that may block. What `receive` throws is thrown on.
-    /// `progress` is a sign of life: bytes are coming.
+    /// Fetches a chunk (from 0) and compares it with the description. `progress` is a sign of life: bytes
+    /// are coming.
     func fetch(
-        _ chunk: Int, progress: @escaping @Sendable () -> Void,
-        receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
-    ) async throws
+        _ chunk: Int, progress: @escaping @Sendable () -> Void
+    ) async throws -> any FetchedChunk
 
     /// Starts the check of the file as a whole.
     func wholeCheck() throws -> any WholeCheck
 }
 
-/// Takes the decrypted stream from front to end, the 16 bytes of the tag included, and says at the end
-/// whether the file is the one that was described.
+/// A chunk that has arrived and is the described one. Its memory is used again when the last reference
+/// goes. Any thread; nothing here changes.
+public protocol FetchedChunk: AnyObject, Sendable {
+    var count: Int { get }
+    /// Gives its bytes as they lie on the relay.
+    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows
+    /// Decrypts the bytes from `offset` of the chunk on into all of `buffer`. Blocks for about 0.4 ms per MiB.
+    func decrypt(from offset: Int, into buffer: UnsafeMutableRawBufferPointer)
+}
+
+/// Takes the stream from front to end, the 16 bytes of the tag included, and says at the end whether the
+/// file is the one that was described.
 public protocol WholeCheck {
-    /// May use the memory for its own work: the bytes are not those of before afterwards.
-    mutating func add(_ stream: UnsafeMutableRawBufferPointer) throws
+    /// The next bytes as they lie on the relays.
+    mutating func add(encrypted bytes: UnsafeRawBufferPointer) throws
+    /// The next bytes decrypted. May use the memory for its own work: the bytes are not those of before
+    /// afterwards.
+    mutating func add(stream: UnsafeMutableRawBufferPointer) throws
     func finish() throws
 }

@@ -38,7 +38,7 @@ public final class HydratedFile: Sendable {
         let target = ReaderMemory(bytes: buffer)
         // More than one round only when blocks of the cache turn out to be unreadable.
         for _ in 0..<4 {
-            switch await hydrator.wait(for: file, part, patience: deadline) {
+            switch await hydrator.wait(for: file, .bytes(part), patience: deadline) {
             case .failed(let problem): return .failed(problem)
             case .cancelled: return .cancelled
             case .ready: break

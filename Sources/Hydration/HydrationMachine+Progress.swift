@@ -3,8 +3,9 @@ import ChatCore
 /// What the hydrator reports back about the actions it carried out.
 extension HydrationMachine {
     enum Preparation: Sendable {
-        case chunks(ChunkLayout)
-        case whole
+        /// - Parameter isReceivedByCore: the core fetches its durable copy itself.
+        case chunks(ChunkLayout, isReceivedByCore: Bool)
+        case whole(cached: UInt64)
         /// The core receives it.
         case awaitingCore
         /// The sender has not finished its upload.
@@ -17,15 +18,16 @@ extension HydrationMachine {
         guard let entry = current(id, generation), case .preparing = entry.phase else { return [] }
         entries[id]?.recent = nil
         switch preparation {
-        case .chunks(let layout):
-            var download = ChunkDownload(layout: layout, contentSize: entry.file.size)
+        case .chunks(let layout, let isReceivedByCore):
+            var download = ChunkDownload(
+                layout: layout, contentSize: entry.file.size, isReceivedByCore: isReceivedByCore)
             if entry.isRemoved { download.dead = .deleted }
             entries[id]?.phase = .chunks(download)
             rotation.append(id)
             return evaluate(id) + schedule(now: now) + [.changed(id)]
-        case .whole:
-            entries[id]?.phase = .whole
-            return evaluate(id) + [.changed(id)]
+        case .whole(let cached):
+            entries[id]?.phase = .whole(cached: cached)
+            return evaluate(id) + forgetIfUseless(id) + [.changed(id)]
         case .awaitingCore:
             return awaitCore(id, isOver: entry.file.status.isReadable)
         case .awaitingDescription:
@@ -62,32 +64,44 @@ extension HydrationMachine {
         return actions
     }
 
+    /// A chunk is in the cache. Its memory is in use until `landed`.
     /// - Parameter contentOffset: with the first chunk, from the header.
     mutating func arrived(
         _ id: FileID, _ generation: Generation, chunk: Int, contentOffset: UInt64?, now: Duration
     ) -> [Action] {
-        landed(id, chunk)
-        guard var entry = current(id, generation), case .chunks(var download) = entry.phase else {
-            return schedule(now: now)
+        for index in flights.indices where flights[index].isOf(id, generation, chunk) {
+            flights[index].isHere = true
+            flights[index].lastSign = now
         }
+        guard var entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
         download.arrived(chunk, contentOffset: contentOffset)
-        var actions: [Action] = [.changed(id)]
-        if download.isComplete && !download.isCompleting {
-            leaveRotation(id)
-            if download.dead == nil {
-                download.isCompleting = true
-                actions.append(.complete(id, generation))
-            }
-        }
         entry.phase = .chunks(download)
         entries[id] = entry
         grantPatience(id, now: now)
-        return actions + evaluate(id) + schedule(now: now)
+        return [.changed(id)] + evaluate(id) + schedule(now: now)
+    }
+
+    /// So many chunks, from the first on, have gone through the check of the whole.
+    mutating func passed(_ id: FileID, _ generation: Generation, upTo count: Int, now: Duration) -> [Action] {
+        guard let entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
+        download.passed(upTo: count)
+        var actions: [Action] = []
+        if download.passed == download.layout.count && !download.isCompleting && !download.isChecked
+            && download.dead == nil
+        {
+            download.isCompleting = true
+            actions = [.complete(id, generation)]
+        }
+        entries[id]?.phase = .chunks(download)
+        if !actions.isEmpty { grantPatience(id, now: now) }
+        return actions
     }
 
     /// Bytes of a chunk are coming: neither has its relay fallen silent, nor are its readers late.
-    mutating func progressed(_ id: FileID, chunk: Int, now: Duration) -> [Action] {
-        for index in flights.indices where flights[index].file == id && flights[index].chunk == chunk {
+    mutating func progressed(
+        _ id: FileID, _ generation: Generation, chunk: Int, now: Duration
+    ) -> [Action] {
+        for index in flights.indices where flights[index].isOf(id, generation, chunk) {
             flights[index].lastSign = now
         }
         grantPatience(id, now: now)
@@ -105,11 +119,16 @@ extension HydrationMachine {
     mutating func fetchFailed(
         _ id: FileID, _ generation: Generation, chunk: Int, _ problem: FileProblem, now: Duration
     ) -> [Action] {
-        landed(id, chunk)
+        landed(id, generation, chunk)
         guard var entry = current(id, generation), case .chunks(var download) = entry.phase else {
             return schedule(now: now)
         }
-        let needing = entry.waiters.filter { download.needed(for: $0.range).contains(chunk) }
+        let needing = entry.waiters.filter { waiter in
+            switch waiter.goal {
+            case .bytes(let range): download.needed(for: range).contains(chunk)
+            case .whole: true
+            }
+        }
         download.failed(chunk, problem, now: now, settings: settings)
         entry.phase = .chunks(download)
         entry.waiters.removeAll { waiter in needing.contains { $0.id == waiter.id } }
@@ -127,10 +146,17 @@ extension HydrationMachine {
         if !rotation.contains(id) { rotation.append(id) }
     }
 
-    mutating func completed(_ id: FileID, _ generation: Generation) -> [Action] {
+    /// The core keeps the whole.
+    /// - Parameter file: as the core has it now.
+    mutating func completed(
+        _ id: FileID, _ generation: Generation, _ file: ChatFile, cached: UInt64
+    ) -> [Action] {
         guard current(id, generation) != nil else { return [] }
-        entries[id]?.phase = .whole
-        return evaluate(id) + [.changed(id)]
+        leaveRotation(id)
+        entries[id]?.file = file
+        entries[id]?.item.file = file
+        entries[id]?.phase = .whole(cached: cached)
+        return evaluate(id) + [.changed(id)] + closeUnused()
     }
 
     /// The whole is what was described, and the core makes the durable copy itself: served from the cache.
@@ -139,7 +165,7 @@ extension HydrationMachine {
         download.isCompleting = false
         download.isChecked = true
         entries[id]?.phase = .chunks(download)
-        return [.changed(id)]
+        return evaluate(id) + [.changed(id)]
     }
 
     /// The whole is not what was described, or could not be stored. In the first case nothing of it is
@@ -151,8 +177,11 @@ extension HydrationMachine {
         guard problem.kind == .damaged else {
             download.isCompleting = false
             download.completionProblem = problem
-            entries[id]?.phase = .chunks(download)
-            return [.changed(id)]
+            entry.phase = .chunks(download)
+            let waiting = entry.waiters.filter { $0.goal == .whole }
+            entry.waiters.removeAll { $0.goal == .whole }
+            entries[id] = entry
+            return waiting.map { .wake($0.id, problem) } + [.changed(id)]
         }
         var actions = retire(&entry, id, .failed(problem))
         actions += entry.waiters.map { .wake($0.id, problem) }
@@ -163,13 +192,12 @@ extension HydrationMachine {
 
     /// Tries again to store a whole whose storing failed.
     mutating func completeAgain(_ id: FileID) -> [Action] {
-        guard let entry = entries[id], case .chunks(var download) = entry.phase, download.isComplete,
-            !download.isCompleting, !download.isChecked, download.dead == nil
+        guard let entry = entries[id], case .chunks(var download) = entry.phase, download.dead == nil,
+            download.completionProblem != nil
         else { return [] }
-        download.isCompleting = true
-        download.completionProblem = nil
+        download.passAgain()
         entries[id]?.phase = .chunks(download)
-        return [.complete(id, entry.generation)]
+        return [.pass(id, entry.generation)]
     }
 
     func condition(of id: FileID, now: Duration) -> HydrationCondition {
@@ -177,7 +205,7 @@ extension HydrationMachine {
         switch entry.phase {
         case .idle: return HydrationCondition(problem: entry.recent?.problem)
         case .preparing, .awaitingCore: return HydrationCondition(stage: .receiving)
-        case .whole: return HydrationCondition(stage: .hydrated, progress: 100)
+        case .whole(let cached): return HydrationCondition(stage: .hydrated, progress: 100, cached: cached)
         case .failed(let problem): return HydrationCondition(problem: problem)
         case .chunks(let download):
             let failure = download.failures.values.max { $0.answeredUntil < $1.answeredUntil }
@@ -188,7 +216,7 @@ extension HydrationMachine {
         }
     }
 
-    private func current(_ id: FileID, _ generation: Generation) -> Entry? {
+    func current(_ id: FileID, _ generation: Generation) -> Entry? {
         guard let entry = entries[id], entry.generation == generation else { return nil }
         return entry
     }

@@ -6,19 +6,23 @@ extension HydrationMachine {
     private enum Reason {
         case demand
         case ahead
+        /// What is received for good, and what failed and is tried again.
+        case background
     }
 
     mutating func schedule(now: Duration) -> [Action] {
         var actions: [Action] = []
-        while let next = next(.demand, now: now) ?? next(.ahead, now: now) {
+        while let next = next(.demand, now: now) ?? next(.ahead, now: now) ?? next(.background, now: now) {
             guard var entry = entries[next.file], case .chunks(var download) = entry.phase else { break }
             download.started(next.chunk)
             entry.phase = .chunks(download)
             entries[next.file] = entry
             flights.append(
                 Flight(
-                    file: next.file, chunk: next.chunk, bytes: download.layout.size(of: next.chunk),
-                    relay: download.layout.relays[next.chunk], lastSign: now))
+                    file: next.file, generation: entry.generation, chunk: next.chunk,
+                    bytes: download.layout.size(of: next.chunk),
+                    relay: download.layout.relays[next.chunk], lastSign: now,
+                    isBackground: next.reason == .background))
             leaveRotation(next.file)
             rotation.append(next.file)
             actions.append(.fetch(next.file, entry.generation, chunk: next.chunk))
@@ -26,22 +30,27 @@ extension HydrationMachine {
         return actions
     }
 
-    /// A fetch has ended, well or badly.
-    mutating func landed(_ id: FileID, _ chunk: Int) {
-        if let index = flights.firstIndex(where: { $0.file == id && $0.chunk == chunk }) {
+    /// A fetch has ended, well or badly, and its memory is free.
+    mutating func landed(_ id: FileID, _ generation: Generation, _ chunk: Int) {
+        if let index = flights.firstIndex(where: { $0.isOf(id, generation, chunk) }) {
             flights.remove(at: index)
         }
     }
 
-    private func next(_ reason: Reason, now: Duration) -> (file: FileID, chunk: Int)? {
+    private func next(
+        _ reason: Reason, now: Duration
+    ) -> (file: FileID, chunk: Int, reason: Reason)? {
         guard flights.count < settings.chunksInFlight else { return nil }
+        if reason == .background && flights.count(where: \.isBackground) >= settings.backgroundChunks {
+            return nil
+        }
         for id in rotation {
             guard let entry = entries[id], !entry.isRemoved, case .chunks(let download) = entry.phase,
                 download.inFlight < settings.chunksPerFile,
                 let chunk = candidate(reason, entry, download, now: now),
                 fits(chunk, of: download.layout, reason, now: now)
             else { continue }
-            return (id, chunk)
+            return (id, chunk, reason)
         }
         return nil
     }
@@ -51,21 +60,37 @@ extension HydrationMachine {
     ) -> Int? {
         switch reason {
         case .demand:
-            for waiter in entry.waiters {
-                if let chunk = download.missing(for: waiter.range) { return chunk }
+            for case .bytes(let range) in entry.waiters.lazy.map(\.goal) {
+                if let chunk = download.missing(for: range) { return chunk }
             }
+            // Who waits for the whole is no reader: its file takes turns with what readers look ahead for.
             return nil
         case .ahead:
+            if entry.waiters.contains(where: { $0.goal == .whole }) {
+                return download.contentOffset == nil
+                    ? download.missing(for: 0..<1) : download.rest(now: now)
+            }
             return download.ahead(entry.readAhead.windows(most: settings.chunksAhead), now: now)
+        case .background:
+            if entry.opens > 0, let chunk = download.failedBefore(now: now) { return chunk }
+            return wantsWhole(entry, download) ? download.rest(now: now) : nil
         }
+    }
+
+    /// Received to its end without a reader: what was read past its first chunk, and what is pinned.
+    func wantsWhole(_ entry: Entry, _ download: ChunkDownload) -> Bool {
+        if entry.isRemoved || download.dead != nil { return false }
+        if pinned.contains(entry.file.id) { return true }
+        return settings.finishesWhatWasRead && entry.readAhead.total > download.layout.size(of: 0)
     }
 
     private func fits(_ chunk: Int, of layout: ChunkLayout, _ reason: Reason, now: Duration) -> Bool {
         let relay = layout.relays[chunk]
-        guard flights.lazy.filter({ $0.relay == relay }).count < settings.chunksPerRelay else { return false }
-        let active = flights.lazy.filter { now - $0.lastSign < settings.stalledAfter }
+        guard flights.lazy.filter({ $0.relay == relay && !$0.isHere }).count < settings.chunksPerRelay
+        else { return false }
+        let active = flights.lazy.filter { $0.isHere || now - $0.lastSign < settings.stalledAfter }
             .reduce(0 as UInt64) { $0 + $1.bytes }
-        let limit = settings.bytesInFlight - (reason == .ahead ? settings.bytesForDemand : 0)
+        let limit = settings.bytesInFlight - (reason != .demand ? settings.bytesForDemand : 0)
         return active == 0 || active + layout.size(of: chunk) <= limit
     }
 }

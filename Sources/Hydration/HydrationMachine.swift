@@ -8,14 +8,16 @@ struct HydrationMachine: Sendable {
         /// Find out where the bytes are: the core's copy, chunks to be claimed, or the core itself.
         case prepare(FileID, Generation)
         case fetch(FileID, Generation, chunk: Int)
-        /// All chunks are here: check the whole and hand it to the core.
+        /// Begin the check of the whole anew with what is in the cache.
+        case pass(FileID, Generation)
+        /// All chunks have gone through the check: hand the whole to the core.
         case complete(FileID, Generation)
         /// Answer a waiting reader; nil: its bytes are at hand.
         case wake(WaiterID, FileProblem?)
         /// Let go of the content: nothing may be served from it again.
         case drop(FileID)
-        /// Give the claim back with the reason.
-        case abandon(FileID, FileProblem)
+        /// Give the claim back, with the reason when there is one.
+        case abandon(FileID, FileProblem?)
         case changed(FileID)
         case invalidated(FileID)
     }
@@ -30,15 +32,23 @@ struct HydrationMachine: Sendable {
         /// The core receives it, or the sender is still uploading: events will tell.
         case awaitingCore
         case chunks(ChunkDownload)
-        /// A verified copy of the whole.
-        case whole
+        /// A verified copy of the whole, with so many bytes of it decrypted in the cache.
+        case whole(cached: UInt64)
         /// For good, as far as this mount is concerned.
         case failed(FileProblem)
     }
 
+    /// What a waiter waits for.
+    enum Goal: Hashable, Sendable {
+        /// Bytes of the content.
+        case bytes(Range<UInt64>)
+        /// A verified copy of all of it.
+        case whole
+    }
+
     struct Waiter: Sendable {
         var id: WaiterID
-        var range: Range<UInt64>
+        var goal: Goal
         var patience: Duration
         var deadline: Duration
     }
@@ -51,6 +61,7 @@ struct HydrationMachine: Sendable {
         var phase = Phase.idle
         var waiters: [Waiter] = []
         var readAhead = ReadAhead()
+        var lastUse = Duration.zero
         var isRemoved = false
         /// Why the last attempt to prepare failed, and until when that is the answer.
         var recent: (problem: FileProblem, until: Duration)?
@@ -67,11 +78,20 @@ struct HydrationMachine: Sendable {
 
     struct Flight: Sendable {
         var file: FileID
+        var generation: Generation
         var chunk: Int
         var bytes: UInt64
         var relay: String
         /// When it began, or when bytes of it last came.
         var lastSign: Duration
+        /// Nobody waited for it, and nobody was near it.
+        var isBackground: Bool
+        /// It has arrived; its memory is still in use.
+        var isHere = false
+
+        func isOf(_ id: FileID, _ generation: Generation, _ chunk: Int) -> Bool {
+            file == id && self.generation == generation && self.chunk == chunk
+        }
     }
 
     let settings: HydrationSettings
@@ -79,24 +99,38 @@ struct HydrationMachine: Sendable {
     /// Files with chunks to fetch, who was served longest ago first.
     var rotation: [FileID] = []
     var flights: [Flight] = []
+    /// Files that are kept whole, whatever else is evicted.
+    private(set) var pinned: Set<FileID>
     private var lastGeneration: Generation = 0
 
-    init(settings: HydrationSettings) { self.settings = settings }
+    init(settings: HydrationSettings, pinned: Set<FileID> = []) {
+        self.settings = settings
+        self.pinned = pinned
+    }
 
-    var hasWaiters: Bool { entries.values.contains { !$0.waiters.isEmpty } }
+    /// Whether time alone can bring something: somebody's deadline, or another try.
+    var needsTicks: Bool {
+        entries.values.contains { entry in
+            if !entry.waiters.isEmpty { return true }
+            guard case .chunks(let download) = entry.phase, !entry.isRemoved else { return false }
+            return download.nextTry != nil && (entry.opens > 0 || wantsWhole(entry, download))
+        }
+    }
 
     // MARK: - Who has what open
 
-    mutating func open(_ item: ChatItem, _ file: ChatFile) {
+    mutating func open(_ item: ChatItem, _ file: ChatFile, now: Duration) {
         entries[file.id, default: Entry(item: item, file: file)].opens += 1
+        entries[file.id]?.lastUse = now
     }
 
     mutating func close(_ id: FileID, now: Duration) -> [Action] {
         guard var entry = entries[id] else { return [] }
         entry.opens = max(0, entry.opens - 1)
         if entry.opens == 0 { entry.readAhead.forget() }
+        entry.lastUse = now
         entries[id] = entry
-        return entry.opens == 0 ? forgetIfUseless(id) : []
+        return entry.opens == 0 ? forgetIfUseless(id) + closeUnused() : []
     }
 
     /// What the core said about an item.
@@ -118,7 +152,9 @@ struct HydrationMachine: Sendable {
             return [.changed(file.id)]
         case .chunks(var download):
             // The core was faster than the chunks, or has what could not be fetched.
-            if file.status.isReadable, !before.status.isReadable, !download.isComplete {
+            if file.status.isReadable, !before.status.isReadable, !download.isComplete,
+                !download.isCompleting
+            {
                 leaveRotation(file.id)
                 return prepare(file.id)
             }
@@ -155,15 +191,6 @@ struct HydrationMachine: Sendable {
         return actions + evaluate(id) + forgetIfUseless(id)
     }
 
-    /// Back to what the core has: the cache of a file that nobody has open goes.
-    mutating func dehydrate(_ id: FileID) -> Bool {
-        guard let entry = entries[id], entry.opens == 0 else { return entries[id] == nil }
-        if case .chunks(let download) = entry.phase, download.isCompleting { return false }
-        leaveRotation(id)
-        entries[id] = nil
-        return true
-    }
-
     // MARK: - Reading
 
     /// Where a range of the content is, which must not reach beyond its end.
@@ -178,6 +205,7 @@ struct HydrationMachine: Sendable {
             return (.notYet, [])
         case .chunks(let download):
             entries[id]?.readAhead.note(range)
+            entries[id]?.lastUse = now
             guard let start = download.place(of: range) else {
                 return (download.problem(for: range, now: now).map(Place.failed) ?? .notYet, [])
             }
@@ -188,17 +216,20 @@ struct HydrationMachine: Sendable {
     /// A reader waits for a range. It is answered by `wake`, at once or later, at the latest when
     /// `patience` has passed without a byte of its file arriving.
     mutating func wait(
-        _ waiter: WaiterID, _ id: FileID, _ range: Range<UInt64>, patience: Duration, now: Duration
+        _ waiter: WaiterID, _ id: FileID, for goal: Goal, patience: Duration, now: Duration
     ) -> [Action] {
         guard let entry = entries[id] else { return [.wake(waiter, .deleted)] }
         if let recent = entry.recent, recent.until > now { return [.wake(waiter, recent.problem)] }
-        if case .chunks(let download) = entry.phase, let problem = download.problem(for: range, now: now) {
+        if case .chunks(let download) = entry.phase, case .bytes(let range) = goal,
+            let problem = download.problem(for: range, now: now)
+        {
             return [.wake(waiter, problem)]
         }
         entries[id]?.waiters.append(
-            Waiter(id: waiter, range: range, patience: patience, deadline: now + patience))
+            Waiter(id: waiter, goal: goal, patience: patience, deadline: now + patience))
         var actions: [Action] = []
         if case .idle = entry.phase, !entry.isRemoved { actions = prepare(id) }
+        if goal == .whole { actions += completeAgain(id) }
         return actions + evaluate(id) + schedule(now: now)
     }
 
@@ -216,7 +247,9 @@ struct HydrationMachine: Sendable {
             guard !late.isEmpty else { continue }
             entry.waiters.removeAll { $0.deadline <= now }
             if case .chunks(var download) = entry.phase {
-                for waiter in late { download.timedOut(waiter.range, now: now, settings: settings) }
+                for case .bytes(let range) in late.map(\.goal) {
+                    download.timedOut(range, now: now, settings: settings)
+                }
                 entry.phase = .chunks(download)
             } else {
                 entry.recent = (.timedOut, now + settings.failureMemory)
@@ -247,7 +280,7 @@ struct HydrationMachine: Sendable {
             case .idle where entry.isRemoved: actions.append(.wake(waiter.id, .deleted))
             case .idle, .preparing, .awaitingCore: return false
             case .chunks(let download):
-                if download.place(of: waiter.range) != nil {
+                if download.satisfies(waiter.goal) {
                     actions.append(.wake(waiter.id, nil))
                 } else if let problem = download.dead {
                     actions.append(.wake(waiter.id, problem))
@@ -270,10 +303,15 @@ struct HydrationMachine: Sendable {
         return [.changed(id)]
     }
 
+    /// Which files are pinned from now on.
+    mutating func pin(_ id: FileID, _ isPinned: Bool) {
+        if isPinned { pinned.insert(id) } else { pinned.remove(id) }
+    }
+
     mutating func leaveRotation(_ id: FileID) { rotation.removeAll { $0 == id } }
 
     /// An entry that nobody has open and that holds nothing is no entry.
-    private mutating func forgetIfUseless(_ id: FileID) -> [Action] {
+    mutating func forgetIfUseless(_ id: FileID) -> [Action] {
         guard let entry = entries[id], entry.opens == 0, entry.waiters.isEmpty else { return [] }
         if entry.isRemoved {
             leaveRotation(id)

@@ -1,11 +1,11 @@
-/// Bounds of what the hydrator does at once. The defaults keep the peak memory of a mount under 64 MiB
-/// while four chunks of 4 MiB a file keep the relays busy.
+/// Bounds of what the hydrator does at once and keeps. The defaults keep the peak memory of a mount under
+/// 64 MiB while four chunks of 4 MiB a file keep the relays busy.
 public struct HydrationSettings: Sendable {
     /// Chunks in flight for one file.
     public var chunksPerFile = 4
     /// Chunks in flight from one relay: a silent relay holds up its own files only.
     public var chunksPerRelay = 4
-    /// Bytes of chunks in flight over all files.
+    /// Bytes of chunks in flight, or in memory on their way through the check, over all files.
     public var bytesInFlight: UInt64 = 24 << 20
     /// Of these, kept free for bytes that somebody waits for.
     public var bytesForDemand: UInt64 = 4 << 20
@@ -19,8 +19,26 @@ public struct HydrationSettings: Sendable {
     /// How long a failure is answered again without a new try. The kernel repeats a failed read at once
     /// as one of 4 KiB.
     public var failureMemory: Duration = .seconds(2)
-    /// Pause after a failed fetch ahead; twice as long each time, up to a minute.
+    /// Pause after a failed fetch that nobody waits for; twice as long each time, up to a minute.
     public var pauseAfterFailure: Duration = .seconds(2)
+    /// What was opened is also received for good: once readers have taken more of a file than its first
+    /// chunk holds, the rest is fetched with what they leave free, also after the last of them has gone.
+    /// A look at the beginning or at some place brings nothing more.
+    public var finishesWhatWasRead = true
+    /// Chunks in flight at once that no reader has asked for, over all files.
+    public var backgroundChunks = 2
+
+    /// Where decrypted blocks lie.
+    public var cacheMode = CacheMode.sealed
+    /// Bytes of decrypted blocks kept, nil without a limit. What is open or pinned is never taken away for
+    /// it; what then has no room goes through `spareMemory`.
+    public var cacheLimit: UInt64?
+    /// Bytes of the disk that the cache leaves free.
+    public var minimumFree: UInt64 = 256 << 20
+    /// Memory for chunks that have no room on the disk.
+    public var spareMemory: UInt64 = 64 << 20
+    /// Stored files that are kept open for reading; those unused for longest are closed.
+    public var filesKeptOpen = 256
 
     public init() {}
 }

@@ -31,9 +31,9 @@ extension Hydrator {
             transact { $0.preparationFailed(file.id, generation, .noCopy, now: $1) }
             return
         }
-        let whole = try await onPool { try WholeContent.open(source, size: file.size) }
+        let whole = try await onPool { try self.openWhole(source, size: file.size) }
         _ = install(.whole(whole), for: file.id, generation) { machine, now in
-            machine.prepared(file.id, generation, .whole, now: now)
+            machine.prepared(file.id, generation, .whole(cached: whole.cached), now: now)
         }
     }
 
@@ -55,10 +55,16 @@ extension Hydrator {
             guard let layout = ChunkLayout(source.chunks) else {
                 throw HydrationError(.damaged, "The file description names no chunks.")
             }
-            let stream = try await onPool(cache.makeFile)
-            let content = Content.chunks(stream, source, isReceivedByCore: claim.isReceivedByCore)
-            let isPresent = install(content, for: file, generation) { machine, now in
-                machine.prepared(file, generation, .chunks(layout), now: now)
+            let size = state(of: file, generation)?.file.size ?? 0
+            let stream = try await onPool { try self.cache.makeStream(layout) }
+            let byCore = claim.isReceivedByCore
+            let download = Download(
+                source: source, stream: stream,
+                pass: makePass(file, generation, source, stream, size: size, writes: !byCore),
+                isReceivedByCore: byCore)
+            let isPresent = install(.chunks(download), for: file, generation) { machine, now in
+                machine.prepared(
+                    file, generation, .chunks(layout, isReceivedByCore: byCore), now: now)
             }
             if !isPresent { await core.abandonClaim(file, problem: nil) }
         } catch {
@@ -86,48 +92,50 @@ extension Hydrator {
         }
     }
 
-    /// Fetches one chunk into the cache. The first one also says where the content begins.
+    /// Fetches one chunk into the cache, and gives it to the check of the whole while it is in memory. The
+    /// first one also says where the content begins.
     func fetch(_ file: FileID, _ generation: UInt64, _ chunk: Int) async {
-        guard let state = state(of: file, generation),
-            case .chunks(let stream, let source, _) = state.content,
-            let layout = ChunkLayout(source.chunks)
-        else {
-            transact { machine, now in
-                machine.landed(file, chunk)
-                return machine.schedule(now: now)
-            }
-            return
+        if let state = state(of: file, generation), case .chunks(let download) = state.content {
+            await fetch(state.file, generation, chunk, download)
         }
-        let contentOffset = Lock<UInt64?>(nil)
+        transact { machine, now in
+            machine.landed(file, generation, chunk)
+            return machine.schedule(now: now)
+        }
+    }
+
+    private func fetch(
+        _ file: ChatFile, _ generation: UInt64, _ chunk: Int, _ download: Download
+    ) async {
+        let layout = download.stream.layout
         do {
-            try await source.fetch(
-                chunk,
-                progress: { [weak self] in
-                    self?.transact { $0.progressed(file, chunk: chunk, now: $1) }
-                },
-                receive: { bytes in
-                    guard bytes.count == Int(layout.size(of: chunk)) else {
-                        throw HydrationError(
-                            .damaged, "A chunk has another length than the description says.")
-                    }
-                    if chunk == 0 {
-                        let offset = try Self.contentOffset(bytes, layout, expected: state.file.size)
-                        contentOffset.withLock { $0 = offset }
-                    }
-                    try stream.store(bytes, at: layout.range(of: chunk).lowerBound)
-                })
-            let offset = contentOffset.withLock { $0 }
-            transact { $0.arrived(file, generation, chunk: chunk, contentOffset: offset, now: $1) }
+            let fetched = try await download.source.fetch(chunk) { [weak self] in
+                self?.transact { $0.progressed(file.id, generation, chunk: chunk, now: $1) }
+            }
+            guard fetched.count == Int(layout.size(of: chunk)) else {
+                throw HydrationError(.damaged, "A chunk has another length than the description says.")
+            }
+            let offset = try await onPool {
+                let offset = chunk == 0 ? try Self.contentOffset(fetched, layout, expected: file.size) : nil
+                try self.keep(fetched, chunk, download)
+                return offset
+            }
+            transact { $0.arrived(file.id, generation, chunk: chunk, contentOffset: offset, now: $1) }
+            await download.pass.take(chunk, fetched)
         } catch {
             let problem = describe(error, missing: layout.size(of: chunk))
-            transact { $0.fetchFailed(file, generation, chunk: chunk, problem, now: $1) }
+            transact { $0.fetchFailed(file.id, generation, chunk: chunk, problem, now: $1) }
         }
     }
 
     private static func contentOffset(
-        _ bytes: UnsafeRawBufferPointer, _ layout: ChunkLayout, expected: UInt64
+        _ fetched: any FetchedChunk, _ layout: ChunkLayout, expected: UInt64
     ) throws -> UInt64 {
-        let front = Array(bytes.prefix(FileHeader.longest))
+        let front = [UInt8](unsafeUninitializedCapacity: FileHeader.longest) { buffer, count in
+            count = min(buffer.count, fetched.count)
+            let target = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<count]))
+            fetched.decrypt(from: 0, into: target)
+        }
         guard let header = FileHeader(stream: front, streamSize: layout.streamSize) else {
             throw HydrationError(.damaged, "The file's header makes no sense; nothing of it is shown.")
         }
@@ -137,52 +145,8 @@ extension Hydrator {
         return header.contentOffset
     }
 
-    /// Checks the whole, keeps it as a CryptoFile, hands it to the core and serves from there.
-    func complete(_ file: FileID, _ generation: UInt64) async {
-        guard let state = state(of: file, generation),
-            case .chunks(let stream, let source, let isReceivedByCore) = state.content
-        else { return }
-        if isReceivedByCore {
-            await check(file, generation, stream, source, state.file.size)
-            return
-        }
-        let path = core.stagingFolder + "/received-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
-        do {
-            let size = state.file.size
-            let arguments = try await onPool {
-                try Completion(stream: stream, source: source, contentSize: size).write(to: path)
-            }
-            let location = try await core.completeClaim(
-                file, staged: FileSourceLocation(path: path, arguments: arguments))
-            let whole = try await onPool { try WholeContent.open(location, size: size) }
-            _ = install(.whole(whole), for: file, generation) { machine, _ in
-                machine.completed(file, generation)
-            }
-        } catch {
-            unlink(path)
-            let problem = describe(error, missing: state.file.size)
-            transact { machine, _ in machine.completionFailed(file, generation, problem) }
-        }
-    }
-
-    /// The whole as a whole, when the core itself makes the durable copy.
-    private func check(
-        _ file: FileID, _ generation: UInt64, _ stream: CachedStream, _ source: any ChunkSource,
-        _ size: UInt64
-    ) async {
-        do {
-            try await onPool {
-                try Completion(stream: stream, source: source, contentSize: size).check()
-            }
-            transact { machine, _ in machine.checked(file, generation) }
-        } catch {
-            let problem = describe(error, missing: 0)
-            transact { machine, _ in machine.completionFailed(file, generation, problem) }
-        }
-    }
-
     /// The problem behind an error; a full disk with how much was missing.
-    private func describe(_ error: any Error, missing: UInt64) -> FileProblem {
+    func describe(_ error: any Error, missing: UInt64) -> FileProblem {
         let problem = FileProblem(error)
         guard problem.kind == .noSpace else { return problem }
         let free = cache.freeBytes() ?? 0
@@ -190,7 +154,7 @@ extension Hydrator {
         return FileProblem(.noSpace, "The disk is full: \(wanted) more are needed to hold this file.")
     }
 
-    private func onPool<Result: Sendable>(
+    func onPool<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         try await ThreadPool.shared.run { () throws(any Error) in try body() }

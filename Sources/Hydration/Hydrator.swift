@@ -14,8 +14,7 @@ public final class Hydrator: Sendable {
     public typealias SourceMaker = @Sendable (ClaimedFile) async throws -> any ChunkSource
 
     enum Content: Sendable {
-        /// With whether the core fetches its durable copy itself.
-        case chunks(CachedStream, any ChunkSource, isReceivedByCore: Bool)
+        case chunks(Download)
         case whole(WholeContent)
     }
 
@@ -44,22 +43,31 @@ public final class Hydrator: Sendable {
     let core: any ChatCore
     let cache: BlockCache
     let makeSource: SourceMaker
+    let log = Log("hydration")
+    let settings: HydrationSettings
+    let pins: PinnedFiles?
+    let verified = VerifiedFiles()
     private let shared: Lock<Shared>
     private let start = ContinuousClock.now
-    /// How often deadlines are looked at while somebody waits.
+    /// How often deadlines are looked at while somebody waits, and while nobody does but something is to
+    /// be tried again.
     private static let tick = Duration.milliseconds(50)
+    private static let slowTick = Duration.milliseconds(500)
 
     /// - Parameters:
     ///   - cacheFolder: for this hydrator alone; emptied now and by `shutDown`.
+    ///   - pins: where pinned files are remembered; without, they are for this hydrator's life.
     ///   - makeSource: how claimed files are fetched.
     public init(
         core: any ChatCore, cacheFolder: PrivateFolder, settings: HydrationSettings = HydrationSettings(),
-        makeSource: @escaping SourceMaker
+        pins: PinnedFiles? = nil, makeSource: @escaping SourceMaker
     ) throws(HydrationError) {
         self.core = core
         self.makeSource = makeSource
-        cache = try BlockCache(folder: cacheFolder)
-        shared = Lock(Shared(machine: HydrationMachine(settings: settings)))
+        self.settings = settings
+        self.pins = pins
+        cache = try BlockCache(folder: cacheFolder, settings: settings)
+        shared = Lock(Shared(machine: HydrationMachine(settings: settings, pinned: pins?.all ?? [])))
     }
 
     // MARK: - For the file system
@@ -69,7 +77,7 @@ public final class Hydrator: Sendable {
     public func open(_ item: ChatItem) -> HydratedFile {
         guard let file = item.file else { preconditionFailure("an item without a file was opened") }
         transact { machine, now in
-            machine.open(item, file)
+            machine.open(item, file, now: now)
             return machine.update(item, now: now) + machine.completeAgain(file.id)
         }
         return HydratedFile(hydrator: self, file: file.id, size: file.size)
@@ -84,16 +92,6 @@ public final class Hydrator: Sendable {
     /// them. `atOnce` takes those bytes too, for what disappears or was moderated.
     public func remove(_ file: FileID, atOnce: Bool = false) {
         transact { machine, _ in machine.remove(file, atOnce: atOnce) }
-    }
-
-    /// Back to what the core has. False while somebody has the file open.
-    public func dehydrate(_ file: FileID) -> Bool {
-        var done = false
-        transact { machine, _ in
-            done = machine.dehydrate(file)
-            return done ? [.drop(file), .invalidated(file), .changed(file)] : []
-        }
-        return done
     }
 
     /// From memory, at once.
@@ -132,6 +130,7 @@ public final class Hydrator: Sendable {
         }
         for waiter in waiters.values { waiter.resume(returning: .failed(.leaving)) }
         for listener in listeners.values { listener.finish() }
+        for case .chunks(let download) in contents.values { download.pass.stop() }
         for task in tasks.values { task.cancel() }
         for task in tasks.values { await task.value }
         for (file, content) in contents {
@@ -165,9 +164,9 @@ public final class Hydrator: Sendable {
             case (.notYet, _): return .notYet
             case (.whole, .whole(let whole)):
                 return .filled(try whole.read(into: buffer, at: range.lowerBound))
-            case (.stream(let start), .chunks(let stream, _, _)):
-                if try stream.read(into: buffer, at: start) { return .filled(buffer.count) }
-                lose(file, generation, start..<start + UInt64(buffer.count))
+            case (.stream(let start), .chunks(let download)):
+                if try download.stream.read(into: buffer, at: start) { return .filled(buffer.count) }
+                lose(file, generation, download, start..<start + UInt64(buffer.count))
                 return .notYet
             case (.whole, _), (.stream, _):
                 // Between two steps of a change: the next look finds them in line.
@@ -178,8 +177,8 @@ public final class Hydrator: Sendable {
         }
     }
 
-    /// Waits until the range is at hand or cannot be had.
-    func wait(for file: FileID, _ range: Range<UInt64>, patience: Duration) async -> WaitOutcome {
+    /// Waits until what is wanted is at hand or cannot be had.
+    func wait(for file: FileID, _ goal: HydrationMachine.Goal, patience: Duration) async -> WaitOutcome {
         let number = shared.withLock { $0.number() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -189,7 +188,7 @@ public final class Hydrator: Sendable {
                 }
                 if isLeaving { return continuation.resume(returning: .failed(.leaving)) }
                 transact { machine, now in
-                    machine.wait(number, file, range, patience: patience, now: now)
+                    machine.wait(number, file, for: goal, patience: patience, now: now)
                 }
                 if Task.isCancelled { giveUp(number, file) }
             }
@@ -206,11 +205,18 @@ public final class Hydrator: Sendable {
         continuation?.resume(returning: .cancelled)
     }
 
-    private func lose(_ file: FileID, _ generation: UInt64, _ range: Range<UInt64>) {
-        transact { machine, _ in
-            guard case .chunks(let download) = machine.entries[file]?.phase else { return [] }
-            for chunk in download.layout.chunks(range) { machine.lost(file, generation, chunk: chunk) }
-            return [.changed(file)]
+    /// Parts of a range could not be read back: what is still there of their chunks goes too, and they are
+    /// fetched again when somebody wants them.
+    private func lose(
+        _ file: FileID, _ generation: UInt64, _ download: Download, _ range: Range<UInt64>
+    ) {
+        let chunks = download.stream.layout.chunks(range)
+        spawn { hydrator in
+            await ThreadPool.shared.run { for chunk in chunks { download.stream.forget(chunk) } }
+            hydrator.transact { machine, now in
+                for chunk in chunks { machine.lost(file, generation, chunk: chunk) }
+                return machine.schedule(now: now) + [.changed(file)]
+            }
         }
     }
 
@@ -236,7 +242,7 @@ public final class Hydrator: Sendable {
                 default: break
                 }
             }
-            let startsTicking = !shared.waiters.isEmpty && !shared.isTicking
+            let startsTicking = !shared.isTicking && !shared.isLeaving && shared.machine.needsTicks
             if startsTicking { shared.isTicking = true }
             return (actions, startsTicking)
         }
@@ -253,6 +259,8 @@ public final class Hydrator: Sendable {
                 spawn { await $0.prepare(file, generation) }
             case .fetch(let file, let generation, let chunk):
                 spawn { await $0.fetch(file, generation, chunk) }
+            case .pass(let file, let generation):
+                spawn { await $0.passAgain(file, generation) }
             case .complete(let file, let generation):
                 spawn { await $0.complete(file, generation) }
             case .abandon(let file, let problem):
@@ -265,7 +273,7 @@ public final class Hydrator: Sendable {
     }
 
     /// A task that `shutDown` cancels and awaits.
-    private func spawn(_ work: @escaping @Sendable (Hydrator) async -> Void) {
+    func spawn(_ work: @escaping @Sendable (Hydrator) async -> Void) {
         shared.withLock { shared in
             guard !shared.isLeaving else { return }
             let number = shared.number()
@@ -282,13 +290,39 @@ public final class Hydrator: Sendable {
     }
 
     private func keepTicking() async {
-        while (try? await Task.sleep(for: Self.tick)) != nil {
+        var isAwaited = true
+        while (try? await Task.sleep(for: isAwaited ? Self.tick : Self.slowTick)) != nil {
             transact { machine, now in machine.tick(now: now) }
             let goesOn = shared.withLock { shared in
-                if shared.waiters.isEmpty { shared.isTicking = false }
+                shared.isTicking = shared.machine.needsTicks
+                isAwaited = !shared.waiters.isEmpty
                 return shared.isTicking
             }
             if !goesOn { return }
+        }
+    }
+
+    func withMachine<Result>(_ body: (HydrationMachine) -> Result) -> Result {
+        shared.withLock { body($0.machine) }
+    }
+
+    /// The streams of all downloads.
+    func streams() -> [(file: FileID, generation: UInt64, id: UInt64)] {
+        shared.withLock { shared in
+            shared.contents.compactMap { file, content in
+                guard case .chunks(let download) = content, let entry = shared.machine.entries[file] else {
+                    return nil
+                }
+                return (file, entry.generation, download.stream.id)
+            }
+        }
+    }
+
+    /// Where the content begins in the stream of a download.
+    func contentOffset(of file: FileID) -> UInt64? {
+        withMachine { machine in
+            guard case .chunks(let download) = machine.entries[file]?.phase else { return nil }
+            return download.contentOffset
         }
     }
 

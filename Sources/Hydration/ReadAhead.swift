@@ -13,6 +13,8 @@ struct ReadAhead: Sendable {
     private static let disorder: UInt64 = 512 << 10
     private static let mostStreams = 4
 
+    /// Bytes that readers have read on over, the same ones again not counted.
+    private(set) var total: UInt64 = 0
     private var streams: [Stream] = []
     private var uses: UInt64 = 0
 
@@ -27,6 +29,7 @@ struct ReadAhead: Sendable {
             streams[known].run += progress
             streams[known].next += progress
             streams[known].lastUse = uses
+            total += progress
             return
         }
         if streams.count == Self.mostStreams,
@@ -36,6 +39,7 @@ struct ReadAhead: Sendable {
         }
         // A reader at the start will most likely go on, one elsewhere has to show it.
         let run = range.lowerBound == 0 ? UInt64(range.count) : 0
+        total += UInt64(range.count)
         streams.append(Stream(next: range.upperBound, run: run, lastUse: uses))
     }
 

@@ -21,13 +21,11 @@ struct XFTPSource: ChunkSource {
     }
 
     func fetch(
-        _ chunk: Int, progress: @escaping @Sendable () -> Void,
-        receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
-    ) async throws {
-        let buffer = buffers.take(Int(chunks[chunk].size))
-        defer { buffers.give(buffer) }
+        _ chunk: Int, progress: @escaping @Sendable () -> Void
+    ) async throws -> any FetchedChunk {
+        let fetched = BufferedChunk(buffers, reader, chunk)
         let counted = Lock(0)
-        try await reader.fetchEncrypted(chunk: chunk, into: buffer) { count in
+        try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.patience) { count in
             let tells = counted.withLock { sum in
                 sum += count
                 defer { if sum >= Self.progressStep { sum = 0 } }
@@ -35,12 +33,12 @@ struct XFTPSource: ChunkSource {
             }
             if tells { progress() }
         }
-        let reader = reader
-        try await ThreadPool.shared.run { () throws(any Error) in
-            reader.transform(buffer, chunk: chunk)
-            try receive(UnsafeRawBufferPointer(buffer.bytes))
-        }
+        return fetched
     }
+
+    /// A relay that refuses connections is known to be gone after three seconds: whoever reads hears it
+    /// then. The hydrator goes on trying.
+    private static let patience = RetryPolicy(first: .milliseconds(200), longest: .seconds(2), tries: 5)
 
     /// Bytes between two signs of life.
     private static let progressStep = 256 << 10
@@ -50,8 +48,36 @@ struct XFTPSource: ChunkSource {
     private struct Check: WholeCheck {
         var check: WholeFileCheck
 
-        mutating func add(_ stream: UnsafeMutableRawBufferPointer) { check.update(stream: stream) }
+        mutating func add(encrypted bytes: UnsafeRawBufferPointer) { check.update(encrypted: bytes) }
+        mutating func add(stream: UnsafeMutableRawBufferPointer) { check.update(stream: stream) }
         func finish() throws { try check.finish() }
+    }
+}
+
+/// A chunk in the memory it was received into.
+private final class BufferedChunk: FetchedChunk {
+    let buffer: ChunkBuffer
+    private let buffers: SpareBuffers
+    private let reader: ChunkwiseReader
+    private let chunk: Int
+
+    init(_ buffers: SpareBuffers, _ reader: ChunkwiseReader, _ chunk: Int) {
+        self.buffers = buffers
+        self.reader = reader
+        self.chunk = chunk
+        buffer = buffers.take(reader.streamRange(ofChunk: chunk).count)
+    }
+
+    deinit { buffers.give(buffer) }
+
+    var count: Int { buffer.count }
+
+    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        try body(UnsafeRawBufferPointer(buffer.bytes))
+    }
+
+    func decrypt(from offset: Int, into target: UnsafeMutableRawBufferPointer) {
+        reader.decrypt(buffer, chunk: chunk, from: offset, into: target)
     }
 }
 
@@ -91,10 +117,10 @@ extension Hydrator {
     /// The hydrator of the program: claimed files come over XFTP.
     public convenience init(
         core: any ChatCore, client: XFTPClient, cacheFolder: PrivateFolder,
-        settings: HydrationSettings = HydrationSettings()
+        settings: HydrationSettings = HydrationSettings(), pins: PinnedFiles? = nil
     ) throws(HydrationError) {
         let buffers = SpareBuffers()
-        try self.init(core: core, cacheFolder: cacheFolder, settings: settings) { claim in
+        try self.init(core: core, cacheFolder: cacheFolder, settings: settings, pins: pins) { claim in
             try XFTPSource(claim, client: client, buffers: buffers)
         }
     }

@@ -62,7 +62,14 @@ public struct PrivateFolder: Sendable {
 
     /// Replaces the file `name` in one step: readers see the old bytes or the new, after a crash too.
     public func write(_ bytes: [UInt8], to name: String) throws(SystemError) {
-        let temporary = Self.unfinished(name)
+        try Self.write(bytes, to: name, in: directory)
+    }
+
+    /// The same in any folder. One caller per name at a time.
+    public static func write(
+        _ bytes: [UInt8], to name: String, in directory: OpenFile
+    ) throws(SystemError) {
+        let temporary = unfinished(name)
         let file = try OpenFile(
             temporary, flags: O_WRONLY | O_CREAT | O_TRUNC | chatfs_o_nofollow, in: directory)
         try file.write(bytes, at: 0)

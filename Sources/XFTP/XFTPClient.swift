@@ -118,12 +118,14 @@ public final class XFTPClient: Sendable {
 
     /// Fetches a chunk into `buffer`, as it lies on the relay (encrypted), verified by its SHA-256.
     /// Replicas are tried in turn: one that refuses for good is not asked again.
+    /// - Parameter retry: how often to try; nil for that of the settings.
     public func fetch(
-        _ chunk: FileDescription.Chunk, into buffer: ChunkBuffer, counter: @escaping ByteCounter = { _ in }
+        _ chunk: FileDescription.Chunk, into buffer: ChunkBuffer, retry: RetryPolicy? = nil,
+        counter: @escaping ByteCounter = { _ in }
     ) async throws(XFTPError) {
         precondition(buffer.capacity >= Int(chunk.size), "the buffer is smaller than the chunk")
         var replicas = chunk.replicas
-        try await retrying { () throws(XFTPError) in
+        try await retrying(retry) { () throws(XFTPError) in
             var failure: XFTPError?
             for replica in replicas {
                 do throws(XFTPError) {
@@ -187,7 +189,7 @@ public final class XFTPClient: Sendable {
     }
 
     private func retrying<Result: Sendable>(
-        _ operation: () async throws(XFTPError) -> Result
+        _ policy: RetryPolicy? = nil, _ operation: () async throws(XFTPError) -> Result
     ) async throws(XFTPError) -> Result {
         var attempt = 1
         while true {
@@ -197,7 +199,8 @@ public final class XFTPClient: Sendable {
             } catch {
                 if Task.isCancelled { throw .cancelled }
                 attempt += 1
-                guard error.isTemporary, let delay = settings.retry.delay(beforeTry: attempt) else {
+                guard error.isTemporary, let delay = (policy ?? settings.retry).delay(beforeTry: attempt)
+                else {
                     throw error
                 }
                 do {

@@ -133,9 +133,8 @@ import Testing
         let (file, _) = try open()
         let bytes = Vectors.bytes(20 * block)
         for number in (0..<20).reversed() {
-            try bytes.withUnsafeBytes {
-                try file.storeNewBlock(
-                    number, UnsafeRawBufferPointer(rebasing: $0[number * block..<(number + 1) * block]))
+            try file.storeNewBlock(number, count: block) {
+                $0.copyBytes(from: bytes[number * block..<(number + 1) * block])
             }
         }
         #expect(try read(file, 0, 20 * block) == bytes)

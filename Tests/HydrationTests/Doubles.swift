@@ -136,9 +136,8 @@ final class MemorySource: ChunkSource {
     }
 
     func fetch(
-        _ chunk: Int, progress: @escaping @Sendable () -> Void,
-        receive: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
-    ) async throws {
+        _ chunk: Int, progress: @escaping @Sendable () -> Void
+    ) async throws -> any FetchedChunk {
         let (gate, failure) = behaviour.withLock { behaviour in
             behaviour.fetches.append(chunk)
             behaviour.inFlight += 1
@@ -152,12 +151,7 @@ final class MemorySource: ChunkSource {
         if let failure { throw failure }
         let offset = chunks[..<chunk].reduce(0 as UInt64) { $0 + UInt64($1.size) }
         let size = Int(chunks[chunk].size)
-        try await ThreadPool.shared.run { () throws(any Error) in
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
-            defer { buffer.deallocate() }
-            self.stream(offset..<offset + UInt64(size), into: buffer)
-            try receive(UnsafeRawBufferPointer(buffer))
-        }
+        return await ThreadPool.shared.run { MemoryChunk(self, offset: offset, count: size) }
     }
 
     func wholeCheck() throws -> any WholeCheck { Check(source: self) }
@@ -168,7 +162,13 @@ final class MemorySource: ChunkSource {
         var position: UInt64 = 0
         var isRight = true
 
-        mutating func add(_ stream: UnsafeMutableRawBufferPointer) throws {
+        mutating func add(stream: UnsafeMutableRawBufferPointer) throws {
+            try add(encrypted: UnsafeRawBufferPointer(stream))
+            // It may use the memory, and does.
+            memset(stream.baseAddress!, 0xee, stream.count)
+        }
+
+        mutating func add(encrypted stream: UnsafeRawBufferPointer) throws {
             let expected = UnsafeMutableRawBufferPointer.allocate(byteCount: stream.count, alignment: 1)
             defer { expected.deallocate() }
             source.stream(position..<position + UInt64(stream.count), into: expected)
@@ -182,6 +182,28 @@ final class MemorySource: ChunkSource {
                 throw XFTPError(.damaged, "The file as a whole is not the one that was sent.")
             }
         }
+    }
+}
+
+/// A chunk of a memory source, "encrypted" by nothing.
+private final class MemoryChunk: FetchedChunk {
+    let bytes: [UInt8]
+
+    init(_ source: MemorySource, offset: UInt64, count: Int) {
+        bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            source.stream(offset..<offset + UInt64(count), into: UnsafeMutableRawBufferPointer(buffer))
+            filled = count
+        }
+    }
+
+    var count: Int { bytes.count }
+
+    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        try bytes.withUnsafeBytes(body)
+    }
+
+    func decrypt(from start: Int, into buffer: UnsafeMutableRawBufferPointer) {
+        buffer.copyBytes(from: bytes[start..<start + buffer.count])
     }
 }
 
@@ -266,14 +288,14 @@ struct Stage {
     let hydrator: Hydrator
     private let sources: Lock<[String: MemorySource]>
 
-    init(settings: HydrationSettings = HydrationSettings()) throws {
+    init(settings: HydrationSettings = HydrationSettings(), pins: PinnedFiles? = nil) throws {
         folder = try TemporaryFolder()
         core = MemoryCore(stagingFolder: try folder.makeFolder("staging"))
         let sources = Lock<[String: MemorySource]>([:])
         self.sources = sources
         hydrator = try Hydrator(
             core: core, cacheFolder: PrivateFolder(folder.path("cache"), purpose: "test cache"),
-            settings: settings
+            settings: settings, pins: pins
         ) { claim in
             guard let source = sources.withLock({ $0[claim.description] }) else {
                 throw XFTPError(.malformedDescription, "The file description makes no sense.")

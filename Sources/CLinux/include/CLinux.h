@@ -16,6 +16,8 @@ int chatfs_rename_without_replacing(int from_directory, const char *from, int to
 int chatfs_open_unnamed(int directory);
 // fallocate(2) with mode 0, and with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
+/* Starts writing dirty pages of a file to the disk without waiting for them. */
+int chatfs_begin_writing_back(int descriptor);
 int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
 // fallocate(2) with FALLOC_FL_KEEP_SIZE from the start: room without length.
 int chatfs_reserve(int descriptor, int64_t length);

@@ -1,0 +1,18 @@
+/// A file that comes chunk by chunk: where it comes from, what is here, and how far the check of the whole
+/// is.
+final class Download: Sendable {
+    let source: any ChunkSource
+    let stream: CachedStream
+    let pass: StoringPass
+    /// The core fetches its durable copy itself: the pass only checks.
+    let isReceivedByCore: Bool
+
+    init(source: any ChunkSource, stream: CachedStream, pass: StoringPass, isReceivedByCore: Bool) {
+        self.isReceivedByCore = isReceivedByCore
+        self.source = source
+        self.stream = stream
+        self.pass = pass
+    }
+
+    deinit { pass.stop() }
+}

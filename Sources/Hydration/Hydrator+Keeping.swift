@@ -1,0 +1,144 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// What is kept: chunks in the cache, and the whole with the core.
+extension Hydrator {
+    /// Keeps a chunk where there is room: on the disk, if need be at the cost of what was used longest ago,
+    /// else in memory. Blocks on the disk.
+    func keep(_ fetched: any FetchedChunk, _ chunk: Int, _ download: Download) throws {
+        let stream = download.stream
+        if cache.usesDisk && makeRoom(for: UInt64(fetched.count)) {
+            do {
+                return try stream.keepOnDisk(fetched, chunk)
+            } catch  where FileProblem(error).kind == .noSpace {
+                log.notice("the disk of the cache is full: a chunk is kept in memory")
+            }
+        }
+        forgetChunks(stream.keepInMemory(fetched, chunk))
+    }
+
+    /// False when everything that may go has gone and there is still no room.
+    private func makeRoom(for bytes: UInt64) -> Bool {
+        while !cache.hasRoom(for: bytes) {
+            var hasEvicted = false
+            transact { machine, _ in
+                let actions = machine.evictOldest()
+                hasEvicted = actions != nil
+                return actions ?? []
+            }
+            if !hasEvicted { return false }
+        }
+        return true
+    }
+
+    /// Chunks that left the memory for others.
+    private func forgetChunks(_ keys: [ChunkMemory.Key]) {
+        guard !keys.isEmpty else { return }
+        for (file, generation, id) in streams() {
+            let chunks = keys.filter { $0.stream == id }.map(\.chunk)
+            guard !chunks.isEmpty else { continue }
+            transact { machine, _ in
+                for chunk in chunks { machine.lost(file, generation, chunk: chunk) }
+                return [.changed(file)]
+            }
+        }
+    }
+
+    /// The core's copy, ready to be read; in a cache that is not sealed a plain one, if there is room.
+    func openWhole(_ source: FileSourceLocation, size: UInt64) throws -> WholeContent {
+        guard settings.cacheMode == .plain, let arguments = source.arguments, makeRoom(for: size) else {
+            return try WholeContent.open(source, size: size, verified: verified)
+        }
+        let file = try OpenFile(source.path, flags: O_RDONLY)
+        let reader = try CryptoFileReader(file: file, arguments: arguments)
+        guard reader.size == size else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
+        do {
+            return .copy(try PlainCopy(of: reader, in: try cache.makeFile(), usage: cache.usage))
+        } catch  where FileProblem(error).kind == .noSpace {
+            return try WholeContent.open(source, size: size, verified: verified)
+        }
+    }
+
+    // MARK: - The whole
+
+    func makePass(
+        _ file: FileID, _ generation: UInt64, _ source: any ChunkSource, _ stream: CachedStream, size: UInt64,
+        writes: Bool
+    ) -> StoringPass {
+        let folder = writes ? core.stagingFolder : nil
+        return StoringPass(stream, source: source, contentSize: size, stagingFolder: folder) {
+            [weak self] progress in
+            guard let self else { return }
+            switch progress {
+            case .passed(let count):
+                transact { $0.passed(file, generation, upTo: count, now: $1) }
+            case .unreadable(let chunk):
+                transact { machine, now in
+                    machine.lost(file, generation, chunk: chunk)
+                    return machine.schedule(now: now)
+                }
+            case .failed(let error):
+                let problem = describe(error, missing: size)
+                transact { machine, _ in machine.completionFailed(file, generation, problem) }
+            }
+        }
+    }
+
+    /// Begins the check of the whole anew, with what is in the cache.
+    func passAgain(_ file: FileID, _ generation: UInt64) async {
+        guard let state = state(of: file, generation), case .chunks(let old) = state.content else { return }
+        let download = Download(
+            source: old.source, stream: old.stream,
+            pass: makePass(
+                file, generation, old.source, old.stream, size: state.file.size,
+                writes: !old.isReceivedByCore),
+            isReceivedByCore: old.isReceivedByCore)
+        guard install(.chunks(download), for: file, generation, { $0.schedule(now: $1) }) else { return }
+        await download.pass.proceed()
+    }
+
+    /// All chunks have gone through the check: hands the CryptoFile to the core and serves from there.
+    func complete(_ file: FileID, _ generation: UInt64) async {
+        guard let state = state(of: file, generation), case .chunks(let download) = state.content else {
+            return
+        }
+        let path = core.stagingFolder + "/received-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
+        let size = state.file.size
+        do {
+            guard let arguments = try await onPool({ try download.pass.finish(at: path) }) else {
+                // The core makes the durable copy itself.
+                transact { machine, _ in machine.checked(file, generation) }
+                return
+            }
+            let location = try await core.completeClaim(
+                file, staged: FileSourceLocation(path: path, arguments: arguments))
+            let whole = try await onPool { try self.openKept(location, download, file, size: size) }
+            var kept = state.file
+            kept.status = .rcvComplete
+            kept.source = location
+            _ = install(.whole(whole), for: file, generation) { [kept] machine, _ in
+                machine.completed(file, generation, kept, cached: whole.cached)
+            }
+        } catch {
+            unlink(path)
+            let problem = describe(error, missing: size)
+            transact { machine, _ in machine.completionFailed(file, generation, problem) }
+        }
+    }
+
+    /// What has just been written needs no second look. A cache that is not sealed goes on serving.
+    private func openKept(
+        _ location: FileSourceLocation, _ download: Download, _ file: FileID, size: UInt64
+    ) throws -> WholeContent {
+        if settings.cacheMode == .plain, let offset = contentOffset(of: file),
+            (0..<download.stream.layout.count).allSatisfy(download.stream.holds)
+        {
+            return .stream(download.stream, contentOffset: offset)
+        }
+        verified.add(try OpenFile(location.path, flags: O_RDONLY).status())
+        return try WholeContent.open(location, size: size, verified: verified)
+    }
+}

@@ -1,0 +1,245 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Hydration
+
+/// What stays in the cache, what goes, and what is received for good.
+@Suite(.timeLimit(.minutes(2))) struct KeepingTests {
+    private static let chunk: UInt64 = 65_536
+
+    @Test func whatWasReadPastItsFirstChunkIsReceivedForGoodWhenItsReaderHasGone() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 40 * Self.chunk)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<2 * Self.chunk)
+        file.close()
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        #expect(source.fetches.sorted() == Array(source.chunks.indices))
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aLookAtTheBeginningAndAtAnotherPlaceBringsNothingMore() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 40 * Self.chunk)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<4096)
+        _ = try await file.bytes(20 * Self.chunk..<20 * Self.chunk + 4096)
+        file.close()
+        // A file that is wanted goes past it: what this one would fetch by itself would have come by then.
+        let other = MemorySource(size: 10 * Self.chunk, seed: 2)
+        let second = stage.hydrator.open(stage.offer(other, id: 2))
+        _ = try await second.bytes(0..<10 * Self.chunk)
+        #expect(source.fetches.sorted() == [0, 20])
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func theCheckOfTheWholeKeepsUpWithChunksInAnyOrder() async throws {
+        let stage = try Stage()
+        let size = 30 * Self.chunk + 5
+        let source = MemorySource(size: size)
+        let file = stage.hydrator.open(stage.offer(source))
+        var dice = Dice(seed: 3)
+        for number in (0..<UInt64(30)).shuffled(using: &dice) {
+            _ = try await file.bytes(number * Self.chunk..<number * Self.chunk + 10)
+        }
+        _ = try await file.bytes(size - 1..<size)
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        #expect(Set(source.fetches).count == source.fetches.count)
+        #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func nothingOfAnUnfinishedWholeHasAName() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 30 * Self.chunk)
+        source.behaviour.withLock { $0.failures[20] = [XFTPError(.damaged, "digest")] }
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<10 * Self.chunk)
+        try await wait(until: "it got that far") { source.fetches.contains(20) }
+        #expect(try stage.folder.names(in: "staging") == [])
+        await stage.hydrator.shutDown()
+        #expect(try stage.folder.names(in: "staging") == [])
+    }
+
+    // MARK: - Eviction
+
+    private static func limited(_ chunks: UInt64, mode: CacheMode = .sealed) -> HydrationSettings {
+        var settings = HydrationSettings()
+        settings.cacheMode = mode
+        settings.cacheLimit = chunks * chunk
+        settings.finishesWhatWasRead = false
+        return settings
+    }
+
+    @Test(arguments: [CacheMode.sealed, .plain])
+    func whatWasUsedLongestAgoGoesWhenTheCacheIsFull(mode: CacheMode) async throws {
+        let stage = try Stage(settings: Self.limited(6, mode: mode))
+        for id: Int64 in 1...3 {
+            let source = MemorySource(size: 20 * Self.chunk, seed: UInt64(id))
+            let file = stage.hydrator.open(stage.offer(source, id: id))
+            _ = try await file.bytes(0..<10)
+            _ = try await file.bytes(10 * Self.chunk..<10 * Self.chunk + 10)
+            file.close()
+        }
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 6 * Self.chunk)
+        let fourth = stage.hydrator.open(stage.offer(MemorySource(size: 20 * Self.chunk, seed: 4), id: 4))
+        _ = try await fourth.bytes(0..<10)
+        #expect(stage.hydrator.condition(of: FileID(1)) == HydrationCondition())
+        #expect(stage.hydrator.condition(of: FileID(2)).cached == 2 * Self.chunk)
+        // Its claim was given back, or nobody could ever read it again.
+        try await wait(until: "the claim is given back") {
+            stage.core.state.withLock { $0.abandoned[FileID(1)] } == [nil]
+        }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func whatIsOpenOrPinnedStaysAndTheRestGoesThroughMemory() async throws {
+        let stage = try Stage(settings: Self.limited(4))
+        let pinned = MemorySource(size: 2 * Self.chunk - 100, seed: 1)
+        try await stage.hydrator.pin(stage.offer(pinned, id: 1))
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        let source = MemorySource(size: 40 * Self.chunk, seed: 2)
+        let file = stage.hydrator.open(stage.offer(source, id: 2))
+        for round in 0..<2 as Range<UInt64> {
+            for number in 0..<40 as Range<UInt64> {
+                let range = number * Self.chunk..<(number + 1) * Self.chunk - 20
+                #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 2), "round \(round)")
+            }
+        }
+        #expect(stage.hydrator.cacheReport().bytesOnDisk <= 4 * Self.chunk)
+        #expect(!stage.hydrator.dehydrate(FileID(1)))
+        #expect(!stage.hydrator.dehydrate(FileID(2)))
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        file.close()
+        #expect(stage.hydrator.dehydrate(FileID(2)))
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aCacheInMemoryTouchesNoDiskAndFetchesAgainWhatWentForOthers() async throws {
+        let stage = try Stage(settings: Self.limited(8, mode: .memory))
+        let source = MemorySource(size: 30 * Self.chunk)
+        let file = stage.hydrator.open(stage.offer(source))
+        let size = source.contentSize
+        for _ in 0..<2 {
+            for start in stride(from: 0, to: size, by: 50_000) {
+                let range = start..<min(size, start + 50_000)
+                #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
+            }
+        }
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
+        #expect(source.fetches.count > source.chunks.count)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aFileLargerThanTheMemoryForItIsStillReceivedForGood() async throws {
+        var settings = Self.limited(8, mode: .memory)
+        settings.finishesWhatWasRead = true
+        let stage = try Stage(settings: settings)
+        let source = MemorySource(size: 30 * Self.chunk)
+        #expect(await stage.hydrator.hydrate(stage.offer(source)) == nil)
+        #expect(stage.core.state.withLock { $0.completed[FileID(1)] != nil })
+        #expect(Set(source.fetches).count == source.fetches.count)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aDiskThatMustStayFreeIsLeftAlone() async throws {
+        var settings = HydrationSettings()
+        settings.minimumFree = .max / 2
+        settings.spareMemory = 6 * Self.chunk
+        let stage = try Stage(settings: settings)
+        let source = MemorySource(size: 20 * Self.chunk)
+        let file = stage.hydrator.open(stage.offer(source))
+        let size = source.contentSize
+        #expect(try await file.bytes(0..<1000) == Pattern.bytes(0..<1000, seed: 1))
+        #expect(try await file.bytes(size - 9..<size) == Pattern.bytes(size - 9..<size, seed: 1))
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func storedFilesBeyondTheBoundAreClosedAndNotVerifiedTwice() async throws {
+        var settings = HydrationSettings()
+        settings.filesKeptOpen = 2
+        let stage = try Stage(settings: settings)
+        for id: Int64 in 1...6 {
+            let path = stage.folder.path("stored-\(id)")
+            let arguments = try stage.encrypted(Pattern.bytes(0..<1000, seed: UInt64(id)), to: path)
+            let item = stage.item(
+                id, size: 1000, status: .rcvComplete,
+                source: FileSourceLocation(path: path, arguments: arguments))
+            let file = stage.hydrator.open(item)
+            #expect(try await file.bytes(0..<9) == Pattern.bytes(0..<9, seed: UInt64(id)))
+            file.close()
+        }
+        let hydrated = (1...6 as ClosedRange<Int64>).filter {
+            stage.hydrator.condition(of: FileID($0)).stage == .hydrated
+        }
+        #expect(hydrated == [5, 6])
+        await stage.hydrator.shutDown()
+    }
+
+    // MARK: - Wishes
+
+    @Test func hydratingBringsAllOfAFileAndSaysWhyNot() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 10 * Self.chunk)
+        let item = stage.offer(source)
+        #expect(await stage.hydrator.hydrate(item) == nil)
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .hydrated)
+        #expect(await stage.hydrator.hydrate(item) == nil)
+        #expect(source.fetches.count == source.chunks.count)
+        let gone = MemorySource(size: 10 * Self.chunk, seed: 2)
+        gone.behaviour.withLock { $0.failsAlways = XFTPError(.relay(.authorization), "gone") }
+        #expect(await stage.hydrator.hydrate(stage.offer(gone, id: 2))?.kind == .expired)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func pinsAreRememberedOverMounts() async throws {
+        let folder = try TemporaryFolder()
+        let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
+        let stage = try Stage(pins: try PinnedFiles(in: own))
+        let item = stage.offer(MemorySource(size: 3 * Self.chunk))
+        try await stage.hydrator.pin(item)
+        try await stage.hydrator.pin(stage.item(8, size: 5))
+        try await stage.hydrator.unpin(FileID(8))
+        await stage.hydrator.shutDown()
+        let next = try Stage(pins: try PinnedFiles(in: own))
+        #expect(next.hydrator.pinnedFiles == [FileID(1)])
+        #expect(next.hydrator.isPinned(FileID(1)))
+        await next.hydrator.shutDown()
+    }
+
+    @Test func aPinnedFileWhoseRelayIsAwayIsTriedAgainWithoutAnybodyWaiting() async throws {
+        var settings = HydrationSettings()
+        settings.pauseAfterFailure = .milliseconds(1)
+        settings.failureMemory = .milliseconds(1)
+        let stage = try Stage(settings: settings)
+        let source = MemorySource(size: 3 * Self.chunk)
+        source.behaviour.withLock {
+            $0.failures[1] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 3)
+        }
+        try await stage.hydrator.pin(stage.offer(source))
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func clearingLeavesWhatIsOpen() async throws {
+        let stage = try Stage(settings: Self.limited(100))
+        let items = (1...3 as ClosedRange<Int64>).map {
+            stage.offer(MemorySource(size: 10 * Self.chunk, seed: UInt64($0)), id: $0)
+        }
+        let files = items.map(stage.hydrator.open)
+        for file in files { _ = try await file.bytes(0..<10) }
+        files[0].close()
+        files[1].close()
+        stage.hydrator.clearCache()
+        #expect(stage.hydrator.cacheReport().bytesOnDisk == Self.chunk)
+        #expect(stage.hydrator.cacheReport().files == 1)
+        await stage.hydrator.shutDown()
+    }
+}
