@@ -34,4 +34,13 @@ public final class ControlClient: Sendable {
         if let problem = reply.problem { throw DesktopError(.refused, problem) }
         guard reply.item != nil else { throw DesktopError.malformed }
     }
+
+    /// Asks something of the cache. Returns after about a second at the latest, also when a file is still
+    /// coming: then it is for the caller to ask again. `.refused` with the daemon's reason.
+    public func ask(_ wish: CacheWish) throws(DesktopError) -> CacheAnswer {
+        try channel.send(wish)
+        let answer = try channel.receive(CacheAnswer.self)
+        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        return answer
+    }
 }

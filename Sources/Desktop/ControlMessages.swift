@@ -2,11 +2,25 @@ import Base
 import ChatCore
 import FoundationEssentials
 
-/// What a command asks of the daemon of a mount: one line of JSON.
+/// One line of JSON from a command to the daemon of a mount: a file to send, or a wish about the cache.
 ///
-/// To send is the only thing that needs the daemon: it alone may use the mounted profile's core. The
-/// state of a mount is a file in it, removing an entry cancels it, approvals go through the data
-/// directory, and leaving is the kernel's business.
+/// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
+/// approvals go through the data directory, and leaving is the kernel's business.
+enum ControlLine: Decodable {
+    case send(ControlRequest)
+    case cache(CacheWish)
+
+    private enum Key: CodingKey {
+        case action
+    }
+
+    init(from decoder: any Decoder) throws {
+        let isWish = try decoder.container(keyedBy: Key.self).contains(.action)
+        self = isWish ? .cache(try CacheWish(from: decoder)) : .send(try ControlRequest(from: decoder))
+    }
+}
+
+/// A file that the daemon is to send.
 struct ControlRequest: Codable, Hashable {
     /// As the user named it (`Chat.named`).
     var chat: String

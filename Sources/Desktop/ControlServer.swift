@@ -4,7 +4,8 @@ import ChatCore
 import Glibc
 import Posix
 
-/// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted.
+/// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted, and
+/// grants wishes about the cache.
 ///
 /// One thread waits for connections, each connection has a thread of its own. Only processes of the same
 /// user are heard, at most 16 at once.
@@ -18,6 +19,7 @@ public final class ControlServer: Sendable {
     private let wakeUp: WakeUp
     private let core: any ChatCore
     private let whenSent: @Sendable (ChatItem) async -> Void
+    private let grant: @Sendable (CacheWish) async -> CacheAnswer
     private let state = Lock((isStopped: false, connections: 0))
     private let log = Log("control")
 
@@ -26,9 +28,11 @@ public final class ControlServer: Sendable {
     ///   - profileFolder: the profile's own folder, whose lock this process holds.
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
+    ///   - grant: does what is wished of the cache, within a second or so.
     public init(
         profileFolder: String, core: any ChatCore,
-        whenSent: @escaping @Sendable (ChatItem) async -> Void
+        whenSent: @escaping @Sendable (ChatItem) async -> Void,
+        grant: @escaping @Sendable (CacheWish) async -> CacheAnswer
     ) throws(DesktopError) {
         do throws(SystemError) {
             folder = try ControlSocket.openFolder(profileFolder)
@@ -39,6 +43,7 @@ public final class ControlServer: Sendable {
         }
         self.core = core
         self.whenSent = whenSent
+        self.grant = grant
         Thread.start("control") { self.work() }
     }
 
@@ -84,7 +89,12 @@ public final class ControlServer: Sendable {
     /// Requests of one connection, until it ends.
     private func converse(_ channel: ControlChannel) {
         do throws(DesktopError) {
-            while true { try answer(try channel.receive(ControlRequest.self), channel) }
+            while true {
+                switch try channel.receive(ControlLine.self) {
+                case .send(let request): try answer(request, channel)
+                case .cache(let wish): try channel.send(waiting { [grant] in await grant(wish) })
+                }
+            }
         } catch {
             if error.code == .malformed {
                 try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))

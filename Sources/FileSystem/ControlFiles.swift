@@ -19,6 +19,8 @@ public struct MountStatus: Codable, Sendable {
 
     public var profile: String
     public var mountpoint: String
+    /// Folder with the control socket.
+    public var controlFolder: String
     public var pid: Int32
     /// Seconds since 1970.
     public var mountedAt: Int64
@@ -38,7 +40,8 @@ extension FileSystem {
     /// The state of the mount at this moment.
     public func status() -> MountStatus {
         var status = MountStatus(
-            profile: core.profile.displayName, mountpoint: settings.mountpoint, pid: getpid(),
+            profile: core.profile.displayName, mountpoint: settings.mountpoint,
+            controlFolder: settings.controlFolder, pid: getpid(),
             mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0, transfers: [])
         for node in names.nodes(where: { _ in true }) {
             switch node.content {

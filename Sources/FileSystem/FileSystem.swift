@@ -33,11 +33,14 @@ public final class FileSystem: Sendable {
         public var cacheDisk: OpenFile
         /// Shown in `status.json`.
         public var mountpoint: String
+        /// Folder with the socket on which commands reach this mount, shown there too.
+        public var controlFolder: String
 
         public init(
             readDeadline: Duration = .seconds(30), deletion: DeletionPolicy = .refused,
-            cacheDisk: OpenFile, mountpoint: String
+            cacheDisk: OpenFile, mountpoint: String, controlFolder: String = ""
         ) {
+            self.controlFolder = controlFolder
             self.readDeadline = readDeadline
             self.deletion = deletion
             self.cacheDisk = cacheDisk
@@ -79,6 +82,15 @@ public final class FileSystem: Sendable {
     public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
         names.children(of: folder, after: last, count: count)
     }
+
+    /// The item behind a node, nil for folders, control files and drafts.
+    public func item(at id: NodeID) -> ChatItem? {
+        guard case .item(let item) = names.node(id)?.content else { return nil }
+        return item
+    }
+
+    /// The item with this file, as far as it is shown.
+    public func item(of file: FileID) -> ChatItem? { names.node(of: file).flatMap { item(at: $0.id) } }
 
     public func parent(of id: NodeID) -> NodeID { node(id)?.folder ?? .root }
 

@@ -36,9 +36,9 @@ struct XFTPSource: ChunkSource {
         return fetched
     }
 
-    /// A relay that refuses connections is known to be gone after three seconds: whoever reads hears it
+    /// A relay that refuses connections is known to be gone after four to five seconds: whoever reads hears it
     /// then. The hydrator goes on trying.
-    private static let patience = RetryPolicy(first: .milliseconds(200), longest: .seconds(2), tries: 5)
+    private static let patience = RetryPolicy(first: .milliseconds(200), longest: .seconds(2), tries: 6)
 
     /// Bytes between two signs of life.
     private static let progressStep = 256 << 10

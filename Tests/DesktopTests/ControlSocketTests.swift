@@ -17,7 +17,27 @@ import Testing
     private func serve(
         at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
     ) throws -> ControlServer {
-        try ControlServer(profileFolder: path ?? folder.path, core: core, whenSent: whenSent)
+        try ControlServer(profileFolder: path ?? folder.path, core: core, whenSent: whenSent) { wish in
+            guard wish.entry != 13 else { return CacheAnswer(problem: "The file is open: close it first.") }
+            return CacheAnswer(isDone: wish.action != .hydrate, progress: Int(wish.entry ?? 100))
+        }
+    }
+
+    @Test func wishesAboutTheCacheAreAnsweredAndRefusedWithAReason() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder, message = message("m1")] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            #expect(
+                try client.ask(CacheWish(.hydrate, entry: 40)) == CacheAnswer(isDone: false, progress: 40))
+            // Both kinds of requests go over one connection.
+            try client.send(message, to: "@bob")
+            #expect(try client.ask(CacheWish(.clear)) == CacheAnswer())
+            let refused = #expect(throws: DesktopError.self) {
+                try client.ask(CacheWish(.dehydrate, entry: 13))
+            }
+            #expect(refused?.sentence == "The file is open: close it first.")
+        }
     }
 
     private func message(_ id: String, size: UInt64 = 10) -> ComposedMessage {

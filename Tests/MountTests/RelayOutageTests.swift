@@ -34,7 +34,7 @@ struct RelayOutageTests {
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         goOn(reader)
-        try await Task.sleep(for: .milliseconds(1500))
+        try await Task.sleep(for: .milliseconds(1000))
         #expect(reader.isRunning && !reader.output.contains("went on"))
         try await mounts.startRelay()
         try await reader.line("that it went on") { $0 == "went on" }

@@ -2,6 +2,7 @@ import CommandLineKit
 import EmbeddedCore
 import FileSystem
 import Fuse
+import Hydration
 import Posix
 
 /// `chatfs mount`: the chats of a profile as folders.
@@ -24,7 +25,21 @@ enum MountCommand {
             CommonOptions.profile, CommonOptions.data,
             .value(
                 "cache-dir", named: "DIR", .folder,
-                "Where decrypted blocks lie, sealed; else ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
+                "Where decrypted blocks lie; else ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
+            .value(
+                "cache", named: "MODE", .choice(CacheMode.allCases.map(\.rawValue)),
+                default: CacheMode.sealed.rawValue,
+                "How they lie there: sealed with a key that is only in memory, plain, or only in memory."),
+            .value(
+                "cache-size", named: "LIMIT", .byteCount,
+                "Most bytes of them; what was used longest ago goes first, never what is open or pinned."),
+            .value(
+                "cache-min-free", named: "BYTES", .byteCount, default: "256mb",
+                "What they leave free on their disk; what then has no room stays in memory for a while."),
+            .flag(
+                "no-finish",
+                "Do not receive for good what was only read in part; else more than its first chunk read is "
+                    + "enough."),
             CommonOptions.relay,
             CommonOptions.core, CommonOptions.database,
             .value(

@@ -5,6 +5,7 @@ import EmbeddedCore
 import FileSystem
 import Fuse
 import Glibc
+import Hydration
 import Network
 import OfficialCore
 import XFTP
@@ -24,6 +25,8 @@ struct MountSettings: Sendable {
     var proxy: SOCKSProxy?
     /// nil: as it is kept in the profile.
     var relayPolicy: RelayApprovalPolicy?
+    /// Where decrypted blocks lie, and how many of them.
+    var hydration = HydrationSettings()
     /// Nobody can be asked anything.
     var isInBackground: Bool
 
@@ -47,6 +50,10 @@ struct MountSettings: Sendable {
         }
         relayPolicy = invocation["relay-policy"].flatMap(RelayApprovalPolicy.init)
         isInBackground = invocation.has("background")
+        hydration.cacheMode = invocation["cache"].flatMap(CacheMode.init) ?? .sealed
+        hydration.cacheLimit = invocation.byteCount("cache-size")
+        if let free = invocation.byteCount("cache-min-free") { hydration.minimumFree = free }
+        hydration.finishesWhatWasRead = !invocation.has("no-finish")
         if official != nil && !relays.isEmpty {
             throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
         }

@@ -72,17 +72,22 @@ final class MountedProfile: Sendable {
                     settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
             )
         }
-        let hydrator = try Hydrator(core: core, client: opened.client, cacheFolder: cache)
+        let pins = try await ThreadPool.shared.run { () throws(any Error) in
+            try PinnedFiles(in: OpenFile(own, flags: O_RDONLY))
+        }
+        let hydrator = try Hydrator(
+            core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration, pins: pins)
         let fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core,
             settings: FileSystem.Settings(
                 deletion: settings.deletion, cacheDisk: cache.directory,
-                mountpoint: settings.mountpoint))
+                mountpoint: settings.mountpoint, controlFolder: own))
         do {
             let news = try await fileSystem.begin()
-            let control = try ControlServer(profileFolder: own, core: core) { item in
-                await fileSystem.wasSent(item)
-            }
+            let wishes = CacheWishes(hydrator: hydrator, fileSystem: fileSystem)
+            let control = try ControlServer(
+                profileFolder: own, core: core, whenSent: { await fileSystem.wasSent($0) },
+                grant: { await wishes.grant($0) })
             let session: FuseSession
             do throws(FuseError) {
                 session = try FuseSession(fileSystem, at: mountpoint)
@@ -92,6 +97,7 @@ final class MountedProfile: Sendable {
             }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
+            wishes.receivePinned()
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
                 session: session, control: control, cache: cache)

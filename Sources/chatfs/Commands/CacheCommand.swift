@@ -1,0 +1,44 @@
+import Base
+import CommandLineKit
+import Desktop
+import Posix
+
+/// `chatfs cache`: what lies decrypted on this machine.
+enum CacheCommand {
+    static let command = Command(
+        "cache", "Show or empty the cache of a mount.",
+        section: ChatFS.Section.daily,
+        subcommands: [
+            Command(
+                "show", "Say how much is decrypted, where, and what limits it.",
+                arguments: [mountpoint],
+                examples: [Example("chatfs cache show", "Of the only mount.")]
+            ) { try await ask(.show, $0) },
+            Command(
+                "clear", "Remove what is decrypted but for what is open or pinned.",
+                discussion: "What was received stays, encrypted, in the data folder.",
+                arguments: [mountpoint],
+                examples: [Example("chatfs cache clear ~/Chats", "Of the mount there.")]
+            ) { try await ask(.clear, $0) },
+        ])
+
+    private static let mountpoint = Argument(
+        "MOUNTPOINT", .folder, count: .optional, "Not needed when there is only one mount.")
+
+    private static func ask(_ action: CacheWish.Action, _ invocation: Invocation) async throws {
+        let daemon = try await CacheAsking.daemon(
+            of: UnmountCommand.chosen(invocation.optionalArgument("MOUNTPOINT")))
+        let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
+            try daemon.ask(CacheWish(action))
+        }
+        guard let cache = answer.cache else { return }
+        let limit = cache.limit.map { "at most \(ByteCount.rounded($0))" } ?? "no limit"
+        let files = cache.files == 1 ? "1 file" : "\(cache.files) files"
+        Terminal.print(
+            "\(ByteCount.rounded(cache.bytesOnDisk)) decrypted on the disk (\(cache.mode)), \(limit)")
+        Terminal.print("\(files) at hand, \(cache.pinned) pinned")
+        Terminal.print(
+            "\(ByteCount.rounded(cache.free)) free on the disk, of which \(ByteCount.rounded(cache.minimumFree)) "
+                + "stay free")
+    }
+}

@@ -1,0 +1,17 @@
+import CommandLineKit
+
+/// `chatfs dehydrate`: give the decrypted blocks of files up.
+enum DehydrateCommand {
+    static let command = Command(
+        "dehydrate", "Remove what is decrypted of files, without unmounting.",
+        discussion: """
+            The blocks in the cache and the pages of the kernel go; what was received stays, encrypted, in the \
+            data folder. What is open or pinned is refused.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [CacheAsking.paths],
+        examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]
+    ) { invocation in
+        try await CacheAsking.ask(.dehydrate, invocation.allArguments("PATH"), verb: "Removing")
+    }
+}

@@ -1,0 +1,17 @@
+import CommandLineKit
+
+/// `chatfs hydrate`: receive files for good, now.
+enum HydrateCommand {
+    static let command = Command(
+        "hydrate", "Receive files to their end and wait for it.",
+        discussion: """
+            What is only offered is downloaded, checked as a whole and kept encrypted in the data folder; what is \
+            kept already is checked. Then reading it needs no network.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [CacheAsking.paths],
+        examples: [Example("chatfs hydrate ~/Chats/Alice", "Everything that Alice has sent.")]
+    ) { invocation in
+        try await CacheAsking.ask(.hydrate, invocation.allArguments("PATH"), verb: "Receiving")
+    }
+}

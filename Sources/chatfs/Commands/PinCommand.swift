@@ -1,0 +1,16 @@
+import CommandLineKit
+
+/// `chatfs pin`: keep files at hand.
+enum PinCommand {
+    static let command = Command(
+        "pin", "Receive files and keep them at hand, over mounts too.",
+        discussion: """
+            They are received in the background, and no limit of the cache evicts them, until they are unpinned.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [CacheAsking.paths],
+        examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "For the train.")]
+    ) { invocation in
+        try await CacheAsking.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning")
+    }
+}

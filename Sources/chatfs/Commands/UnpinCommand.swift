@@ -1,0 +1,16 @@
+import CommandLineKit
+
+/// `chatfs unpin`: the opposite of pin.
+enum UnpinCommand {
+    static let command = Command(
+        "unpin", "Let the cache evict files again.",
+        discussion: """
+            What is at hand stays until its room is wanted.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [CacheAsking.paths],
+        examples: [Example("chatfs unpin ~/Chats/Alice", "Everything of Alice.")]
+    ) { invocation in
+        try await CacheAsking.ask(.unpin, invocation.allArguments("PATH"), verb: "Unpinning")
+    }
+}
