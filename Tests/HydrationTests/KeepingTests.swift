@@ -125,8 +125,12 @@ import XFTP
     @Test func aCacheInMemoryTouchesNoDiskAndFetchesAgainWhatWentForOthers() async throws {
         let stage = try Stage(settings: Self.limited(8, mode: .memory))
         let source = MemorySource(size: 30 * Self.chunk)
+        // It never comes whole, so no other copy serves it.
+        source.behaviour.withLock {
+            $0.failures[30] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 1000)
+        }
         let file = stage.hydrator.open(stage.offer(source))
-        let size = source.contentSize
+        let size = source.contentSize - 2 * Self.chunk
         for _ in 0..<2 {
             for start in stride(from: 0, to: size, by: 50_000) {
                 let range = start..<min(size, start + 50_000)
