@@ -57,8 +57,9 @@ struct WebSocketTransportTests {
 
     @Test("the history has a connection of its own, and events of both are heard")
     func lanes() async throws {
+        let gate = Gate()
         let server = try ScriptedServer.core { command in
-            if command.hasPrefix("/_get chat ") { usleep(400_000) }
+            if command.hasPrefix("/_get chat ") { gate.wait() }
             return #"{"type":"cmdOk"}"#
         }
         defer { server.close() }
@@ -67,12 +68,10 @@ struct WebSocketTransportTests {
         let page = APICommand.chatPage(APIChatReference(.direct(4)), .last(100))
         async let slow = transport.request(page, lane: .background, timeout: .seconds(20))
         try await wait(until: "the slow command runs") { server.commands.contains("/_get chat @4 count=100") }
-        let order = Lock<[String]>([])
-        _ = try await transport.request(.encryptFiles(true))
-        order.withLock { $0.append("foreground") }
+        // Answered while the other is held.
+        #expect(try await transport.request(.encryptFiles(true)) == .done)
+        gate.open()
         _ = try await slow
-        order.withLock { $0.append("background") }
-        #expect(order.withLock { $0 } == ["foreground", "background"])
 
         server.tell(Self.updated, connection: 0)
         server.tell(Self.updated, connection: 1)
@@ -119,13 +118,14 @@ struct WebSocketTransportTests {
 
     @Test("an answer that comes too late is still told when it made a message")
     func lateAnswer() async throws {
+        let gate = Gate()
         let server = try ScriptedServer { command, name in
             if command == "/version" {
                 return [
                     #"{"corrId":"\#(name)","resp":{"type":"versionInfo","versionInfo":{"version":"6.4"}}}"#
                 ]
             }
-            usleep(200_000)
+            gate.wait()
             return [#"{"corrId":"\#(name)","resp":{"type":"newChatItems","chatItems":[]}}"#]
         }
         defer { server.close() }
@@ -135,6 +135,7 @@ struct WebSocketTransportTests {
         } throws: {
             ($0 as? OfficialCoreError)?.code == .timeout
         }
+        gate.open()
         for await event in transport.events() {
             if case .event(let event) = event, case .newChatItems = event.kind { break }
         }
@@ -207,5 +208,17 @@ struct WebSocketTransportTests {
         ]
         for text in refused { #expect(throws: OfficialCoreError.self) { try OfficialCoreAddress(text) } }
         #expect(throws: Never.self) { try OfficialCoreAddress("ws://10.0.0.1:5225", allowsRemote: true) }
+    }
+}
+
+/// Holds a thread of a script until the test lets it go, or for a minute.
+private final class Gate: Sendable {
+    private let isOpen = Lock(false)
+
+    func open() { isOpen.withLock { $0 = true } }
+
+    func wait() {
+        let end = ContinuousClock.now + .seconds(60)
+        while !isOpen.withLock({ $0 }), ContinuousClock.now < end { usleep(2_000) }
     }
 }
