@@ -29,17 +29,14 @@ final class BellListener: Sendable {
     init(_ bell: Bell, heard: @escaping @Sendable () -> Void) throws(SystemError) {
         let stopping = try WakeUp()
         self.stopping = stopping
-        let descriptor = try check("listen for messages of other processes") {
-            inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-        }
-        let notifications = OpenFile(adopting: descriptor)
-        try check("listen for messages of other processes") {
-            inotify_add_watch(descriptor, bell.path, UInt32(IN_MODIFY))
-        }
+        let rung = try WakeUp()
+        let bells = try BellWatch.shared()
+        let watch = try bells.add(rung, path: bell.path)
         let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
         self.ended = ended
         Thread.start("bell") {
-            Self.listen(notifications, stopping, heard)
+            Self.listen(rung, stopping, heard)
+            bells.remove(rung, watch: watch)
             let waiting = ended.withLock { state in
                 state.isOver = true
                 return state.waiting
@@ -62,22 +59,18 @@ final class BellListener: Sendable {
         }
     }
 
-    private static func listen(
-        _ notifications: OpenFile, _ stopping: WakeUp, _ heard: @Sendable () -> Void
-    ) {
-        var requests = [notifications.descriptor, stopping.descriptor].map {
+    private static func listen(_ rung: WakeUp, _ stopping: WakeUp, _ heard: @Sendable () -> Void) {
+        var requests = [rung.descriptor, stopping.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
-        defer { buffer.deallocate() }
         while true {
             heard()
             repeat {
                 guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
                 if requests[1].revents != 0 { return }
             } while requests[0].revents == 0
-            // Drained before the call: what rings from here on is heard again.
-            while Glibc.read(notifications.descriptor, buffer.baseAddress, buffer.count) > 0 {}
+            // Silenced before the call: what rings from here on is heard again.
+            rung.clear()
         }
     }
 }
