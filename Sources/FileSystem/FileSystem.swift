@@ -65,6 +65,13 @@ public final class FileSystem: Sendable {
         kernel.withLock { $0 = send }
     }
 
+    /// At the very end, when nothing is mounted and the news feed has finished: closes index and journal, so
+    /// that names of what was sent or deleted do not stay behind in their logs. Blocks.
+    public func close() {
+        names.close()
+        outbox.close()
+    }
+
     // MARK: - Looking
 
     public func lookup(_ name: EntryName, in folder: NodeID) -> Result<Attributes, FileSystemError> {

@@ -34,6 +34,9 @@ public final class Namespace: Sendable {
         self.table = Lock(table)
     }
 
+    /// Ends the use of the index; what is in memory can still be looked at. Blocks.
+    public func close() { database.close() }
+
     // MARK: - Looking
 
     public func node(_ id: NodeID) -> Node? { table.withLock { $0.nodes[id] } }

@@ -107,6 +107,8 @@ final class Journal: Sendable {
         self.database = database
     }
 
+    func close() { database.close() }
+
     /// Adds a row and answers its id, never used before.
     func insert(_ entry: Entry) throws -> Int64 {
         try database.transaction { connection in

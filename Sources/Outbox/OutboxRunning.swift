@@ -180,4 +180,7 @@ extension Outbox {
         state.withLock { $0.isClosed = true }
         room.news.finish()
     }
+
+    /// After `shutDown`, when everything it handed over has been acknowledged: closes the journal. Blocks.
+    public func close() { room.journal.close() }
 }

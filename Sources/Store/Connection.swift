@@ -18,8 +18,16 @@ public final class Connection {
 
     init(handle: OpaquePointer) { self.handle = handle }
 
-    deinit {
+    deinit { close() }
+
+    private(set) var isClosed = false
+
+    /// The last connection to a database empties its journal and removes it.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
         for statement in idle.values { sqlite3_finalize(statement) }
+        idle = [:]
         sqlite3_close_v2(handle)
     }
 

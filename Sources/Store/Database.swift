@@ -48,7 +48,7 @@ public final class Database: @unchecked Sendable {
         pthread_mutexattr_destroy(&attributes)
         try connection.checked(result)
         sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, Int32(busyTimeout.components.seconds * 1000))
+        Self.wait(busyTimeout, onBehalfOf: handle)
         // secure_delete before anything is written; the size limit keeps old pages from staying in
         // the journal for long.
         try connection.executeScript(
@@ -99,7 +99,21 @@ public final class Database: @unchecked Sendable {
     public func checkpoint() throws(StoreError) {
         lock()
         defer { unlock() }
+        try requireOpen()
         try connection.executeScript("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    /// Ends the use of this database, for a process that goes on or never drops its last reference: the
+    /// journal goes into the file and, when nobody else has the database open, disappears. Later calls
+    /// throw `.notAllowed`. Waits for a transaction under way.
+    public func close() {
+        lock()
+        defer { unlock() }
+        connection.close()
+    }
+
+    private func requireOpen() throws(StoreError) {
+        guard !connection.isClosed else { throw StoreError(.notAllowed, "The database has been closed.") }
     }
 
     private func run<Result>(
@@ -107,6 +121,7 @@ public final class Database: @unchecked Sendable {
     ) throws -> Result {
         lock()
         defer { unlock() }
+        try requireOpen()
         // The setting cannot change inside a transaction.
         if let synchronous { try connection.executeScript("PRAGMA synchronous = \(synchronous)") }
         defer { if synchronous != nil { try? connection.executeScript("PRAGMA synchronous = \(usual)") } }
@@ -120,6 +135,19 @@ public final class Database: @unchecked Sendable {
             if sqlite3_get_autocommit(connection.handle) == 0 { try? connection.executeScript("ROLLBACK") }
             throw error
         }
+    }
+
+    /// Asks again every millisecond at first, then every five: SQLite's own steps grow to a tenth of a
+    /// second, far longer than the transactions of the other process that is waited for.
+    private static func wait(_ timeout: Duration, onBehalfOf handle: OpaquePointer) {
+        let looks = Int(clamping: timeout.components.seconds) * 200
+        sqlite3_busy_handler(
+            handle,
+            { looks, count in
+                guard Int(count) < Int(bitPattern: looks) else { return 0 }
+                usleep(count < 20 ? 1_000 : 5_000)
+                return 1
+            }, UnsafeMutableRawPointer(bitPattern: looks))
     }
 
     private func lock() {

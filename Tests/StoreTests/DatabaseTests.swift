@@ -35,6 +35,19 @@ import Testing
         #expect(rows[1].4)
     }
 
+    @Test func aClosedDatabaseLeavesOneFileAndAnswersNobody() throws {
+        let database = try folder.database()
+        try database.transaction { connection in
+            try connection.execute("INSERT INTO folder (id, name) VALUES (1, 'a')")
+        }
+        database.close()
+        database.close()
+        #expect(access(folder.path + "/notes.db-wal", F_OK) != 0)
+        #expect(throws: StoreError.self) { try database.count("folder") }
+        #expect(throws: StoreError.self) { try database.checkpoint() }
+        #expect(try folder.database().count("folder") == 1)
+    }
+
     @Test func aTransactionThatThrowsLeavesNothing() throws {
         struct Change: Error {}
         let database = try folder.database()

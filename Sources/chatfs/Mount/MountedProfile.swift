@@ -106,7 +106,10 @@ final class MountedProfile: Sendable {
         } catch {
             await outbox.shutDown()
             await hydrator.shutDown()
-            await ThreadPool.shared.run { try? cache.remove() }
+            await ThreadPool.shared.run {
+                try? cache.remove()
+                fileSystem.close()
+            }
             throw error
         }
     }
@@ -128,8 +131,11 @@ final class MountedProfile: Sendable {
         await outbox.shutDown()
         await news.finish()
         // While the profile is still ours: the next mount uses the same folder.
-        let cache = cache
-        await ThreadPool.shared.run { try? cache.remove() }
+        let (cache, fileSystem) = (cache, fileSystem)
+        await ThreadPool.shared.run {
+            try? cache.remove()
+            fileSystem.close()
+        }
         await core.shutDown()
     }
 
