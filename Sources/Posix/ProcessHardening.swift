@@ -12,6 +12,16 @@ public enum ProcessHardening {
         umask(0o077)
     }
 
+    /// As many open files as this process may have: every open entry, chunk and connection is one, and the
+    /// usual 1024 are for programs that use select(2).
+    public static func allowManyOpenFiles() {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 65_536))
+        setrlimit(resource, &limit)
+    }
+
     /// The kernel sends `signal` to this process when its parent dies.
     public static func dieWithParent(signal: Int32 = SIGTERM) {
         _ = chatfs_signal_on_parent_death(signal)

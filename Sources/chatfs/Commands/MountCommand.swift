@@ -76,6 +76,7 @@ enum MountCommand {
         waitsForStop: true
     ) { invocation in
         ProcessHardening.apply()
+        ProcessHardening.allowManyOpenFiles()
         let settings = try MountSettings(invocation)
         // Nothing but this may come before: the child has only the thread that forked.
         let background = invocation.has("background") ? try Background.start() : nil

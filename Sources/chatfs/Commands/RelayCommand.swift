@@ -41,6 +41,7 @@ enum RelayCommand {
         waitsForStop: true
     ) { invocation in
         ProcessHardening.apply()
+        ProcessHardening.allowManyOpenFiles()
         let settings = try settings(from: invocation)
         let isDefault = invocation["dir"] == nil
         let relay = try await ThreadPool.shared.run {
