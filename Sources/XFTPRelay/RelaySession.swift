@@ -52,10 +52,13 @@ final class RelaySession: ServerConnectionHandler {
     private func hello() throws(NetworkError) -> [UInt8]? {
         // Commands are signed, so the other half of this key is never used.
         let key = AgreementKey.generate().publicKey
+        let signature = try service.identity.sign(SignedKey.bytesToSign(for: key))
         return ServerHello(
             versions: XFTPVersion.supported, sessionID: sessionID,
             certificates: service.identity.certificates,
-            signedKey: try SignedKey.make(key, signedBy: service.identity)
+            signedKey: SignedKey.encode(
+                key: key, algorithmIdentifier: service.identity.kind.algorithmIdentifier,
+                signature: signature)
         ).block()
     }
 
