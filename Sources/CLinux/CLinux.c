@@ -39,6 +39,8 @@ int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length) {
     return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
+int chatfs_sync_filesystem(int descriptor) { return syncfs(descriptor); }
+
 int chatfs_reserve(int descriptor, int64_t length) {
     return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, length);
 }

@@ -29,8 +29,13 @@ public protocol ChatCore: Sendable {
 
     /// Sends one message with a file. On return the message is in the core's store, exactly once for
     /// each `ComposedMessage.id`: the same id again returns the item that is there. The core owns
-    /// the staged file from then on.
+    /// the staged file from then on, whose bytes its writer has made durable.
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem
+    /// Sends several, in their order, each as `send` does; one that is refused holds up none of the
+    /// others. As many answers as messages.
+    func send(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [Result<ChatItem, ChatError>]
     func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError)
@@ -68,14 +73,40 @@ public protocol ChatCore: Sendable {
 extension ChatCore {
     /// For cores whose items always carry the source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
+
+    public func send(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [Result<ChatItem, ChatError>] {
+        await sendOneByOne(messages, to: chat)
+    }
+
+    /// For cores that gain nothing by taking them together, or cannot this time.
+    public func sendOneByOne(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [Result<ChatItem, ChatError>] {
+        var answers: [Result<ChatItem, ChatError>] = []
+        for message in messages {
+            do throws(ChatError) {
+                answers.append(.success(try await send(message, to: chat)))
+            } catch {
+                answers.append(.failure(error))
+            }
+        }
+        return answers
+    }
 }
 
 /// Sizes that a core accepts, in bytes of plaintext.
 public struct ChatLimits: Hashable, Sendable {
     /// Largest file in a contact's or group's chat. Notes have no limit.
     public var largestFile: UInt64
+    /// Messages that this core takes at less cost together than one by one.
+    public var mostSentTogether: Int
 
-    public init(largestFile: UInt64) { self.largestFile = largestFile }
+    public init(largestFile: UInt64, mostSentTogether: Int = 1) {
+        self.largestFile = largestFile
+        self.mostSentTogether = mostSentTogether
+    }
 }
 
 /// What a claim gives: the text of the file description (YAML). A secret.

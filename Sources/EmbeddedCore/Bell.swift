@@ -21,12 +21,17 @@ struct Bell: Sendable {
 }
 
 /// A thread that calls `heard` once at its start and after every ring, one call at a time. Rings that
-/// come during a call lead to one more call.
+/// come during a call lead to one more call. `quiet` is called once when after that nobody rang for half a
+/// second.
 final class BellListener: Sendable {
     private let stopping: WakeUp
     private let ended: Lock<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>
 
-    init(_ bell: Bell, heard: @escaping @Sendable () -> Void) throws(SystemError) {
+    private static let pause: Int32 = 500
+
+    init(
+        _ bell: Bell, heard: @escaping @Sendable () -> Void, quiet: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
         let stopping = try WakeUp()
         self.stopping = stopping
         let rung = try WakeUp()
@@ -35,7 +40,7 @@ final class BellListener: Sendable {
         let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
         self.ended = ended
         Thread.start("bell") {
-            Self.listen(rung, stopping, heard)
+            Self.listen(rung, stopping, heard, quiet)
             bells.remove(rung, watch: watch)
             let waiting = ended.withLock { state in
                 state.isOver = true
@@ -59,15 +64,22 @@ final class BellListener: Sendable {
         }
     }
 
-    private static func listen(_ rung: WakeUp, _ stopping: WakeUp, _ heard: @Sendable () -> Void) {
+    private static func listen(
+        _ rung: WakeUp, _ stopping: WakeUp, _ heard: @Sendable () -> Void, _ quiet: @Sendable () -> Void
+    ) {
         var requests = [rung.descriptor, stopping.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
         while true {
             heard()
+            var isQuiet = false
             repeat {
-                guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
+                guard (try? poll(&requests, milliseconds: isQuiet ? -1 : pause)) != nil else { return }
                 if requests[1].revents != 0 { return }
+                if requests[0].revents == 0 && !isQuiet {
+                    isQuiet = true
+                    quiet()
+                }
             } while requests[0].revents == 0
             // Silenced before the call: what rings from here on is heard again.
             rung.clear()

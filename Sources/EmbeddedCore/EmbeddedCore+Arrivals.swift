@@ -102,27 +102,86 @@ extension EmbeddedCore {
                 profile.id
             ) { $0.integer(0) }
         }
-        for file in files {
-            do {
-                try takeInInline(file, telling: telling)
-            } catch {
-                let failure = ChatError(wrapping: error)
-                log.warning("A small file could not be stored: \(failure.sentence)")
-                try? warn(file, failure, telling: telling)
+        for start in stride(from: 0, to: files.count, by: Self.batch) {
+            let group = files[start..<min(start + Self.batch, files.count)]
+            // What fails together is tried one by one, so that each tells what is wrong with it.
+            let left = (try? takeInTogether(group, telling: telling)) ?? Array(group)
+            for file in left {
+                do {
+                    try takeInInline(file, telling: telling)
+                } catch {
+                    let failure = ChatError(wrapping: error)
+                    log.warning("A small file could not be stored: \(failure.sentence)")
+                    try? warn(file, failure, telling: telling)
+                }
             }
         }
-        // The journal still holds what the rows held.
-        if !files.isEmpty { try directory.database.checkpoint() }
+        if !files.isEmpty { hasArrivalsInLog.withLock { $0 = true } }
     }
 
-    /// Stores one inline file. Nothing when another thread has done so.
-    func takeInInline(_ file: Int64, telling: Bool) throws {
-        let content = try read { context in
+    /// When no more messages come for a moment: the journal still holds what the rows held.
+    func clearLog() {
+        let isDue = hasArrivalsInLog.withLock { isDue in
+            defer { isDue = false }
+            return isDue
+        }
+        if isDue { try? directory.database.checkpoint() }
+    }
+
+    /// Stores several inline files with one wait for the disk and one transaction, all of them or none.
+    /// Returns those that need a look of their own.
+    private func takeInTogether(_ files: ArraySlice<Int64>, telling: Bool) throws -> [Int64] {
+        guard files.count > 2 else { return Array(files) }
+        var written: [(file: Int64, name: String, arguments: FileArguments)] = []
+        do {
+            for file in files {
+                guard let (text, size) = try inlineContent(of: file), let bytes = Base64URL.decode(text),
+                    UInt64(bytes.count) == size
+                else { continue }
+                let (name, arguments) = try folders.write(bytes, durably: false)
+                written.append((file, name, arguments))
+            }
+            try folders.synchroniseAll()
+            try commit { change in
+                for (file, name, arguments) in written {
+                    try noteStored(file, name, arguments, telling: telling, change)
+                }
+            }
+        } catch {
+            for (_, name, _) in written { folders.remove(name) }
+            throw error
+        }
+        return files.filter { file in !written.contains { $0.file == file } }
+    }
+
+    private func inlineContent(of file: Int64) throws -> (text: String, size: UInt64)? {
+        try read { context in
             try context.connection.first(
                 "SELECT inline_content, size FROM file WHERE id = ? AND inline_content IS NOT NULL", file
             ) { ($0.text(0), $0.unsigned(1)) }
         }
-        guard let (text, size) = content else { return }
+    }
+
+    /// The row of a small file whose CryptoFile is on disk.
+    private func noteStored(
+        _ file: Int64, _ name: String, _ arguments: FileArguments, telling: Bool, _ change: Change
+    ) throws {
+        let changed = try change.connection.execute(
+            """
+            UPDATE file SET status = 'rcv_complete', problem = NULL, problem_sentence = NULL,
+                stored_name = ?, key = ?, nonce = ?, inline_content = NULL
+            WHERE id = ? AND inline_content IS NOT NULL
+            """, name, arguments.key, arguments.nonce, file)
+        guard changed > 0 else { return change.abandon(name) }
+        // Told with its message, where that has not been told yet.
+        if telling, try !isNews(file, change) {
+            try change.tell({ .rcvFileComplete($0) }, ofFile: file)
+        }
+    }
+
+    /// Stores one inline file. Nothing when another thread has done so.
+    func takeInInline(_ file: Int64, telling: Bool) throws {
+        guard let (text, size) = try inlineContent(of: file) else { return }
         guard let bytes = Base64URL.decode(text), UInt64(bytes.count) == size else {
             try commit { change in
                 let problem = FileProblem(.damaged, "The message does not hold the file it should.")
@@ -135,19 +194,7 @@ extension EmbeddedCore {
         }
         let (name, arguments) = try folders.write(bytes)
         do {
-            try commit { change in
-                let changed = try change.connection.execute(
-                    """
-                    UPDATE file SET status = 'rcv_complete', problem = NULL, problem_sentence = NULL,
-                        stored_name = ?, key = ?, nonce = ?, inline_content = NULL
-                    WHERE id = ? AND inline_content IS NOT NULL
-                    """, name, arguments.key, arguments.nonce, file)
-                guard changed > 0 else { return change.abandon(name) }
-                // Told with its message, where that has not been told yet.
-                if telling, try !isNews(file, change) {
-                    try change.tell({ .rcvFileComplete($0) }, ofFile: file)
-                }
-            }
+            try commit { try noteStored(file, name, arguments, telling: telling, $0) }
         } catch {
             folders.remove(name)
             throw error

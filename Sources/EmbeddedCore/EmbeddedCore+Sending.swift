@@ -41,6 +41,57 @@ extension EmbeddedCore {
         return item
     }
 
+    /// Small files in one transaction, with one wait for the disk, all or none; else one by one.
+    public func send(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [Result<ChatItem, ChatError>] {
+        do throws(ChatError) {
+            if messages.count > 1,
+                let items = try await work({ [self] in try sendTogether(messages, to: chat) })
+            {
+                for item in items { hub.tell(.sndFileComplete(item)) }
+                return items.map { .success($0) }
+            }
+        } catch {
+            // Which of them is the reason shows when they go one by one.
+            log.debug("messages go one by one: \(error.sentence)")
+        }
+        return await sendOneByOne(messages, to: chat)
+    }
+
+    /// nil when one of them does not fit into its message, or was sent before.
+    private func sendTogether(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) throws -> [ChatItem]? {
+        var contents: [String] = []
+        for message in messages {
+            guard try read({ try sentItem(message, $0) }) == nil,
+                try transport(of: message, to: chat) == .inline
+            else { return nil }
+            contents.append(try inlineContent(message))
+        }
+        var names: [String] = []
+        let items: [ChatItem]
+        do {
+            for message in messages {
+                names.append(try folders.keep(message.source, size: message.size, durably: false))
+            }
+            try folders.synchroniseNames()
+            items = try commit { change in
+                try messages.indices.map { index in
+                    try deliver(
+                        messages[index], to: chat, .inline, storedName: names[index], contents[index],
+                        change)
+                }
+            }
+        } catch {
+            for name in names { folders.remove(name) }
+            throw error
+        }
+        for message in messages { unlink(message.source.path) }
+        return items
+    }
+
     private func sentItem(_ message: ComposedMessage, _ context: ItemRows.Context) throws -> ChatItem? {
         let id = try context.connection.first(
             "SELECT id FROM item WHERE profile = ? AND message_id = ?", profile.id, message.id

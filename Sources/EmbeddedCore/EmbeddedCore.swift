@@ -30,9 +30,12 @@ public final class EmbeddedCore: ChatCore {
     let trust: RelayTrust
     private let profileLock: ProfileLock
     private let listener = Lock<BellListener?>(nil)
+    /// Small files were taken out of their rows since the journal was last emptied.
+    let hasArrivalsInLog = Lock(false)
 
     /// The same for every profile.
-    public static let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+    public static let limits = ChatLimits(
+        largestFile: FilePolicy.xftpLimit, mostSentTogether: 32)
 
     /// For the blocking work of all cores of the process.
     static let pool = ThreadPool(name: "core", threads: 4)
@@ -94,7 +97,9 @@ public final class EmbeddedCore: ChatCore {
             return core
         }
         do throws(SystemError) {
-            let listener = try BellListener(directory.bell) { [weak core] in core?.hear() }
+            let listener = try BellListener(
+                directory.bell, heard: { [weak core] in core?.hear() },
+                quiet: { [weak core] in core?.clearLog() })
             core.listener.withLock { $0 = listener }
         } catch {
             throw ChatError(wrapping: error)

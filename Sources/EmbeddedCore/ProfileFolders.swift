@@ -33,12 +33,13 @@ struct ProfileFolders: Sendable {
         return try OpenFile(name, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: directory)
     }
 
-    /// Gives a finished CryptoFile a second, lasting name in the files folder, durably. The first name
-    /// is removed by the caller once the row is committed: whenever the process dies, either the row
-    /// names the file or the giver still has it.
+    /// Gives a finished CryptoFile a second, lasting name in the files folder. Its bytes are durable already
+    /// (each wait for the disk is as long as all the rest); the name is when this or `synchroniseNames`
+    /// returns. The first name is removed by the caller once the row is committed: whenever the process
+    /// dies, either the row names the file or the giver still has it.
     ///
     /// - Throws: `.invalidCommand` for what is no CryptoFile of `size` bytes of plaintext.
-    func keep(_ location: FileSourceLocation, size: UInt64) throws -> String {
+    func keep(_ location: FileSourceLocation, size: UInt64, durably: Bool = true) throws -> String {
         guard location.arguments != nil else {
             throw ChatError(.invalidCommand, "The file to keep is not encrypted.")
         }
@@ -48,17 +49,22 @@ struct ProfileFolders: Sendable {
         else {
             throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
         }
-        try file.synchronise()
         let name = freshName()
         try check("keep a file") {
             linkat(AT_FDCWD, location.path, files.descriptor, name, 0)
         }
-        try files.synchronise()
+        guard durably else { return name }
+        do {
+            try synchroniseNames()
+        } catch {
+            remove(name)
+            throw error
+        }
         return name
     }
 
-    /// Writes bytes as a new CryptoFile, durably.
-    func write(_ bytes: [UInt8]) throws -> (name: String, arguments: FileArguments) {
+    /// Writes bytes as a new CryptoFile, durably, or for `synchroniseAll` to make it so.
+    func write(_ bytes: [UInt8], durably: Bool = true) throws -> (name: String, arguments: FileArguments) {
         let name = freshName()
         let arguments = CryptoFile.freshArguments()
         do {
@@ -66,14 +72,22 @@ struct ProfileFolders: Sendable {
             let writer = try CryptoFileWriter(file: file, arguments: arguments)
             try writer.append(bytes)
             try writer.finish()
-            try file.synchronise()
-            try files.synchronise()
+            if durably {
+                try file.synchronise()
+                try files.synchronise()
+            }
         } catch {
             remove(name)
             throw error
         }
         return (name, arguments)
     }
+
+    /// Makes the names of what was kept durable.
+    func synchroniseNames() throws(SystemError) { try files.synchronise() }
+
+    /// Makes all files that were written durable, with their names.
+    func synchroniseAll() throws(SystemError) { try files.synchroniseFilesystem() }
 
     /// Removes a file that no row names any more. Who has it open keeps reading it.
     func remove(_ name: String) { unlinkat(files.descriptor, name, 0) }

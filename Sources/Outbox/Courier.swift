@@ -53,13 +53,14 @@ final class Courier: Sendable {
 
     /// The first of a lane stays in it while it is handed over, as the mark that a task runs.
     private func work(through chat: ChatReference) async {
-        var next = state.withLock { $0.lanes[chat]?.first }
-        while let draft = next {
-            await handOver(draft)
+        var next = state.withLock { firstGroup($0.lanes[chat] ?? []) }
+        while !next.isEmpty {
+            let count = next.count
+            await handOver(next)
             let (following, waiting) = state.withLock { state in
-                state.lanes[chat]?.removeFirst()
-                let following = state.lanes[chat]?.first
-                if following == nil { state.lanes[chat] = nil }
+                state.lanes[chat]?.removeFirst(count)
+                let following = firstGroup(state.lanes[chat] ?? [])
+                if following.isEmpty { state.lanes[chat] = nil }
                 guard state.lanes.isEmpty else { return (following, [CheckedContinuation<Void, Never>]()) }
                 defer { state.whenIdle = [] }
                 return (following, state.whenIdle)
@@ -69,11 +70,31 @@ final class Courier: Sendable {
         }
     }
 
-    private func handOver(_ draft: Draft) async {
+    /// What is handed over next: one, or as many small ones as the core likes to take together.
+    private func firstGroup(_ lane: [Draft]) -> [Draft] {
+        var bytes: UInt64 = 0
+        let group = lane.prefix(core.limits.mostSentTogether).prefix { draft in
+            bytes += min(draft.snapshot.size, Self.mostBytesTogether)
+            return bytes <= Self.mostBytesTogether
+        }
+        return Array(group.isEmpty ? lane.prefix(1) : group)
+    }
+
+    private static let mostBytesTogether: UInt64 = 1 << 20
+
+    private func handOver(_ drafts: [Draft]) async {
+        let begun = await ThreadPool.shared.run {
+            drafts.compactMap { draft in draft.beginSending().map { (draft, $0) } }
+        }
+        guard let chat = begun.first?.0.chat else { return }
+        let answers = await core.send(begun.map(\.1), to: chat)
+        for ((draft, _), answer) in zip(begun, answers) { await take(answer, of: draft) }
+    }
+
+    private func take(_ answer: Result<ChatItem, ChatError>, of draft: Draft) async {
         let pool = ThreadPool.shared
-        guard let message = await pool.run({ draft.beginSending() }) else { return }
         do throws(ChatError) {
-            let item = try await core.send(message, to: draft.chat)
+            let item = try answer.get()
             step(.handedOver)
             if await pool.run({ draft.noteSent(item.id) }) {
                 step(.noted)

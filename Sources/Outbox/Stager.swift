@@ -26,15 +26,14 @@ final class Stager: Sendable {
     /// transaction for all of them.
     func queue(_ drafts: [Draft]) -> Outcome {
         var outcome = Outcome()
-        var copies: [(draft: Draft, version: Int, staged: Journal.Staged)] = []
+        var copies: [(draft: Draft, version: Int, copy: Copy)] = []
         for draft in drafts {
             guard let (entry, version) = draft.beginStaging() else {
                 draft.keepLocal()
                 continue
             }
             do {
-                let staged = try copy(draft, entry, version)
-                copies.append((draft, version, staged))
+                copies.append((draft, version, try copy(draft, entry, version)))
             } catch is Overtaken {
                 continue
             } catch {
@@ -43,16 +42,27 @@ final class Stager: Sendable {
                 }
             }
         }
+        do {
+            try synchronise(copies.map(\.copy))
+        } catch {
+            for (draft, version, copy) in copies {
+                room.staging.remove(copy.staged)
+                if draft.endStaging(version, problem: OutboxError(beneath: error)) {
+                    outcome.later.append(draft)
+                }
+            }
+            return outcome
+        }
         step(.staged)
         // By rising id, as everywhere where several turns are taken.
         copies.sort { $0.draft.id < $1.draft.id }
         for copy in copies { copy.draft.turn.take() }
         defer { for copy in copies { copy.draft.turn.giveBack() } }
         let (valid, overtaken) = copies.reduce(into: ([(Draft, Journal.Entry)](), [Journal.Staged]())) {
-            if let entry = $1.draft.entryToQueue($1.version, $1.staged) {
+            if let entry = $1.draft.entryToQueue($1.version, $1.copy.staged) {
                 $0.0.append(($1.draft, entry))
             } else {
-                $0.1.append($1.staged)
+                $0.1.append($1.copy.staged)
             }
         }
         for staged in overtaken { room.staging.remove(staged) }
@@ -76,7 +86,23 @@ final class Stager: Sendable {
     /// A writer, a rename or a removal came in between.
     private struct Overtaken: Error {}
 
-    private func copy(_ draft: Draft, _ entry: Journal.Entry, _ version: Int) throws -> Journal.Staged {
+    /// A complete CryptoFile, not yet durable.
+    private struct Copy {
+        var staged: Journal.Staged
+        var file: OpenFile
+        var folder: OpenFile
+    }
+
+    /// Waits for the disk once for many small files: each wait is as long as all the rest of a small file.
+    private func synchronise(_ copies: [Copy]) throws(SystemError) {
+        if copies.count > 2, let any = copies.first { return try any.folder.synchroniseFilesystem() }
+        for copy in copies {
+            try copy.file.synchronise()
+            try copy.folder.synchronise()
+        }
+    }
+
+    private func copy(_ draft: Draft, _ entry: Journal.Entry, _ version: Int) throws -> Copy {
         let spooled = try room.spool.open(entry.spool, key: entry.key)
         guard spooled.size == entry.size else {
             throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")
@@ -107,9 +133,7 @@ final class Stager: Sendable {
                 position += UInt64(count)
             }
             try writer.finish()
-            try file.synchronise()
-            try folder.synchronise()
-            return staged
+            return Copy(staged: staged, file: file, folder: folder)
         } catch {
             room.staging.remove(folderName)
             // What a writer does meanwhile shows as a damaged block too.

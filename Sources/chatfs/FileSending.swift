@@ -58,7 +58,12 @@ enum FileSending {
         var position: UInt64 = 0
         while true {
             let count = try file.read(into: buffer, at: position)
-            if count == 0 { return try writer.finish() }
+            if count == 0 {
+                try writer.finish()
+                // The core takes it as it is, and may have to answer for it after a power cut.
+                try staged.synchronise()
+                return position
+            }
             try writer.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             position += UInt64(count)
         }

@@ -39,6 +39,37 @@ import Testing
         await bob.shutDown()
     }
 
+    /// Stored together; the one that is damaged holds up none of the others.
+    @Test func manySmallFilesArriveTogetherAfterAnAbsence() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice", relays: [])
+        for size in 1...5 {
+            _ = try await alice.send(
+                try alice.compose(pattern(size), name: "\(size)"), to: alice.chat(named: "bob"))
+        }
+        try world.directory.database.transaction { connection in
+            _ = try connection.execute(
+                "UPDATE file SET inline_content = '!' WHERE inline_content IS NOT NULL AND name = '3'")
+        }
+        let bob = try await world.open("bob", relays: [])
+        let items = try await bob.items(of: bob.chat(named: "alice"), before: nil, count: 9)
+        #expect(items.compactMap { $0.file?.name } == ["5", "4", "3", "2", "1"])
+        for item in items {
+            guard let file = item.file, file.name != "3" else { continue }
+            #expect(file.status == .rcvComplete)
+            #expect(try item.content() == pattern(Int(file.size)))
+        }
+        let damaged = items[2].file?.status
+        guard case .rcvError(let problem)? = damaged else {
+            Issue.record("not damaged")
+            return
+        }
+        #expect(problem.kind == .damaged)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
     @Test func aLargerFileIsSeenAtOnceAndDescribedWhenItIsUploaded() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")

@@ -21,6 +21,8 @@ int chatfs_begin_writing_back(int descriptor);
 int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
 // fallocate(2) with FALLOC_FL_KEEP_SIZE from the start: room without length.
 int chatfs_reserve(int descriptor, int64_t length);
+// syncfs(2).
+int chatfs_sync_filesystem(int descriptor);
 // prctl(2): PR_SET_DUMPABLE 0; PR_SET_PDEATHSIG; PR_SET_NAME of the calling thread.
 int chatfs_forbid_dumps(void);
 int chatfs_signal_on_parent_death(int signal);
