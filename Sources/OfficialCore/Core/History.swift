@@ -113,8 +113,10 @@ extension OfficialCore {
         ) { ItemID($0.integer(0)) }
         try change.remove(missed.filter { !wasTold($0, since: began) })
         try change.connection.execute(
-            "UPDATE walk SET done = 1, frontier = NULL WHERE reference = ? AND number = ?", reference,
-            walk.number)
+            """
+            UPDATE walk SET done = 1 - again, number = number + again, start = 0, frontier = NULL, again = 0
+            WHERE reference = ? AND number = ?
+            """, reference, walk.number)
     }
 
     /// The message at which the walk stood is gone: from the newest on once more.

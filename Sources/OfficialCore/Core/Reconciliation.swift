@@ -13,6 +13,7 @@ extension OfficialCore {
     func reconcile(_ look: Look) async {
         guard state.withLock({ $0.isConnected }) else { return }
         do throws(ChatError) {
+            if look == .whole { try await doubtUnfinishedWalks() }
             try await lookAtChats()
             try await lookAtTransfers()
             if look == .whole {
@@ -115,6 +116,16 @@ extension OfficialCore {
     }
 
     // MARK: - Deeper
+
+    /// What was deleted behind the place of a walk while nobody listened, that walk does not meet any
+    /// more: it is begun once more when it has ended.
+    private func doubtUnfinishedWalks() async throws(ChatError) {
+        try await work { [self] in
+            _ = try index.transaction {
+                try $0.execute("UPDATE walk SET again = 1 WHERE done = 0 AND frontier IS NOT NULL")
+            }
+        }
+    }
 
     /// Conversations of single members with the moderators, which no list of chats names.
     private func lookForParts() async throws(ChatError) {

@@ -22,7 +22,8 @@ enum Schema {
                 number INTEGER NOT NULL,
                 start INTEGER NOT NULL DEFAULT 0,
                 frontier INTEGER,
-                done INTEGER NOT NULL
+                done INTEGER NOT NULL,
+                again INTEGER NOT NULL DEFAULT 0
             ) STRICT;
             CREATE TABLE item (
                 id INTEGER PRIMARY KEY,
