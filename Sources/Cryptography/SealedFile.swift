@@ -11,26 +11,49 @@ import Posix
 /// moment of this object's life fails with `notAuthentic`. Whole blocks put back while nobody had the file
 /// open are not noticed. What was never written reads as zeros, as in any sparse file.
 ///
+/// With a file for second versions, a block that was synchronised is not overwritten: its next version
+/// goes to its place in the other of the two files, and the one after that back. Whatever a power cut
+/// leaves of a version under way, the one before is whole, and opening the file finds it. A block that was
+/// written since the last `synchronise` is overwritten where it is, so appending costs nothing more.
+///
 /// Any thread; reads run at once, a write excludes reads. All calls block on the disk.
 public final class SealedFile: Sendable {
     /// Plaintext bytes of a block.
     public static let blockSize = 65_536
     /// No sealed file grows beyond 1 TiB (EFBIG): the table of its blocks stays in memory.
     public static let largestSize: UInt64 = 1 << 40
-    /// nonce (12) ‖ length of the plaintext (4, big endian) ‖ tag (16), in front of the ciphertext.
-    static let headerSize = BlockCipher.nonceLength + 4 + BlockCipher.tagLength
+    /// nonce (12) ‖ length of the plaintext (4, big endian) ‖ version (4) ‖ tag (16), in front of the
+    /// ciphertext.
+    static let headerSize = BlockCipher.nonceLength + 8 + BlockCipher.tagLength
     static let slotSize = headerSize + blockSize
+    private static let tagOffset = BlockCipher.nonceLength + 8
 
-    private struct Contents {
-        var size: UInt64
-        /// The nonce each block was last sealed with, zeros where there is none: only that version of a
-        /// block is accepted.
-        var nonces: [SIMD16<UInt8>]
+    struct Block: Equatable {
+        /// The nonce it was last sealed with, zeros where there is none: only that version is accepted.
+        var nonce = SIMD16<UInt8>()
+        /// Counts the changes from one file to the other.
+        var version: UInt32 = 0
+        /// Where it lies.
+        var isSecond = false
     }
 
-    private let file: OpenFile
-    private let key: SecretBytes
-    private let fileID: [UInt8]
+    struct Contents {
+        var size: UInt64 = 0
+        var blocks: [Block] = []
+        /// Blocks written since the last `synchronise`.
+        var unsynchronised: Set<Int> = []
+    }
+
+    /// The file for second versions, made when it is first needed.
+    struct SecondFile {
+        var file: OpenFile?
+        var make: (@Sendable () throws(SystemError) -> OpenFile)?
+    }
+
+    let file: OpenFile
+    let second: Lock<SecondFile>
+    let key: SecretBytes
+    let fileID: [UInt8]
     private let turn = ReadWriteTurn()
     private let contents: Lock<Contents>
 
@@ -39,71 +62,86 @@ public final class SealedFile: Sendable {
     ///   - file: open for reading and writing.
     ///   - key: 32 bytes, used for this file only or for files with different ids.
     ///   - fileID: any bytes that tell files of one key apart.
-    public init(file: OpenFile, key: SecretBytes, fileID: [UInt8]) throws(CryptographyError) {
+    ///   - second: the file for second versions, where there is one already.
+    ///   - makeSecond: makes it when it is first needed; nil: blocks are overwritten in place.
+    public init(
+        file: OpenFile, key: SecretBytes, fileID: [UInt8], second: OpenFile? = nil,
+        makeSecond: (@Sendable () throws(SystemError) -> OpenFile)? = nil
+    ) throws(CryptographyError) {
         guard key.count == 32 else {
             throw CryptographyError(.invalidKey, "The key of a sealed file has 32 bytes.")
         }
         self.file = file
         self.key = key
         self.fileID = fileID
-        contents = Lock(try Self.survey(file))
+        self.second = Lock(SecondFile(file: second, make: makeSecond))
+        contents = Lock(Contents())
+        let found = try survey()
+        contents.withLock { $0 = found }
     }
 
-    public convenience init(file: OpenFile, key: [UInt8], fileID: [UInt8]) throws(CryptographyError) {
-        try self.init(file: file, key: SecretBytes(key), fileID: fileID)
-    }
-
-    /// What lies on disk: the size follows from the file's length, the nonces from the headers.
-    private static func survey(_ file: OpenFile) throws(CryptographyError) -> Contents {
-        try wrappingSystemError { () throws(SystemError) in
-            let length = try file.size()
-            let full = length / UInt64(slotSize)
-            let rest = length % UInt64(slotSize)
-            let tail = rest > UInt64(headerSize) ? rest - UInt64(headerSize) : 0
-            var contents = Contents(size: full * UInt64(blockSize) + tail, nonces: [])
-            for number in 0..<(Int(full) + (tail > 0 ? 1 : 0)) {
-                let nonce = try file.read(
-                    count: BlockCipher.nonceLength, at: UInt64(number) * UInt64(slotSize))
-                contents.nonces.append(Self.vector(nonce))
-            }
-            return contents
-        }
-    }
-
-    private static func vector(_ nonce: [UInt8]) -> SIMD16<UInt8> {
-        var vector = SIMD16<UInt8>()
-        for index in nonce.indices { vector[index] = nonce[index] }
-        return vector
+    public convenience init(
+        file: OpenFile, key: [UInt8], fileID: [UInt8], second: OpenFile? = nil,
+        makeSecond: (@Sendable () throws(SystemError) -> OpenFile)? = nil
+    ) throws(CryptographyError) {
+        try self.init(
+            file: file, key: SecretBytes(key), fileID: fileID, second: second, makeSecond: makeSecond)
     }
 
     /// Length of the plaintext in bytes.
     public var size: UInt64 { contents.withLock { $0.size } }
 
     /// Whether block `number` was ever written and not dropped since. Reads memory only.
-    public func hasBlock(_ number: Int) -> Bool { nonce(of: number) != nil }
+    public func hasBlock(_ number: Int) -> Bool { block(number) != nil }
 
     /// Bytes that the file takes on disk, from the filesystem.
     public func bytesOnDisk() throws(CryptographyError) -> UInt64 {
-        try wrappingSystemError { () throws(SystemError) in UInt64(try file.status().st_blocks) * 512 }
-    }
-
-    private func nonce(of number: Int) -> SIMD16<UInt8>? {
-        contents.withLock { contents in
-            guard number >= 0, number < contents.nonces.count else { return nil }
-            let nonce = contents.nonces[number]
-            return nonce == SIMD16() ? nil : nonce
+        try wrappingSystemError { () throws(SystemError) in
+            let second = try second.withLock { $0.file }?.status().st_blocks ?? 0
+            return UInt64(try file.status().st_blocks + second) * 512
         }
     }
 
-    private func remember(_ nonce: SIMD16<UInt8>, of number: Int, size: UInt64) {
+    private func block(_ number: Int) -> Block? {
         contents.withLock { contents in
-            if contents.nonces.count <= number {
-                let missing = number + 1 - contents.nonces.count
-                contents.nonces.append(contentsOf: repeatElement(SIMD16(), count: missing))
+            guard number >= 0, number < contents.blocks.count else { return nil }
+            let block = contents.blocks[number]
+            return block.nonce == SIMD16() ? nil : block
+        }
+    }
+
+    private func remember(_ block: Block, of number: Int, size: UInt64) {
+        let keepsTrack = second.withLock { $0.make != nil }
+        contents.withLock { contents in
+            if contents.blocks.count <= number {
+                let missing = number + 1 - contents.blocks.count
+                contents.blocks.append(contentsOf: repeatElement(Block(), count: missing))
             }
-            contents.nonces[number] = nonce
+            contents.blocks[number] = block
             contents.size = max(contents.size, size)
+            if keepsTrack { contents.unsynchronised.insert(number) }
         }
+    }
+
+    /// Where the next version of a block goes.
+    private func nextPlace(of number: Int) -> Block {
+        guard var block = block(number) else { return Block() }
+        let isKept = contents.withLock { !$0.unsynchronised.contains(number) }
+        if isKept && second.withLock({ $0.make != nil }) {
+            block.isSecond.toggle()
+            block.version &+= 1
+        }
+        return block
+    }
+
+    /// The file that a block lies in.
+    func place(of block: Block) throws(SystemError) -> OpenFile {
+        guard block.isSecond else { return file }
+        let (known, make) = second.withLock { ($0.file, $0.make) }
+        if let known { return known }
+        guard let made = try make?() else { return file }
+        second.withLock { $0.file = made }
+        return made
     }
 
     // MARK: - Reading
@@ -151,31 +189,48 @@ public final class SealedFile: Sendable {
     private func load(
         _ number: Int, into target: UnsafeMutableRawPointer, with cipher: BlockCipher
     ) throws(CryptographyError) -> Int {
-        guard var nonce = nonce(of: number) else { return 0 }
-        let scratch = cipher.scratch
-        let filled = try wrappingSystemError { () throws(SystemError) in
-            try file.read(into: scratch, at: UInt64(number) * UInt64(Self.slotSize))
-        }
-        let header = scratch.baseAddress!
-        let length = Int(
-            UInt32(bigEndian: header.loadUnaligned(fromByteOffset: BlockCipher.nonceLength, as: UInt32.self)))
-        let isThisVersion = memcmp(header, &nonce, BlockCipher.nonceLength) == 0
-        guard filled >= Self.headerSize, length <= filled - Self.headerSize, isThisVersion,
-            cipher.open(
-                UnsafeRawBufferPointer(start: header + Self.headerSize, count: length), into: target,
-                key: key, nonce: header, authenticated: identity(of: number, length: length),
-                tag: header + BlockCipher.nonceLength + 4)
-        else {
+        guard let block = block(number) else { return 0 }
+        guard let length = try open(block, number, into: target, with: cipher) else {
             throw CryptographyError(.notAuthentic, "A sealed block on disk is not the one that was written.")
         }
         return length
     }
 
-    /// What a block's tag covers besides its bytes: whose block it is and which.
-    private func identity(of number: Int, length: Int) -> [UInt8] {
+    /// The length of this version of a block, decrypted to `target`; nil when it does not lie there.
+    func open(
+        _ block: Block, _ number: Int, into target: UnsafeMutableRawPointer, with cipher: BlockCipher
+    ) throws(CryptographyError) -> Int? {
+        let scratch = cipher.scratch
+        let filled = try wrappingSystemError { () throws(SystemError) in
+            try place(of: block).read(into: scratch, at: UInt64(number) * UInt64(Self.slotSize))
+        }
+        let header = scratch.baseAddress!
+        let length = Int(Self.field(0, of: header))
+        var nonce = block.nonce
+        guard filled >= Self.headerSize, length <= filled - Self.headerSize,
+            memcmp(header, &nonce, BlockCipher.nonceLength) == 0, Self.field(1, of: header) == block.version,
+            cipher.open(
+                UnsafeRawBufferPointer(start: header + Self.headerSize, count: length), into: target,
+                key: key, nonce: header,
+                authenticated: identity(of: number, length: length, version: block.version),
+                tag: header + Self.tagOffset)
+        else { return nil }
+        return length
+    }
+
+    /// The numbers of a header: 0 the length, 1 the version.
+    static func field(_ index: Int, of header: UnsafeRawPointer) -> UInt32 {
+        UInt32(
+            bigEndian: header.loadUnaligned(
+                fromByteOffset: BlockCipher.nonceLength + 4 * index, as: UInt32.self))
+    }
+
+    /// What a block's tag covers besides its bytes: whose block it is, which, and of which version.
+    private func identity(of number: Int, length: Int, version: UInt32) -> [UInt8] {
         var identity = fileID
         identity.append(bigEndian: UInt64(number))
         identity.append(bigEndian: UInt32(length))
+        identity.append(bigEndian: version)
         return identity
     }
 
@@ -213,7 +268,7 @@ public final class SealedFile: Sendable {
         var length = 0
         if part.count < Self.blockSize && hasBlock(number) {
             length = try load(number, into: block.baseAddress!, with: cipher)
-            // The old version is overwritten in place: have the room for the new one first.
+            // The old version may be overwritten in place: have the room for the new one first.
             try reserve(number, length: max(length, inner + part.count))
         }
         if inner > length {
@@ -228,30 +283,37 @@ public final class SealedFile: Sendable {
     private func reserve(_ number: Int, length: Int) throws(CryptographyError) {
         let offset = Int64(number) * Int64(Self.slotSize)
         let slot = Int64(Self.headerSize + length)
-        if chatfs_allocate(file.descriptor, offset, slot) != 0 && errno == ENOSPC {
-            throw CryptographyError(SystemError(code: ENOSPC, operation: "write a file"))
+        try wrappingSystemError { () throws(SystemError) in
+            let target = try place(of: nextPlace(of: number))
+            if chatfs_allocate(target.descriptor, offset, slot) != 0 && errno == ENOSPC {
+                throw SystemError(code: ENOSPC, operation: "write a file")
+            }
         }
     }
 
     /// Seals the plaintext that lies in the cipher's scratch and writes it to its slot.
     private func store(_ number: Int, length: Int, with cipher: BlockCipher) throws(CryptographyError) {
         let header = cipher.scratch.baseAddress!
-        var nonce = SIMD16<UInt8>()
-        withUnsafeMutableBytes(of: &nonce) { randombytes_buf($0.baseAddress!, BlockCipher.nonceLength) }
-        withUnsafeBytes(of: nonce) {
+        var block = nextPlace(of: number)
+        block.nonce = SIMD16()
+        withUnsafeMutableBytes(of: &block.nonce) { randombytes_buf($0.baseAddress!, BlockCipher.nonceLength) }
+        withUnsafeBytes(of: block.nonce) {
             header.copyMemory(from: $0.baseAddress!, byteCount: BlockCipher.nonceLength)
         }
         header.storeBytes(
             of: UInt32(length).bigEndian, toByteOffset: BlockCipher.nonceLength, as: UInt32.self)
+        header.storeBytes(
+            of: block.version.bigEndian, toByteOffset: BlockCipher.nonceLength + 4, as: UInt32.self)
         let body = header + Self.headerSize
         try cipher.seal(
             UnsafeRawBufferPointer(start: body, count: length), into: body, key: key, nonce: header,
-            authenticated: identity(of: number, length: length), tag: header + BlockCipher.nonceLength + 4)
+            authenticated: identity(of: number, length: length, version: block.version),
+            tag: header + Self.tagOffset)
         let slot = UnsafeRawBufferPointer(start: header, count: Self.headerSize + length)
         try wrappingSystemError { () throws(SystemError) in
-            try file.write(slot, at: UInt64(number) * UInt64(Self.slotSize))
+            try place(of: block).write(slot, at: UInt64(number) * UInt64(Self.slotSize))
         }
-        remember(nonce, of: number, size: UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
+        remember(block, of: number, size: UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
     }
 
     /// Writes a block that is not there yet, without excluding readers of the others. One caller per
@@ -279,14 +341,22 @@ public final class SealedFile: Sendable {
                     let target = cipher.scratch.baseAddress! + Self.headerSize
                     let length = try load(blocks - 1, into: target, with: cipher)
                     try store(blocks - 1, length: min(length, tail), with: cipher)
+                    // Its old version is cut below: the new one has to be there first.
+                    if second.withLock({ $0.file != nil }) { try flush() }
                 }
             }
             let full = size / UInt64(Self.blockSize) * UInt64(Self.slotSize)
             let length = full + (tail > 0 ? UInt64(Self.headerSize + tail) : 0)
-            try wrappingSystemError { () throws(SystemError) in try file.truncate(to: length) }
+            try wrappingSystemError { () throws(SystemError) in
+                if let second = second.withLock({ $0.file }), try second.size() > length {
+                    try second.truncate(to: length)
+                }
+                try file.truncate(to: length)
+            }
             contents.withLock { contents in
                 contents.size = size
-                if contents.nonces.count > blocks { contents.nonces.removeSubrange(blocks...) }
+                if contents.blocks.count > blocks { contents.blocks.removeSubrange(blocks...) }
+                contents.unsynchronised = contents.unsynchronised.filter { $0 < blocks }
             }
         }
     }
@@ -301,16 +371,27 @@ public final class SealedFile: Sendable {
     public func dropBlock(_ number: Int) throws(CryptographyError) {
         try turn.writing { () throws(CryptographyError) in
             guard hasBlock(number) else { return }
-            contents.withLock { $0.nonces[number] = SIMD16() }
+            contents.withLock { $0.blocks[number] = Block() }
             let start = UInt64(number) * UInt64(Self.slotSize)
             try wrappingSystemError { () throws(SystemError) in
                 try file.punchHole(start..<start + UInt64(Self.slotSize))
+                try second.withLock { $0.file }?.punchHole(start..<start + UInt64(Self.slotSize))
             }
         }
     }
 
-    /// Makes everything written so far durable: fsync(2).
+    /// Makes everything written so far durable: fsync(2). Writers wait meanwhile, readers do not.
     public func synchronise() throws(CryptographyError) {
-        try wrappingSystemError { () throws(SystemError) in try file.synchronise() }
+        try turn.reading { () throws(CryptographyError) in
+            try flush()
+            contents.withLock { $0.unsynchronised = [] }
+        }
+    }
+
+    func flush() throws(CryptographyError) {
+        try wrappingSystemError { () throws(SystemError) in
+            try file.synchronise()
+            try second.withLock { $0.file }?.synchronise()
+        }
     }
 }

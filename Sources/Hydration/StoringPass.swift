@@ -35,9 +35,10 @@ final class StoringPass: Sendable {
         var looksAgain = false
         var waiting: [Int: Waiting] = [:]
 
-        /// Whether what lies between the frontier and `chunk` is all in memory.
-        func isJustBehind(_ chunk: Int) -> Bool {
-            (next..<chunk).allSatisfy { $0 == next || waiting[$0] != nil }
+        /// Whether the frontier comes to `chunk` soon, and over nothing that is still to be fetched.
+        func isNear(_ chunk: Int, cached: Set<Int>) -> Bool {
+            chunk - next <= StoringPass.reach
+                && (next..<chunk).allSatisfy { $0 == next || waiting[$0] != nil || cached.contains($0) }
         }
     }
 
@@ -53,6 +54,9 @@ final class StoringPass: Sendable {
         case rest
     }
 
+    /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
+    /// before, so that a download is not faster than its check for long.
+    private static let reach = 3
     /// Of their own, few: who reads must not wait for what is only kept.
     private static let threads = ThreadPool(name: "storing", threads: 2)
 
@@ -76,6 +80,8 @@ final class StoringPass: Sendable {
 
     /// A chunk has arrived and is in the cache. Returns when its memory is not needed any more.
     func take(_ chunk: Int, _ fetched: any FetchedChunk) async {
+        let next = state.withLock { $0.next }
+        let cached = chunk - next <= Self.reach ? Set((next..<max(next, chunk)).filter(stream.holds)) : []
         let turn = state.withLock { state -> Turn in
             guard !state.isOver, chunk >= state.next else { return .leave }
             if !state.isBusy {
@@ -84,7 +90,7 @@ final class StoringPass: Sendable {
                 return .work
             }
             state.looksAgain = true
-            return chunk > state.next && state.isJustBehind(chunk) ? .wait : .leave
+            return chunk > state.next && state.isNear(chunk, cached: cached) ? .wait : .leave
         }
         switch turn {
         case .leave: return

@@ -15,21 +15,43 @@ final class Spool: Sendable {
 
     func create(_ name: String, key: [UInt8]) throws -> SealedFile {
         let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL | chatfs_o_nofollow, in: directory)
-        return try SealedFile(file: file, key: key, fileID: Array(name.utf8))
+        return try sealed(file, name, key: key, second: nil)
     }
 
     func open(_ name: String, key: [UInt8]) throws -> SealedFile {
         let file = try OpenFile(name, flags: O_RDWR | chatfs_o_nofollow, in: directory)
-        return try SealedFile(file: file, key: key, fileID: Array(name.utf8))
+        let hasSecond = faccessat(directory.descriptor, Self.second(name), F_OK, 0) == 0
+        return try sealed(file, name, key: key, second: hasSecond ? try openSecond(name, flags: 0) : nil)
+    }
+
+    private func sealed(
+        _ file: OpenFile, _ name: String, key: [UInt8], second: OpenFile?
+    ) throws -> SealedFile {
+        try SealedFile(file: file, key: key, fileID: Array(name.utf8), second: second) {
+            () throws(SystemError) in
+            let file = try self.openSecond(name, flags: O_CREAT)
+            // What lies in it shall not be lost with its name.
+            try self.directory.synchronise()
+            return file
+        }
+    }
+
+    /// Where versions of blocks lie that must not overwrite what was synchronised.
+    private static func second(_ name: String) -> String { name + ".second" }
+
+    private func openSecond(_ name: String, flags: Int32) throws(SystemError) -> OpenFile {
+        try OpenFile(Self.second(name), flags: O_RDWR | flags | chatfs_o_nofollow, in: directory)
     }
 
     /// A file that is not there is as good as removed; one that cannot be removed is swept at the next
     /// start.
-    func remove(_ name: String) { unlinkat(directory.descriptor, name, 0) }
+    func remove(_ name: String) {
+        for name in [name, Self.second(name)] { unlinkat(directory.descriptor, name, 0) }
+    }
 
     /// Removes every file but those named.
     func sweep(keeping kept: Set<String>) throws(SystemError) {
-        try PrivateFolder.removeContents(of: directory, keeping: kept)
+        try PrivateFolder.removeContents(of: directory, keeping: kept.union(kept.map(Self.second)))
     }
 
     /// Makes the names in the folder durable.

@@ -74,7 +74,7 @@ import Testing
         let (file, disk) = try open()
         let bytes = Vectors.bytes(3 * block)
         try file.write(bytes, at: 0)
-        for offset in [0, 11, 12, 15, 16, 31, 32, 40_000, Int(slot) - 1] {
+        for offset in [0, 11, 12, 15, 16, 19, 20, 35, 36, 40_000, Int(slot) - 1] {
             let position = slot + UInt64(offset)
             let kept = try disk.read(count: 1, at: position)
             try disk.write([kept[0] ^ 4], at: position)
