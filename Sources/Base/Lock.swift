@@ -3,7 +3,8 @@ import Glibc
 /// State behind a mutex. The only way in is `withLock`, so no access can be forgotten.
 ///
 /// A pthread mutex rather than `Synchronization.Mutex`, whose futex the thread sanitizer does not
-/// know (`docs/contributing.md`). Not recursive; never hold it over I/O, an `await` or a callback.
+/// know (`docs/contributing.md`). `State` is never a function itself, but a struct that holds it: Swift wraps
+/// a bare one anew at every access, and calling it goes through all wrappings. Not recursive; never hold it over I/O, an `await` or a callback.
 public final class Lock<State>: @unchecked Sendable {
     // Safe: `state` is touched only between lock and unlock of `mutex`.
     private var state: State

@@ -21,7 +21,7 @@ public final class FileSystem: Sendable {
     /// Open handles by node: what is deleted can still be looked at through them.
     let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
-    let kernel = Lock<(@Sendable (KernelNotice) -> Void)?>(nil)
+    private let kernel = Lock(KernelListener())
     let startedAt: Timestamp
     let log = Log("filesystem")
 
@@ -62,7 +62,7 @@ public final class FileSystem: Sendable {
 
     /// Where notices go to drop what the kernel keeps. Called from any thread; must not wait.
     public func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) {
-        kernel.withLock { $0 = send }
+        kernel.withLock { $0.send = send }
     }
 
     /// At the very end, when nothing is mounted and the news feed has finished: closes index and journal, so
@@ -167,7 +167,11 @@ public final class FileSystem: Sendable {
 
     func now() -> Timestamp { SystemWallClock().now() }
 
-    func notify(_ notice: KernelNotice) { kernel.withLock { $0 }?(notice) }
+    func notify(_ notice: KernelNotice) { kernel.withLock { $0.send }?(notice) }
+
+    private struct KernelListener {
+        var send: (@Sendable (KernelNotice) -> Void)?
+    }
 }
 
 /// What the kernel keeps and must drop.
