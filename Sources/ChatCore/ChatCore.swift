@@ -57,7 +57,7 @@ public protocol ChatCore: Sendable {
     /// `abandonClaim` or the end of the process.
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile?
     /// The claimed file is fetched and checked as a whole: the CryptoFile at `staged`, in the staging
-    /// folder, becomes the core's durable copy. Returns where it lies now.
+    /// folder and already synchronised to disk, becomes the core's durable copy. Returns where it lies now.
     func completeClaim(
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation
