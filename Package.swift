@@ -61,6 +61,7 @@ let package = Package(
         room("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         room("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
         room("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
+        room("ScriptedCore", uses: ["Base", "Posix"]),
         .executableTarget(
             name: "chatfs",
             dependencies: [
@@ -88,7 +89,7 @@ let package = Package(
         tests(
             of: "EmbeddedCore",
             uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
-        tests(of: "OfficialCore", uses: ["ChatCore", "Store", "Network"]),
+        tests(of: "OfficialCore", uses: ["ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),

@@ -1,12 +1,13 @@
 import ChatCore
+import ScriptedCore
 import Testing
 
 @testable import OfficialCore
 
 @Suite("What was ever sent is listed, whatever happened to the connection")
 struct HistoryTests {
-    private static func history(_ count: Int64, contact: Int64 = 1) -> [ScriptedSimpleX.Message] {
-        (1...count).map { ScriptedSimpleX.Message(id: $0, contact: contact, name: "\($0).jpg") }
+    private static func history(_ count: Int64, contact: Int64 = 1) -> [ScriptedMessage] {
+        (1...count).map { ScriptedMessage(id: $0, contact: contact, name: "\($0).jpg") }
     }
 
     private func ids(_ core: OfficialCore, _ chat: Int64 = 1) async throws -> [Int64] {
@@ -16,9 +17,10 @@ struct HistoryTests {
     @Test func theWholeHistoryOfEveryChatArrivesPageByPage() async throws {
         let stage = try Stage { state in
             state.contacts[2] = "carol"
-            state.messages = (1...430).map {
-                ScriptedSimpleX.Message(id: $0, contact: $0 % 2 + 1, name: "\($0).jpg")
-            }
+            state.history.append(
+                (1...430).map {
+                    ScriptedMessage(id: $0, contact: $0 % 2 + 1, name: "\($0).jpg")
+                })
         }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 215 })
@@ -29,11 +31,11 @@ struct HistoryTests {
     }
 
     @Test func theNextMountListsEverythingWithoutAsking() async throws {
-        let stage = try Stage { $0.messages = Self.history(120) }
+        let stage = try Stage { $0.history.append(Self.history(120)) }
         let first = try await stage.open()
         #expect(try await eventually { try await ids(first).count == 120 })
         await first.shutDown()
-        stage.simplex.restart()
+        stage.restart()
         stage.simplex.change { $0.silent = ["/_get", "/sql"] }
         let second = try await stage.open()
         #expect(try await second.chats().map(\.displayName) == ["bob"])
@@ -42,29 +44,29 @@ struct HistoryTests {
     }
 
     @Test func aWalkThatWasCutOffGoesOnWhereItStood() async throws {
-        let stage = try Stage { $0.messages = Self.history(400) }
+        let stage = try Stage { $0.history.append(Self.history(400)) }
         stage.simplex.change { $0.silent = ["/_get chat @1 before=251"] }
         let first = try await stage.open()
         #expect(try await eventually { try await ids(first).count == 150 })
         await first.shutDown()
-        stage.simplex.restart()
+        stage.restart()
         stage.simplex.change { $0.silent = [] }
         let second = try await stage.open()
         #expect(try await eventually { try await ids(second).count == 400 })
-        #expect(!stage.simplex.transport.commands.contains("/_get chat @1 count=50"))
+        #expect(!stage.simplex.commands.contains("/_get chat @1 count=50"))
         await second.shutDown()
     }
 
     @Test func theMessageAtWhichTheWalkStoodMayBeDeletedMeanwhile() async throws {
-        let stage = try Stage { $0.messages = Self.history(200) }
+        let stage = try Stage { $0.history.append(Self.history(200)) }
         stage.simplex.change { $0.silent = ["/_get chat @1 before=101"] }
         let first = try await stage.open()
         #expect(try await eventually { try await ids(first).count == 100 })
         await first.shutDown()
-        stage.simplex.restart()
+        stage.restart()
         stage.simplex.change { state in
             state.silent = []
-            state.messages.removeAll { $0.id == 101 }
+            state.history.remove(101)
         }
         let second = try await stage.open()
         #expect(try await eventually { try await ids(second).count == 199 })
@@ -72,41 +74,42 @@ struct HistoryTests {
     }
 
     @Test func whatCameWhileTheConnectionWasLostIsFoundAfterwards() async throws {
-        let stage = try Stage { $0.messages = Self.history(60) }
+        let stage = try Stage { $0.history.append(Self.history(60)) }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 60 })
-        stage.simplex.transport.disconnect()
+        stage.transport.disconnect()
         stage.simplex.change { state in
-            state.messages.removeAll { $0.id == 7 }
-            state.messages += (61...180).map {
-                ScriptedSimpleX.Message(id: $0, contact: 1, name: "\($0).jpg")
-            }
+            state.history.remove(7)
+            state.history.append(
+                (61...180).map {
+                    ScriptedMessage(id: $0, contact: 1, name: "\($0).jpg")
+                })
         }
-        stage.simplex.transport.connect()
+        stage.transport.connect()
         #expect(try await eventually { try await ids(core).count == 179 })
         #expect(try await !ids(core).contains(7))
         await core.shutDown()
     }
 
     @Test func whatAnotherClientWasToldOfIsFoundByLooking() async throws {
-        let stage = try Stage { $0.messages = Self.history(3) }
+        let stage = try Stage { $0.history.append(Self.history(3)) }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 3 })
-        stage.simplex.change { $0.messages.append(.init(id: 4, contact: 1, name: "taken.jpg")) }
+        stage.simplex.change { $0.history.append(.init(id: 4, contact: 1, name: "taken.jpg")) }
         #expect(try await eventually { try await ids(core).first == 4 })
         await core.shutDown()
     }
 
     @Test func aCoreThatAnswersNoQuestionsIsWalkedThroughAgain() async throws {
         let stage = try Stage { state in
-            state.messages = Self.history(80)
+            state.history.append(Self.history(80))
             state.answersQuestions = false
         }
         let core = try await stage.open()
         #expect(try await eventually { try await ids(core).count == 80 })
-        stage.simplex.transport.disconnect()
-        stage.simplex.change { $0.messages.removeAll { $0.id == 3 } }
-        stage.simplex.transport.connect()
+        stage.transport.disconnect()
+        stage.simplex.change { $0.history.remove(3) }
+        stage.transport.connect()
         #expect(try await eventually { try await ids(core).count == 79 })
         await core.shutDown()
     }
@@ -147,7 +150,7 @@ struct HistoryTests {
             }
         }
         await first.shutDown()
-        stage.simplex.restart()
+        stage.restart()
         stage.simplex.change { $0.silent = ["/_get", "/sql"] }
         let start = ContinuousClock.now
         let second = try await stage.open()

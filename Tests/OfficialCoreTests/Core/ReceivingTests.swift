@@ -1,12 +1,13 @@
 import Base
 import ChatCore
+import ScriptedCore
 import Testing
 
 @testable import OfficialCore
 
 @Suite("What a reader wants comes first, and only from relays that may be asked")
 struct ReceivingTests {
-    private static let offered = ScriptedSimpleX.Message(id: 1, contact: 1, name: "film.mp4")
+    private static let offered = ScriptedMessage(id: 1, contact: 1, name: "film.mp4")
     private static let notApproved = """
         {"type":"error","errorType":{"type":"fileNotApproved","fileId":1001,\
         "unknownServers":["xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@relay.example"]}}
@@ -23,7 +24,7 @@ struct ReceivingTests {
 
     @Test func aClaimGivesTheDescriptionAndTheCoreReceivesToo() async throws {
         let stage = try Stage { state in
-            state.messages = [Self.offered]
+            state.history.append(Self.offered)
             state.descriptions[1001] = "party: recipient\nname: ä"
         }
         let core = try await stage.open()
@@ -59,7 +60,7 @@ struct ReceivingTests {
 
     @Test func relaysThatNobodyApprovedAreNamedAndNotAsked() async throws {
         let stage = try Stage { state in
-            state.messages = [Self.offered]
+            state.history.append(Self.offered)
             state.descriptions[1001] = "yaml"
             state.refusals["/freceive 1001 encrypt"] = Self.notApproved
         }
@@ -84,7 +85,7 @@ struct ReceivingTests {
         picture.type = "image"
         stage.simplex.tellNew(picture)
         #expect(await eventually { stage.simplex.count("/freceive 1001") == 1 })
-        var large = ScriptedSimpleX.Message(id: 2, contact: 1, name: "large.jpg", size: 600_000)
+        var large = ScriptedMessage(id: 2, contact: 1, name: "large.jpg", size: 600_000)
         large.type = "image"
         stage.simplex.tellNew(large)
         stage.simplex.tellNew(.init(id: 3, contact: 1, name: "file.pdf"))
@@ -94,13 +95,15 @@ struct ReceivingTests {
     }
 
     @Test func aCompletionThatNobodyToldIsFoundByLooking() async throws {
-        let stage = try Stage { $0.messages = [Self.offered] }
+        let stage = try Stage { $0.history.append(Self.offered) }
         let core = try await stage.open()
         #expect(await known(core, 1001))
         try await core.receiveFile(FileID(1001), approvedRelays: false)
         stage.simplex.change { state in
-            state.messages[0].status = #"{"type":"rcvComplete"}"#
-            state.messages[0].path = "film.mp4"
+            state.history.change(1) { message in
+                message.status = #"{"type":"rcvComplete"}"#
+                message.path = "film.mp4"
+            }
         }
         #expect(
             await eventually {
@@ -113,20 +116,18 @@ struct ReceivingTests {
 
     @Test func theHistoryWaitsWhileSomebodyReceives() async throws {
         let stage = try Stage { state in
-            state.messages = (1...300).map { .init(id: $0, contact: 1, name: "\($0).jpg") }
+            state.history.append((1...300).map { .init(id: $0, contact: 1, name: "\($0).jpg") })
         }
         let core = try await stage.open()
         #expect(await eventually { stage.simplex.count("/_get chat @1 ") > 0 })
         let pages = { @Sendable in stage.simplex.count("/_get chat @1 before") }
         let during = LockedCount()
-        stage.simplex.change { state in
-            state.before["/freceive"] = {
-                // The page under way may end, one may be about to begin; no other follows.
-                try? await Task.sleep(for: .milliseconds(50))
-                let before = pages()
-                try? await Task.sleep(for: .milliseconds(300))
-                during.note(pages() - before)
-            }
+        stage.before("/freceive") {
+            // The page under way may end, one may be about to begin; no other follows.
+            try? await Task.sleep(for: .milliseconds(50))
+            let before = pages()
+            try? await Task.sleep(for: .milliseconds(300))
+            during.note(pages() - before)
         }
         try await core.receiveFile(FileID(1001), approvedRelays: false)
         #expect(during.value <= 1)
@@ -134,19 +135,19 @@ struct ReceivingTests {
     }
 
     @Test func outcomesLandInTheirStates() async throws {
-        let stage = try Stage { $0.messages = [Self.offered] }
+        let stage = try Stage { $0.history.append(Self.offered) }
         let core = try await stage.open()
         #expect(await known(core, 1001))
         let file = #","rcvFileTransfer":{"fileId":1001}"#
         let status = { try? await core.item(ItemID(1), in: .direct(1)).file?.status }
         stage.simplex.change {
-            $0.messages[0].status = #"{"type":"rcvTransfer","rcvProgress":5,"rcvTotal":9}"#
+            $0.history.change(1) { $0.status = #"{"type":"rcvTransfer","rcvProgress":5,"rcvTotal":9}"# }
         }
         stage.simplex.tell(
             "rcvFileProgressXFTP", Self.offered, more: file + #","receivedSize":5,"totalSize":9"#)
         #expect(await eventually { await status() == .rcvTransfer(received: 5, total: 9) })
         stage.simplex.change {
-            $0.messages[0].status = #"{"type":"rcvError","rcvFileError":{"type":"auth"}}"#
+            $0.history.change(1) { $0.status = #"{"type":"rcvError","rcvFileError":{"type":"auth"}}"# }
         }
         let gone = #","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}"#
         stage.simplex.tell("rcvFileError", Self.offered, more: file + gone)
@@ -154,8 +155,8 @@ struct ReceivingTests {
             await eventually {
                 if case .rcvError(let problem) = await status() { problem.kind == .expired } else { false }
             })
-        stage.simplex.change { $0.messages = [] }
-        stage.simplex.transport.tell(
+        stage.simplex.change { $0.history.remove(1) }
+        stage.simplex.tell(
             """
             {"type":"chatItemsDeleted",\(ScriptedSimpleX.user),"chatItemDeletions":\
             [{"deletedChatItem":\(stage.simplex.pair(Self.offered))}]}

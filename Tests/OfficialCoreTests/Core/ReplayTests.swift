@@ -37,8 +37,8 @@ struct ReplayTests {
         }
         var settings = stage.settings()
         settings.lookInterval = .seconds(600)
-        let core = try await OfficialCore.open(stage.simplex.transport, settings)
-        for frame in frames { stage.simplex.transport.tell(frame: frame) }
+        let core = try await OfficialCore.open(stage.transport, settings)
+        for frame in frames { stage.transport.tell(frame: frame) }
         // The last word: everything before it has been taken in when it is.
         stage.simplex.tellNew(.init(id: 900_000, contact: 77, name: "last.txt"))
         #expect(

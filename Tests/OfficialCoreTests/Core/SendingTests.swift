@@ -6,7 +6,9 @@ import Testing
 
 @Suite("A file is sent once, wherever the sending broke")
 struct SendingTests {
-    private func sent(_ stage: Stage) -> Int { stage.simplex.change { $0.messages.filter(\.isSent).count } }
+    private func sent(_ stage: Stage) -> Int {
+        stage.simplex.change { $0.history.all.filter(\.isSent).count }
+    }
 
     @Test func aFileLiesInAFolderOfItsOwnUntilItsMessageIsDeleted() async throws {
         let stage = try Stage()
@@ -55,8 +57,8 @@ struct SendingTests {
             }
         }
         #expect(await eventually { stage.simplex.count("/_send") == 1 })
-        stage.simplex.transport.disconnect()
-        stage.simplex.transport.connect()
+        stage.transport.disconnect()
+        stage.transport.connect()
         #expect(await sending.value?.code == .sendingUnsure)
         // Not again by itself, but when the user says so.
         stage.simplex.change { $0.silent = [] }
@@ -77,7 +79,7 @@ struct SendingTests {
         #expect(await eventually { stage.simplex.count("/_send") == 1 })
         await first.shutDown()
         _ = await sending.value
-        stage.simplex.restart()
+        stage.restart()
         stage.simplex.change { $0.silent = [] }
         let second = try await stage.open(.library)
         _ = try await second.send(message, to: .direct(1))
@@ -94,7 +96,7 @@ struct SendingTests {
             _ = try first.commit { try $0.connection.execute("UPDATE send SET item = NULL") }
         }
         await first.shutDown()
-        stage.simplex.restart()
+        stage.restart()
         let second = try await stage.open(.library)
         #expect(try await second.send(stage.compose("a.txt", id: "one"), to: .direct(1)).id == item.id)
         #expect(sent(stage) == 1)

@@ -3,6 +3,7 @@ import ChatCore
 import Glibc
 import Network
 import Posix
+import ScriptedCore
 import TestSupport
 import Testing
 
@@ -15,6 +16,10 @@ struct WebSocketTransportTests {
         settings.connectTimeout = .seconds(20)
         settings.retry = RetryPolicy(first: .milliseconds(5), longest: .milliseconds(50), tries: .max)
         return settings
+    }
+
+    static func endpoint(_ server: ScriptedServer) -> Endpoint {
+        Endpoint(host: "127.0.0.1", port: server.port)
     }
 
     static let updated =
@@ -41,7 +46,7 @@ struct WebSocketTransportTests {
             }
         }
         defer { server.close() }
-        let transport = try await WebSocketTransport.connect(to: server.endpoint, settings: Self.quick)
+        let transport = try await WebSocketTransport.connect(to: Self.endpoint(server), settings: Self.quick)
         #expect(transport.version.version == "7.0")
         async let start = transport.request(.start)
         try await wait(until: "the first command is there") { held.withLock { $0 } != nil }
@@ -63,7 +68,7 @@ struct WebSocketTransportTests {
             return #"{"type":"cmdOk"}"#
         }
         defer { server.close() }
-        let transport = try await WebSocketTransport.connect(to: server.endpoint, settings: Self.quick)
+        let transport = try await WebSocketTransport.connect(to: Self.endpoint(server), settings: Self.quick)
         #expect(server.connectionCount == 2)
         let page = APICommand.chatPage(APIChatReference(.direct(4)), .last(100))
         async let slow = transport.request(page, lane: .background, timeout: .seconds(20))
@@ -94,7 +99,7 @@ struct WebSocketTransportTests {
                 : command == "/user" ? [] : [#"{"corrId":"\#(name)","resp":{"type":"cmdOk"}}"#]
         }
         defer { server.close() }
-        let transport = try await WebSocketTransport.connect(to: server.endpoint, settings: Self.quick)
+        let transport = try await WebSocketTransport.connect(to: Self.endpoint(server), settings: Self.quick)
         var events = transport.events().makeAsyncIterator()
         #expect(await events.next() == .connected)
         let lost = Task { try await transport.request(.user, timeout: .seconds(60)) }
@@ -129,7 +134,7 @@ struct WebSocketTransportTests {
             return [#"{"corrId":"\#(name)","resp":{"type":"newChatItems","chatItems":[]}}"#]
         }
         defer { server.close() }
-        let transport = try await WebSocketTransport.connect(to: server.endpoint, settings: Self.quick)
+        let transport = try await WebSocketTransport.connect(to: Self.endpoint(server), settings: Self.quick)
         await #expect {
             _ = try await transport.request(.start, timeout: .milliseconds(1))
         } throws: {
@@ -146,19 +151,19 @@ struct WebSocketTransportTests {
     func frames() async throws {
         let server = try ScriptedServer.core { _ in #"{"type":"cmdOk"}"# }
         defer { server.close() }
-        let transport = try await WebSocketTransport.connect(to: server.endpoint, settings: Self.quick)
+        let transport = try await WebSocketTransport.connect(to: Self.endpoint(server), settings: Self.quick)
         var events = transport.events().makeAsyncIterator()
         #expect(await events.next() == .connected)
         let text = Array(Self.updated.utf8)
-        server.tellRaw(ScriptedServer.frame(1, Array(text[..<10]), final: false))
-        server.tellRaw(ScriptedServer.frame(9, [1, 2, 3]))
-        server.tellRaw(ScriptedServer.frame(0, Array(text[10...])))
+        server.tellRaw(WebSocketFrames.frame(1, Array(text[..<10]), final: false))
+        server.tellRaw(WebSocketFrames.frame(9, [1, 2, 3]))
+        server.tellRaw(WebSocketFrames.frame(0, Array(text[10...])))
         guard case .event = await events.next() else {
             Issue.record("no event")
             return
         }
         let long = #"{"resp":{"type":"\#(String(repeating: "x", count: 3 << 20))"}}"#
-        server.tellRaw(ScriptedServer.frame(1, Array(long.utf8)))
+        server.tellRaw(WebSocketFrames.frame(1, Array(long.utf8)))
         guard case .event(let event) = await events.next(), case .other(let name) = event.kind else {
             Issue.record("no event")
             return
@@ -181,7 +186,7 @@ struct WebSocketTransportTests {
         let stranger = try ScriptedServer { _, name in [#"{"corrId":"\#(name)","resp":{"type":"cmdOk"}}"#] }
         defer { stranger.close() }
         await #expect {
-            _ = try await WebSocketTransport.connect(to: stranger.endpoint, settings: Self.quick)
+            _ = try await WebSocketTransport.connect(to: Self.endpoint(stranger), settings: Self.quick)
         } throws: {
             ($0 as? OfficialCoreError)?.code == .notUnderstood
         }

@@ -1,0 +1,192 @@
+import Base
+
+/// One command of the chat API as the scripted core carries it out: those that ChatFS gives.
+struct ScriptedCommand {
+    struct Outcome {
+        /// The JSON of `resp`.
+        var response: String
+        var takes = Duration.zero
+        /// The message whose file is received from now on.
+        var received: ScriptedMessage?
+    }
+
+    private let text: String
+    private let words: [String]
+
+    init(_ text: String) {
+        self.text = text
+        words = text.split(separator: " ").map(String.init)
+    }
+
+    func carryOut(_ state: inout ScriptedSimpleX.State) -> Outcome {
+        var outcome = Outcome(response: #"{"type":"cmdOk"}"#)
+        var messages = 0
+        if text == "/version" {
+            outcome.response = #"{"type":"versionInfo","versionInfo":{"version":"6.4.5.1"}}"#
+        } else if text == "/user" {
+            outcome.response = #"{"type":"activeUser",\#(ScriptedSimpleX.user)}"#
+        } else if text == "/network" {
+            let proxy = state.hidesAddress ? #","socksProxy":"127.0.0.1:9050""# : ""
+            outcome.response =
+                #"{"type":"networkConfig","networkConfig":{"socksMode":"always"\#(proxy)}}"#
+        } else if text.hasPrefix("/_servers ") {
+            outcome.response = servers(state)
+        } else if text.hasPrefix("/_get chats") {
+            outcome.response = chats(state)
+        } else if text.hasPrefix("/_get chat ") {
+            (outcome.response, messages) = page(state)
+        } else if text.hasPrefix("/freceive ") {
+            (outcome.response, outcome.received) = receive(&state)
+        } else if text.hasPrefix("/_send ") || text.hasPrefix("/_create ") {
+            outcome.response = send(&state)
+        } else if text.hasPrefix("/_delete item ") {
+            outcome.response = delete(&state)
+        } else if text.hasPrefix("/sql chat ") {
+            outcome.response = rows(state)
+        }
+        outcome.takes = state.work.command + state.work.message * messages
+        return outcome
+    }
+
+    // MARK: - Looking
+
+    private func servers(_ state: ScriptedSimpleX.State) -> String {
+        let servers = state.relays.map { #"{"server":"\#($0)","enabled":true,"deleted":false}"# }
+        return """
+            {"type":"userServers","userServers":[{"operator":{"enabled":true},\
+            "xftpServers":[\(servers.joined(separator: ","))]}]}
+            """
+    }
+
+    private func chats(_ state: ScriptedSimpleX.State) -> String {
+        let references =
+            state.contacts.keys.sorted().map { "@\($0)" } + state.groups.keys.sorted().map { "#\($0)" }
+        let chats = references.map { #"{"chatInfo":\#(state.info($0)),"chatItems":[]}"# }
+        return #"{"type":"apiChats","chats":[\#(chats.joined(separator: ","))]}"#
+    }
+
+    private func page(_ state: ScriptedSimpleX.State) -> (String, Int) {
+        let chat = words[2]
+        let messages = state.history.messages(of: chat)
+        let count = number(words.last)
+        var range = max(0, messages.count - count)..<messages.count
+        if let anchor = words.dropFirst(3).first(where: { !$0.hasPrefix("count=") }) {
+            let id = Int64(number(anchor))
+            let position = state.history.position(of: id, in: chat)
+            guard messages.indices.contains(position), messages[position].id == id else {
+                return (Self.failure("chatItemNotFound"), 0)
+            }
+            if anchor.hasPrefix("before=") { range = max(0, position - count)..<position }
+            if anchor.hasPrefix("around=") {
+                range = max(0, position - count)..<min(messages.count, position + count + 1)
+            }
+        }
+        let items = messages[range].map(\.json).joined(separator: ",")
+        return (
+            #"{"type":"apiChat","chat":{"chatInfo":\#(state.info(chat)),"chatItems":[\#(items)]}}"#,
+            range.count
+        )
+    }
+
+    /// What stands behind the equals sign.
+    private func number(_ word: String?) -> Int { Int(word?.split(separator: "=").last ?? "") ?? 0 }
+
+    private static func failure(_ name: String) -> String {
+        #"{"type":"chatCmdError","chatError":{"type":"errorStore","storeError":{"type":"\#(name)"}}}"#
+    }
+
+    /// The questions of ChatFS, told apart by what they ask for.
+    private func rows(_ state: ScriptedSimpleX.State) -> String {
+        guard state.answersQuestions else { return #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
+        var rows = ["header"]
+        if text.contains("file_descr_text") {
+            let file = text.firstMatch(of: /r\.file_id = (\d+)/).flatMap { Int64($0.1) }
+            if let description = file.flatMap({ state.descriptions[$0] }) {
+                rows.append(Hexadecimal.encode(Array(description.utf8)).uppercased())
+            }
+        } else if text.contains("count(*)") {
+            for (chat, count) in state.history.counts {
+                let id = chat.dropFirst()
+                let columns = ["@", "#", "*"].map { chat.hasPrefix($0) ? String(id) : "0" }
+                rows.append((columns + [String(count)]).joined(separator: "|"))
+            }
+        } else if text.contains("group_scope_group_member_id") {
+            for part in state.history.parts {
+                let group = part.dropFirst().prefix { $0 != "(" }
+                let member = part.split(separator: ":").dropFirst().first?.dropLast() ?? "0"
+                rows.append("\(group)|\(member)")
+            }
+        }
+        return #"{"type":"sQLResult","rows":[\#(rows.map { "\"\($0)\"" }.joined(separator: ","))]}"#
+    }
+
+    // MARK: - Changing
+
+    private func receive(_ state: inout ScriptedSimpleX.State) -> (String, ScriptedMessage?) {
+        let id = (Int64(words[1]) ?? 0) - ScriptedMessage.firstFile
+        let message = state.history.change(id) { $0.status = #"{"type":"rcvAccepted"}"# }
+        guard let message else { return (Self.failure("fileNotFound"), nil) }
+        return (
+            #"{"type":"rcvFileAccepted",\#(ScriptedSimpleX.user),"chatItem":\#(state.pair(message))}"#,
+            message
+        )
+    }
+
+    private func send(_ state: inout ScriptedSimpleX.State) -> String {
+        let path = text.firstMatch(of: /"filePath":"([^"]*)"/).map { String($0.1) } ?? ""
+        var message = ScriptedMessage(
+            id: state.history.newest + 1, chat: words[1], isSent: true,
+            name: path.split(separator: "/").last.map(String.init) ?? "")
+        message.status = #"{"type":"sndStored"}"#
+        message.path = path
+        state.history.append(message)
+        return #"{"type":"newChatItems",\#(ScriptedSimpleX.user),"chatItems":[\#(state.pair(message))]}"#
+    }
+
+    private func delete(_ state: inout ScriptedSimpleX.State) -> String {
+        let ids = words[3].split(separator: ",").compactMap { Int64($0) }
+        let gone = ids.compactMap { id in
+            state.history[id]?.chat == words[2] ? state.history.remove(id) : nil
+        }
+        let deletions = gone.map { #"{"deletedChatItem":\#(state.pair($0))}"# }.joined(separator: ",")
+        return """
+            {"type":"chatItemsDeleted",\(ScriptedSimpleX.user),"chatItemDeletions":[\(deletions)]}
+            """
+    }
+}
+
+extension ScriptedSimpleX.State {
+    /// `AChatItem`.
+    func pair(_ message: ScriptedMessage) -> String {
+        #"{"chatInfo":\#(info(message.chat)),"chatItem":\#(message.json)}"#
+    }
+
+    /// `chatInfo` of a chat, or of a part of a group.
+    func info(_ chat: String) -> String {
+        let reference = chat.prefix { $0 != "(" }
+        let id = Int64(reference.dropFirst()) ?? 0
+        let time = ScriptedMessage.time(of: history.messages(of: chat).last?.id ?? 0)
+        if chat.hasPrefix("@") {
+            let name = escaped(contacts[id] ?? "?")
+            return """
+                {"type":"direct","contact":{"contactId":\(id),"localDisplayName":"\(name)",\
+                "profile":{"displayName":"\(name)"},"contactStatus":"active",\
+                "activeConn":{"connStatus":"ready"},"chatTs":"\(time)"}}
+                """
+        }
+        if chat.hasPrefix("#") {
+            let name = escaped(groups[id] ?? "?")
+            let member = chat.split(separator: ":").dropFirst().first?.dropLast()
+            let scope =
+                chat.contains("(")
+                ? #","groupChatScope":{"type":"memberSupport"\#(member.map { #","groupMemberId_":\#($0)"# } ?? "")}"#
+                : ""
+            return """
+                {"type":"group","groupInfo":{"groupId":\(id),"localDisplayName":"\(name)",\
+                "groupProfile":{"displayName":"\(name)"},"membership":{"memberRole":"owner",\
+                "memberStatus":"connected"},"chatTs":"\(time)"}\(scope)}
+                """
+        }
+        return #"{"type":"local","noteFolder":{"noteFolderId":\#(id),"chatTs":"\#(time)"}}"#
+    }
+}

@@ -1,0 +1,70 @@
+/// Messages by chat and number. A page costs what is on it, however many messages there are.
+public struct ScriptedHistory: Sendable {
+    private var chats: [String: [ScriptedMessage]] = [:]
+    private var chatOfMessage: [Int64: String] = [:]
+
+    public init() {}
+
+    public var count: Int { chatOfMessage.count }
+
+    public mutating func append(_ message: ScriptedMessage) {
+        let position = position(of: message.id, in: message.chat)
+        chats[message.chat, default: []].insert(message, at: position)
+        chatOfMessage[message.id] = message.chat
+    }
+
+    public mutating func append(_ messages: some Sequence<ScriptedMessage>) {
+        for message in messages { append(message) }
+    }
+
+    @discardableResult
+    public mutating func remove(_ id: Int64) -> ScriptedMessage? {
+        guard let chat = chatOfMessage.removeValue(forKey: id) else { return nil }
+        let position = position(of: id, in: chat)
+        return chats[chat]?.remove(at: position)
+    }
+
+    public subscript(id: Int64) -> ScriptedMessage? {
+        chatOfMessage[id].flatMap { chat in chats[chat]?[position(of: id, in: chat)] }
+    }
+
+    /// Changes a message; the changed one, nil when there is none of this number.
+    @discardableResult
+    public mutating func change(
+        _ id: Int64, _ body: (inout ScriptedMessage) -> Void
+    ) -> ScriptedMessage? {
+        guard let chat = chatOfMessage[id] else { return nil }
+        let position = position(of: id, in: chat)
+        body(&chats[chat, default: []][position])
+        return chats[chat]?[position]
+    }
+
+    /// Of one chat or part of a group, oldest first.
+    public func messages(of chat: String) -> [ScriptedMessage] { chats[chat] ?? [] }
+
+    public var all: [ScriptedMessage] { chats.values.flatMap { $0 } }
+    public var newest: Int64 { chats.values.lazy.compactMap(\.last?.id).max() ?? 0 }
+
+    /// How many messages each chat has, parts of groups with their groups.
+    var counts: [String: Int] {
+        var counts: [String: Int] = [:]
+        for (chat, messages) in chats {
+            counts[String(chat.prefix { $0 != "(" }), default: 0] += messages.count
+        }
+        return counts
+    }
+
+    /// Parts of groups.
+    var parts: [String] { chats.keys.filter { $0.contains("(") }.sorted() }
+
+    /// The first message from `id` on.
+    func position(of id: Int64, in chat: String) -> Int {
+        guard let messages = chats[chat] else { return 0 }
+        var (low, high) = (0, messages.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if messages[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

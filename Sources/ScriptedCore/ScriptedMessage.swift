@@ -1,0 +1,69 @@
+/// A message with a file, as the scripted core has it.
+public struct ScriptedMessage: Sendable {
+    /// Also its age: higher numbers are newer. Its file has the number `fileID`.
+    public var id: Int64
+    /// Where it is, as commands name it: `@1`, `#3`, `#3(_support:9)`, `*1`.
+    public var chat: String
+    public var isSent: Bool
+    public var name: String
+    /// Plaintext, in bytes.
+    public var size: Int64
+    /// The JSON of `fileStatus`.
+    public var status = #"{"type":"rcvInvitation"}"#
+    /// Where the file lies: absolute, or relative to the core's files folder.
+    public var path: String?
+    /// The JSON of `cryptoArgs` when a CryptoFile lies there.
+    public var cryptoArguments: String?
+    /// `type` of the message's content: `file`, `image`.
+    public var type = "file"
+    /// The picture in an image's message: text of any length without quotes.
+    public var preview = ""
+
+    public init(id: Int64, chat: String, isSent: Bool = false, name: String, size: Int64 = 1000) {
+        self.id = id
+        self.chat = chat
+        self.isSent = isSent
+        self.name = name
+        self.size = size
+    }
+
+    public init(id: Int64, contact: Int64, name: String, size: Int64 = 1000) {
+        self.init(id: id, chat: "@\(contact)", name: name, size: size)
+    }
+
+    public var fileID: Int64 { id + Self.firstFile }
+    static let firstFile: Int64 = 1000
+
+    /// When it was sent, as the chat API writes times.
+    static func time(of id: Int64) -> String {
+        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let day = id / 86_400
+        return "2026-\(two(day / 28 % 12 + 1))-\(two(day % 28 + 1))T"
+            + "\(two(id / 3600 % 24)):\(two(id / 60 % 60)):\(two(id % 60)).5Z"
+    }
+
+    /// `ChatItem` of the chat API.
+    var json: String {
+        let kind = chat.hasPrefix("#") ? "group" : chat.hasPrefix("*") ? "local" : "direct"
+        let member =
+            kind == "group" && !isSent
+            ? #","groupMember":{"groupMemberId":9,"memberProfile":{"displayName":"ann"}}"# : ""
+        let arguments = cryptoArguments.map { #","cryptoArgs":\#($0)"# } ?? ""
+        let source =
+            path.map { #","fileSource":{"filePath":"\#(escaped($0))"\#(arguments)}"# } ?? ""
+        let picture = type == "image" ? #","image":"\#(preview)""# : ""
+        let time = Self.time(of: id)
+        return """
+            {"chatDir":{"type":"\(kind)\(isSent ? "Snd" : "Rcv")"\(member)},"meta":{"itemId":\(id),\
+            "itemTs":"\(time)","createdAt":"\(time)"},"content":{"type":"rcvMsgContent",\
+            "msgContent":{"type":"\(type)","text":""\(picture)}},"file":{"fileId":\(fileID),\
+            "fileName":"\(escaped(name))","fileSize":\(size),"fileStatus":\(status),\
+            "fileProtocol":"xftp"\(source)}}
+            """
+    }
+}
+
+/// The inside of a JSON string.
+func escaped(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+}

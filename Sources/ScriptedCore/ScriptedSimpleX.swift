@@ -1,0 +1,140 @@
+import Base
+import Glibc
+
+/// A SimpleX core with chats and messages in memory that speaks the chat API, as far as ChatFS asks. What it
+/// says goes through the same texts and frames as with the real program, over a socket (`ScriptedServer`)
+/// or without one.
+public final class ScriptedSimpleX: Sendable {
+    public struct State: Sendable {
+        public var history = ScriptedHistory()
+        public var contacts: [Int64: String] = [1: "bob"]
+        public var groups: [Int64: String] = [:]
+        /// Commands that begin like this are not answered.
+        public var silent: Set<String> = []
+        /// Commands that begin like this are carried out, and the connection breaks before the answer.
+        public var breaking: Set<String> = []
+        /// Refusals by the beginning of the command: the JSON of `chatError`.
+        public var refusals: [String: String] = [:]
+        /// Descriptions of files by the files' numbers.
+        public var descriptions: [Int64: String] = [:]
+        /// Whether it answers questions about its database (`/sql`).
+        public var answersQuestions = true
+        /// Relays that the user has configured.
+        public var relays: [String] = []
+        /// Whether it talks to relays through a proxy.
+        public var hidesAddress = false
+        public var work = Work()
+    }
+
+    /// What commands cost: the real core works on one database, so its commands wait for each other.
+    public struct Work: Sendable {
+        public var command: Duration = .zero
+        /// For each message of a page.
+        public var message: Duration = .zero
+
+        public init() {}
+    }
+
+    private let state = Lock(State())
+    private let commandTexts = Lock<[String]>([])
+    /// Held over a command for as long as it takes: that is what is simulated.
+    private let database = Lock(())
+
+    private struct Hooks {
+        var tells: @Sendable (String) -> Void = { _ in }
+        var breaks: @Sendable () -> Void = {}
+        var receives: @Sendable (ScriptedMessage) -> Void = { _ in }
+    }
+    private let hooks = Lock(Hooks())
+
+    public init() {}
+
+    @discardableResult
+    public func change<Result>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
+
+    /// Command texts so far, in order.
+    public var commands: [String] { commandTexts.withLock { $0 } }
+
+    /// How many commands so far began like this.
+    public func count(_ beginning: String) -> Int { commands.filter { $0.hasPrefix(beginning) }.count }
+
+    /// The next process of the core: the same chats, no command yet.
+    public func restart() { commandTexts.withLock { $0 = [] } }
+
+    /// Where events go (the JSON of `resp`), and how its connections are broken.
+    public func connect(
+        tells: @escaping @Sendable (String) -> Void, breaks: @escaping @Sendable () -> Void
+    ) {
+        hooks.withLock { hooks in
+            hooks.tells = tells
+            hooks.breaks = breaks
+        }
+    }
+
+    /// What it does when it accepted a file. Called on the thread of the command.
+    public func whenReceiving(_ body: @escaping @Sendable (ScriptedMessage) -> Void) {
+        hooks.withLock { $0.receives = body }
+    }
+
+    // MARK: - Events
+
+    public func tell(_ json: String) { hooks.withLock { $0 }.tells(json) }
+
+    public func tell(_ type: String, _ message: ScriptedMessage, more: String = "") {
+        tell(#"{"type":"\#(type)",\#(Self.user),"chatItem":\#(pair(message))\#(more)}"#)
+    }
+
+    public func tellNew(_ message: ScriptedMessage) {
+        change { $0.history.append(message) }
+        tell(#"{"type":"newChatItems",\#(Self.user),"chatItems":[\#(pair(message))]}"#)
+    }
+
+    /// The file of a message has been received and lies at `path`.
+    public func complete(_ id: Int64, path: String, cryptoArguments: String?) {
+        let message = change { state in
+            state.history.change(id) { message in
+                message.status = #"{"type":"rcvComplete"}"#
+                message.path = path
+                message.cryptoArguments = cryptoArguments
+            }
+        }
+        if let message { tell("rcvFileComplete", message) }
+    }
+
+    // MARK: - JSON
+
+    public static let user =
+        #""user":{"userId":1,"localDisplayName":"alice","profile":{"displayName":"alice"}}"#
+
+    /// `AChatItem`.
+    public func pair(_ message: ScriptedMessage) -> String {
+        state.withLock { $0.pair(message) }
+    }
+
+    // MARK: - Commands
+
+    /// The JSON of `resp`; nil when there is no answer. Blocks for as long as the command takes.
+    public func answer(_ text: String) -> String? {
+        commandTexts.withLock { $0.append(text) }
+        let (isSilent, breaks, refusal) = state.withLock { state in
+            (
+                state.silent.contains { text.hasPrefix($0) }, state.breaking.contains { text.hasPrefix($0) },
+                state.refusals.first { text.hasPrefix($0.key) }?.value
+            )
+        }
+        if isSilent { return nil }
+        if let refusal { return #"{"type":"chatCmdError","chatError":\#(refusal)}"# }
+        let outcome = database.withLock { _ in
+            let outcome = state.withLock { ScriptedCommand(text).carryOut(&$0) }
+            if outcome.takes > .zero { usleep(useconds_t(outcome.takes / .microseconds(1))) }
+            return outcome
+        }
+        if breaks {
+            change { state in state.breaking = state.breaking.filter { !text.hasPrefix($0) } }
+            hooks.withLock { $0 }.breaks()
+            return nil
+        }
+        if let received = outcome.received { hooks.withLock { $0 }.receives(received) }
+        return outcome.response
+    }
+}

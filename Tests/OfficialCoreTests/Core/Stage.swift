@@ -1,0 +1,80 @@
+import Base
+import ChatCore
+import ScriptedCore
+import TestSupport
+
+@testable import OfficialCore
+
+/// A profile of the scripted core, opened, with everything in a folder of its own.
+final class Stage: Sendable {
+    let folder: TemporaryFolder
+    let simplex = ScriptedSimpleX()
+    private let present = Lock<ScriptedTransport?>(nil)
+    /// Commands before which something happens, by their beginnings.
+    private let before = Lock<[String: @Sendable () async -> Void]>([:])
+
+    init(_ prepare: (inout ScriptedSimpleX.State) -> Void = { _ in }) throws {
+        folder = try TemporaryFolder()
+        simplex.change(prepare)
+    }
+
+    var transport: ScriptedTransport {
+        present.withLock { transport in
+            if let transport { return transport }
+            let made = ScriptedTransport { [simplex, before] text in
+                let first = before.withLock { $0.first { text.hasPrefix($0.key) }?.value }
+                await first?()
+                return simplex.answer(text)
+            }
+            simplex.connect(
+                tells: { made.tell($0) },
+                breaks: {
+                    made.disconnect()
+                    made.connect()
+                })
+            transport = made
+            return made
+        }
+    }
+
+    /// The next process of the core: the same chats, a new connection.
+    func restart() {
+        present.withLock { $0 = nil }
+        simplex.restart()
+    }
+
+    func before(_ beginning: String, _ body: @escaping @Sendable () async -> Void) {
+        before.withLock { $0[beginning] = body }
+    }
+
+    func settings(_ ownership: OfficialCoreSettings.Ownership = .attached) -> OfficialCoreSettings {
+        var settings = OfficialCoreSettings(
+            ownership: ownership, filesFolder: folder.path, temporaryFolder: folder.path,
+            folder: folder.path + "/kept")
+        settings.lookInterval = .milliseconds(50)
+        settings.looksForLostSend = [.zero, .milliseconds(20)]
+        return settings
+    }
+
+    func open(_ ownership: OfficialCoreSettings.Ownership = .attached) async throws -> OfficialCore {
+        try await OfficialCore.open(transport, settings(ownership))
+    }
+
+    /// A file handed over for sending, as the outbox does.
+    func compose(_ name: String, id: String) throws -> ComposedMessage {
+        let path = try folder.write(Array("content".utf8), to: "staged-\(id)")
+        return ComposedMessage(
+            id: id, fileName: name, size: 7, source: FileSourceLocation(path: path, arguments: nil),
+            content: MessageContent(kind: .file))
+    }
+}
+
+/// Waits until `condition` holds, at most ten seconds; whether it came to hold.
+func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
+    let end = ContinuousClock.now + .seconds(10)
+    while ContinuousClock.now < end {
+        if try await condition() { return true }
+        try? await Task.sleep(for: .milliseconds(10))
+    }
+    return false
+}
