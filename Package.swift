@@ -72,7 +72,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "chatfs-bench",
-            dependencies: ["Base", "Posix", "CommandLineKit"],
+            dependencies: ["Base", "Posix", "Cryptography", "CommandLineKit", "COpenSSL"],
             swiftSettings: settings),
 
         .target(
@@ -98,6 +98,10 @@ let package = Package(
         tests(of: "Desktop", uses: ["ChatCore"]),
         .testTarget(
             name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "BenchTests",
+            dependencies: ["Base", "Posix", "CommandLineKit", "TestSupport", "chatfs-bench"],
             swiftSettings: settings),
         .testTarget(
             name: "MountTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],

@@ -28,6 +28,9 @@ public struct MountStatus: Codable, Sendable {
     public var entries: Int
     /// Decrypted bytes in the cache.
     public var cachedBytes: UInt64
+    /// How often the kernel asked the mount for something since it was made, by whatever operation; those for
+    /// this file are among them. What the kernel answers itself is not.
+    public var requests: UInt64
     public var transfers: [Transfer]
 
     /// What `bytes`, read from the file, say; nil when they are of another version.
@@ -42,7 +45,8 @@ extension FileSystem {
         var status = MountStatus(
             profile: core.profile.displayName, mountpoint: settings.mountpoint,
             controlFolder: settings.controlFolder, pid: getpid(),
-            mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0, transfers: [])
+            mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0,
+            requests: requests.load(ordering: .relaxed), transfers: [])
         for node in names.nodes(where: { _ in true }) {
             switch node.content {
             case .root, .control, .status, .transfers, .recovered: continue

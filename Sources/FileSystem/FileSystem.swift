@@ -5,6 +5,7 @@ import Hydration
 import Namespace
 import Outbox
 import Posix
+import Synchronization
 
 /// What each operation does to a node. Knows no C and no FUSE: `Fuse` translates, this decides.
 ///
@@ -22,6 +23,8 @@ public final class FileSystem: Sendable {
     let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
     private let kernel = Lock(KernelListener())
+    /// For `status.json`.
+    let requests = Atomic<UInt64>(0)
     let startedAt: Timestamp
     let log = Log("filesystem")
 
@@ -71,6 +74,9 @@ public final class FileSystem: Sendable {
         names.close()
         outbox.close()
     }
+
+    /// The kernel asks something; called once for each request.
+    public func countRequest() { requests.wrappingAdd(1, ordering: .relaxed) }
 
     // MARK: - Looking
 

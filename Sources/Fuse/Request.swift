@@ -8,7 +8,14 @@ import Glibc
 struct Request: ~Copyable {
     fileprivate let pointer: fuse_req_t
 
-    init(_ pointer: fuse_req_t) { self.pointer = pointer }
+    /// A request that has just come.
+    init(_ pointer: fuse_req_t) {
+        self.pointer = pointer
+        session.fileSystem.countRequest()
+    }
+
+    /// One that was kept and is answered now.
+    init(deferred pointer: fuse_req_t) { self.pointer = pointer }
 
     deinit { fuse_reply_err(pointer, EIO) }
 

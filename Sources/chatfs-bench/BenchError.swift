@@ -2,8 +2,24 @@ import Base
 
 /// A measure that could not be taken.
 struct BenchError: DescribedError {
-    let sentence: String
-    var cause: (any Error)? { nil }
+    enum Code: Hashable, Sendable {
+        /// A program that it is compared with is not on this machine.
+        case missing
+        /// Something was started and did not do its work.
+        case failed
+        /// What arrived is not what was sent.
+        case wrong
+        /// It took too long, or somebody stopped the run.
+        case stopped
+    }
 
-    init(_ sentence: String) { self.sentence = sentence }
+    let code: Code
+    let sentence: String
+    let cause: (any Error)?
+
+    init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.sentence = sentence
+        self.cause = cause
+    }
 }

@@ -3,7 +3,7 @@ import Posix
 
 /// What the figures were taken on.
 enum Machine {
-    static func describe(folder: String) -> [(name: String, value: String)] {
+    static func describe(_ plan: Plan) -> [(name: String, value: String)] {
         let lines = text("/proc/cpuinfo").split(separator: "\n")
         let model = lines.first { $0.hasPrefix("model name") }?.split(separator: ":").last ?? " unknown"
         let memory = text("/proc/meminfo").split(separator: "\n").first?.split(separator: " ").dropFirst()
@@ -15,8 +15,31 @@ enum Machine {
                 "Kernel",
                 text("/proc/sys/kernel/osrelease").split(separator: "\n").first.map(String.init) ?? ""
             ),
-            ("Plain filesystem", fileSystem(of: folder)),
+            ("Plain filesystem", fileSystem(of: plan.folder)),
+            ("Load before", text("/proc/loadavg").split(separator: " ").first.map(String.init) ?? ""),
+            ("Build", isOptimised ? "release" : "debug, not for comparison"),
+            ("Repetitions", "\(plan.repetitions)"),
         ]
+    }
+
+    private static var isOptimised: Bool {
+        var result = true
+        // Evaluated in builds without optimisation only.
+        assert(
+            {
+                result = false
+                return true
+            }())
+        return result
+    }
+
+    /// The day, YYYY-MM-DD, in UTC.
+    static func today() -> String {
+        var now = time(nil)
+        var parts = tm()
+        gmtime_r(&now, &parts)
+        let two: (Int32) -> String = { $0 < 10 ? "0\($0)" : "\($0)" }
+        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
     }
 
     /// The type of the mount that holds `folder`: the longest mountpoint that leads to it.
@@ -31,11 +54,5 @@ enum Machine {
             let bytes = try? file.read(count: 1 << 20, at: 0)
         else { return "" }
         return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// The most memory that a process had in use, in bytes: VmHWM of proc(5).
-    static func peakMemory(of process: pid_t) -> Double? {
-        let line = text("/proc/\(process)/status").split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-        return line?.split(separator: " ").dropFirst().first.flatMap { Double($0) }.map { $0 * 1024 }
     }
 }

@@ -1,0 +1,56 @@
+import Base
+import CommandLineKit
+
+/// Takes measures one after the other. One that fails, takes too long or lacks what it is compared with leaves
+/// a gap in the report and nothing on the machine; a stop signal ends the one that runs and those after it.
+struct MeasureRun: Sendable {
+    let plan: Plan
+    let stop: StopRequest
+
+    func take(_ measures: [Measure], into report: inout Report) async {
+        let current = Lock<Stage?>(nil)
+        let watch = Task {
+            await stop.wait()
+            current.withLock { $0 }?.abandon(Self.stopped)
+        }
+        defer { watch.cancel() }
+        for measure in measures {
+            guard !stop.isRequested else {
+                report.gaps.append(Report.Gap(measure: measure.name, reason: Self.stopped))
+                continue
+            }
+            Terminal.complain("measuring \(measure.name)…")
+            do {
+                let stage = try Stage(plan)
+                current.withLock { $0 = stage }
+                if stop.isRequested { stage.abandon(Self.stopped) }
+                report.rows += try await Self.take(measure, on: stage)
+            } catch {
+                let reason = sentence(of: error)
+                Terminal.complain("\(measure.name): \(reason)")
+                report.gaps.append(Report.Gap(measure: measure.name, reason: reason))
+            }
+            current.withLock { $0 = nil }
+        }
+    }
+
+    private static let stopped = "The run was stopped."
+
+    private static func take(_ measure: Measure, on stage: Stage) async throws -> [Row] {
+        let alarm = Task {
+            try await Task.sleep(for: measure.limit)
+            stage.abandon("It took longer than \(measure.limit.components.seconds) seconds.")
+        }
+        defer { alarm.cancel() }
+        do {
+            let rows = try await measure.take(stage)
+            try await stage.takeDown()
+            return rows
+        } catch {
+            try? await stage.takeDown()
+            // Whatever broke when everything was killed: the reason is that it was.
+            try stage.check()
+            throw error
+        }
+    }
+}

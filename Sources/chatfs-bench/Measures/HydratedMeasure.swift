@@ -1,0 +1,59 @@
+import Posix
+
+extension Measure {
+    /// A file that is here whole, read for the first time since its pages were dropped: by the daemon from
+    /// the sealed cache, by another from the plain cache, and by the passthrough filesystem from a file whose
+    /// pages the kernel has.
+    static let hydrated = Measure(
+        name: "hydrated", abstract: "first sequential read of a hydrated file, sealed and plain"
+    ) { stage in
+        let size = stage.plan.largeFile
+        let plain = stage.plain("large.bin")
+        try await ThreadPool.shared.run { try FileWork.make(plain, size: size, seed: 5) }
+        let program = try await Passthrough.build(on: stage)
+        let relay = try await OwnRelay.start(on: stage)
+        let chats = try await Chats.make(["alice", "bob", "carol"], on: stage)
+        let alice = try await chats.mount("alice", relays: [relay.address])
+        _ = try await chats.send(plain, as: "large.bin", from: alice)
+        await stage.end(alice.process)
+
+        let passthrough = try await Passthrough.mount(program, stage.path("plain"), on: stage)
+        let sealed = try await chats.mount("bob", relays: [relay.address])
+        let open = try await chats.mount("carol", relays: [relay.address], ["--cache", "plain"])
+        let paths = [
+            sealed.inGroup("large.bin"), open.inGroup("large.bin"), passthrough.file("large.bin"), plain,
+        ]
+        let sums = try await ThreadPool.shared.run { () throws(SystemError) in
+            var sums: Set<UInt64> = []
+            for path in paths { sums.insert(try FileWork.read(path).sum) }
+            return sums
+        }
+        guard sums.count == 1 else { throw BenchError(.wrong, "A mount gave other bytes than were sent.") }
+        for mount in [sealed, open] { try await mount.figures.rest(on: stage) }
+
+        var rates = [[Double]](repeating: [], count: paths.count)
+        for _ in 0..<stage.plan.repetitions {
+            for (index, path) in paths.enumerated() {
+                let seconds = try await ThreadPool.shared.run { () throws(SystemError) in
+                    // The plain file's pages stay: the passthrough filesystem reads from them.
+                    if path != plain { try FileWork.forget(path) }
+                    return try FileWork.read(path).whole
+                }
+                rates[index].append(seconds.megabytesPerSecond(of: size))
+            }
+        }
+        let label = "first read of a hydrated \(size >> 20) MiB"
+        let reference = Reference(Passthrough.name, rates[2])
+        return [
+            Row(
+                "hydrated-sealed", label + ", sealed", .megabytesPerSecond, rates[0], beside: reference,
+                target: .ratioAtLeast(0.6)),
+            Row(
+                "hydrated-plain", label + ", plain", .megabytesPerSecond, rates[1], beside: reference,
+                target: .ratioAtLeast(0.95)),
+            Row(
+                "passthrough", "the same by the C passthrough filesystem", .megabytesPerSecond, rates[2],
+                beside: Reference("\(plainName), from pages", rates[3])),
+        ]
+    }
+}

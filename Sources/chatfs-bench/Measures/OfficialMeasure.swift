@@ -1,0 +1,87 @@
+import Posix
+
+extension Measure {
+    /// The same file through chatfs and through the official programs, as released and without Nagle's delay;
+    /// and both through the official relay as released.
+    static let official = Measure(
+        name: "official", abstract: "upload and cold read beside the official xftp, and through its relay",
+        limit: .seconds(900)
+    ) { stage in
+        let released = try OfficialPrograms.find(stage.plan)
+        let hurried = try await released.withoutDelay(on: stage)
+        let size = stage.plan.officialFile
+        let source = stage.plain("source.bin")
+        try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: 7) }
+        let relay = try await OwnRelay.start(on: stage)
+        let releasedRelay = try await OfficialRelay.start(released, "released", on: stage)
+        let hurriedRelay = try await OfficialRelay.start(hurried, "hurried", on: stage)
+        // One sender for each relay, in one group with the receiver.
+        let chats = try await Chats.make(["alice", "anna", "bob"], on: stage)
+        let bob = try await chats.mount("bob", relays: [relay.address, releasedRelay.address])
+        let alice = try await chats.mount("alice", relays: [relay.address])
+        let anna = try await chats.mount("anna", relays: [releasedRelay.address])
+
+        var (ours, throughTheirs) = (Rates(), Rates())
+        var (theirs, theirsHurried) = (Rates(), Rates())
+        for repetition in 0..<stage.plan.repetitions {
+            try await ours.add(
+                exchange(source, "own-\(repetition).bin", chats, alice, bob, on: stage), size)
+            let plain = try await released.exchange(
+                source, through: releasedRelay, named: "released-\(repetition)", on: stage)
+            theirs.add(plain, size)
+            try await throughTheirs.add(
+                exchange(source, "official-\(repetition).bin", chats, anna, bob, on: stage), size)
+            let quick = try await hurried.exchange(
+                source, through: hurriedRelay, named: "hurried-\(repetition)", on: stage)
+            theirsHurried.add(quick, size)
+        }
+        let label = "\(size >> 20) MiB"
+        func row(
+            _ name: String, _ title: String, _ samples: [Double], _ other: String, _ others: [Double],
+            _ bound: Double
+        ) -> Row {
+            Row(
+                name, title, .megabytesPerSecond, samples, beside: Reference(other, others),
+                target: .ratioAtLeast(bound))
+        }
+        let (read, upload) = ("cold sequential read of \(label)", "upload of \(label), queued to sent")
+        let through = ", official relay"
+        return [
+            row("cold-read", read, ours.received, "xftp recv, TCP_NODELAY", theirsHurried.received, 5),
+            row("cold-read", read, ours.received, "xftp recv as released", theirs.received, 12),
+            row("upload", upload, ours.sent, "xftp send, TCP_NODELAY", theirsHurried.sent, 5),
+            row("upload", upload, ours.sent, "xftp send as released", theirs.sent, 12),
+            row(
+                "cold-read-official-relay", read + through, throughTheirs.received, "xftp recv as released",
+                theirs.received, 4),
+            row(
+                "upload-official-relay", upload + through, throughTheirs.sent, "xftp send as released",
+                theirs.sent, 4),
+        ]
+    }
+
+    private struct Rates: Sendable {
+        var sent: [Double] = []
+        var received: [Double] = []
+
+        mutating func add(_ seconds: (send: Double, receive: Double), _ size: Int) {
+            sent.append(seconds.send.megabytesPerSecond(of: size))
+            received.append(seconds.receive.megabytesPerSecond(of: size))
+        }
+    }
+
+    private static func exchange(
+        _ source: String, _ name: String, _ chats: Chats, _ sender: Mounted, _ receiver: Mounted,
+        on stage: Stage
+    ) async throws -> (send: Double, receive: Double) {
+        let sending = try await chats.send(source, as: name, from: sender, to: receiver)
+        let path = receiver.inGroup(name)
+        let reading = try await ThreadPool.shared.run { try FileWork.read(path) }
+        let sum = try await ThreadPool.shared.run { try FileWork.read(source).sum }
+        guard reading.sum == sum else {
+            throw BenchError(.wrong, "The mount gave other bytes than were sent.")
+        }
+        try await receiver.figures.rest(on: stage)
+        return (sending.fromQueued, reading.whole)
+    }
+}

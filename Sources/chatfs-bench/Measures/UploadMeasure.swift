@@ -1,0 +1,34 @@
+import Posix
+
+extension Measure {
+    /// Files of 256 MiB, copied in one after the other.
+    static let upload = Measure(
+        name: "upload", abstract: "upload of 256 MiB that cp copied in, from queued to sent"
+    ) { stage in
+        let size = stage.plan.largeFile
+        let relay = try await OwnRelay.start(on: stage)
+        let chats = try await Chats.make(["alice", "bob"], on: stage)
+        let alice = try await chats.mount("alice", relays: [relay.address])
+        let source = stage.plain("source.bin")
+        try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: 3) }
+
+        var (queued, whole, native): ([Double], [Double], [Double]) = ([], [], [])
+        for repetition in 0..<stage.plan.repetitions {
+            let sending = try await chats.send(source, as: "\(repetition).bin", from: alice)
+            queued.append(sending.fromQueued.megabytesPerSecond(of: size))
+            whole.append(sending.whole.megabytesPerSecond(of: size))
+            let start = ContinuousClock.now
+            try await stage.run("/bin/cp", [source, stage.plain("\(repetition).bin")])
+            native.append(FileWork.seconds(since: start).megabytesPerSecond(of: size))
+        }
+        let label = "\(size >> 20) MiB"
+        return [
+            Row(
+                "upload", "upload of \(label), queued to sent", .megabytesPerSecond, queued,
+                target: .atLeast(300)),
+            Row(
+                "copy-in", "the same from the start of cp", .megabytesPerSecond, whole,
+                beside: Reference("\(plainName), cp alone", native)),
+        ]
+    }
+}

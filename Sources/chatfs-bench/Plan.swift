@@ -1,0 +1,19 @@
+/// How much is measured.
+struct Plan: Sendable {
+    /// Where to work.
+    let folder: String
+    let isQuick: Bool
+    let repetitions: Int
+    /// The folder with `xftp` and `xftp-server`, if there is one.
+    let official: String?
+
+    /// The largest file that a chat carries.
+    var hugeFile: Int { isQuick ? 128 << 20 : 1 << 30 }
+    var largeFile: Int { isQuick ? 64 << 20 : 256 << 20 }
+    /// What goes through official programs too, which need their time.
+    var officialFile: Int { isQuick ? 16 << 20 : 256 << 20 }
+    var entries: Int { isQuick ? 1000 : 10_000 }
+    var waitingReaders: Int { 100 }
+    var smallFiles: Int { 200 }
+    var randomReads: Int { isQuick ? 5000 : 50_000 }
+}

@@ -1,0 +1,56 @@
+import Cryptography
+import Glibc
+
+/// What the bytes of a hydrated file must go through, measured alone: the cryptography of the wire, of the
+/// file, of the sealed cache and of the CryptoFile that is kept. The list is that of the code
+/// (`docs/architecture.md`, "The way of the data"): TLS, `ChunkSink`, `CachedStream`, `PassWork`.
+enum Primitives {
+    static let name = "its cryptography alone"
+
+    /// Bytes that go through each at once: a chunk.
+    private static let piece = 4 << 20
+    private static let rounds = 16
+
+    /// Processor seconds for 2^30 bytes through all of them. Blocks for about half a second.
+    static func secondsPerGibibyte() throws -> Double {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 4096)
+        defer { buffer.deallocate() }
+        buffer.initializeMemory(as: UInt8.self, repeating: 0x5a)
+        var box = try StreamBox(
+            key: [UInt8](repeating: 1, count: StreamBox.keyLength),
+            nonce: [UInt8](repeating: 2, count: StreamBox.nonceLength))
+        var (chunkDigest, fileDigest) = (SHA256(), SHA512())
+        let record = BlockCipherWork(.chacha20Poly1305, block: 16 << 10)
+        let block = BlockCipherWork(.aes256GCM, block: 64 << 10)
+        return time {
+            // On the wire: TLS, then the key that relay and recipient agreed on, then the chunk's digest.
+            record.open(buffer)
+            box.open(buffer)
+            chunkDigest.update(UnsafeRawBufferPointer(buffer))
+            // Into the cache: the file's own key, then the cache's.
+            box.transform(buffer, at: 0)
+            block.seal(buffer)
+            // The whole: decrypted once more, its digest and tag, and a key of its own for what is kept.
+            box.transform(buffer, at: 0)
+            fileDigest.update(UnsafeRawBufferPointer(buffer))
+            box.authenticate(UnsafeRawBufferPointer(buffer))
+            box.seal(buffer)
+            // Out of the cache, to the reader.
+            block.open(buffer)
+        } * Double(1 << 30) / Double(piece)
+    }
+
+    /// Processor seconds of one call on this thread, the mean of several.
+    private static func time(_ work: () -> Void) -> Double {
+        work()
+        let start = now()
+        for _ in 0..<rounds { work() }
+        return (now() - start) / Double(rounds)
+    }
+
+    private static func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

@@ -1,0 +1,36 @@
+/// Figures as people read them.
+enum FigureText {
+    /// Three digits that matter: 0.0123, 1.23, 12.3, 1234.
+    static func number(_ value: Double) -> String {
+        guard value != 0, value.isFinite else { return "0" }
+        var decimals = 2
+        var magnitude = abs(value)
+        while magnitude < 1, decimals < 6 {
+            magnitude *= 10
+            decimals += 1
+        }
+        while magnitude >= 10, decimals > 0 {
+            magnitude /= 10
+            decimals -= 1
+        }
+        return fixed(value, decimals: decimals)
+    }
+
+    /// A bound as it is written in a target: without zeros at its end.
+    static func bound(_ value: Double) -> String {
+        var text = fixed(value, decimals: 2)
+        while text.hasSuffix("0") { text.removeLast() }
+        if text.hasSuffix(".") { text.removeLast() }
+        return text
+    }
+
+    static func fixed(_ value: Double, decimals: Int) -> String {
+        var scale = 1.0
+        for _ in 0..<decimals { scale *= 10 }
+        let scaled = Int((value * scale).rounded())
+        guard decimals > 0 else { return "\(scaled)" }
+        let digits = String(abs(scaled))
+        let padded = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
+        return (scaled < 0 ? "-" : "") + padded.dropLast(decimals) + "." + padded.suffix(decimals)
+    }
+}

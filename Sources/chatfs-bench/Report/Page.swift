@@ -1,0 +1,19 @@
+/// A page of the documentation with a place for the figures of a run.
+enum Page {
+    static let beginning = "<!-- figures of chatfs-bench -->"
+    static let ending = "<!-- end of the figures -->"
+
+    /// `text` with `figures` between the two marks; everything else stays as it is. nil when the marks are
+    /// not there, once each and in this order.
+    static func replacing(figuresIn text: String, with figures: String) -> String? {
+        let head = parts(of: text, around: beginning)
+        guard head.count == 2 else { return nil }
+        let tail = parts(of: head[1], around: ending)
+        guard tail.count == 2, parts(of: head[0], around: ending).count == 1 else { return nil }
+        return head[0] + beginning + "\n\n" + figures + "\n" + ending + tail[1]
+    }
+
+    private static func parts(of text: String, around mark: String) -> [String] {
+        text.split(separator: mark, omittingEmptySubsequences: false).map(String.init)
+    }
+}

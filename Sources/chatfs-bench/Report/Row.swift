@@ -1,0 +1,59 @@
+/// One figure of the report, beside what it is compared with.
+struct Row: Sendable {
+    /// Names the figure for machines: `first-byte`. Rows that differ only in the reference share it.
+    let name: String
+    /// In words.
+    let title: String
+    let unit: Unit
+    /// One for each repetition.
+    let samples: [Double]
+    var reference: Reference?
+    var target: Target?
+
+    init(
+        _ name: String, _ title: String, _ unit: Unit, _ samples: [Double],
+        beside reference: Reference? = nil,
+        target: Target? = nil
+    ) {
+        self.name = name
+        self.title = title
+        self.unit = unit
+        self.samples = samples
+        self.reference = reference
+        self.target = target
+    }
+
+    var value: Double { Self.median(samples) }
+
+    /// The value divided by the reference's.
+    var ratio: Double? {
+        guard let reference, reference.value > 0 else { return nil }
+        return value / reference.value
+    }
+
+    /// How far it has come towards its target: 1 is the target, more is better.
+    var reach: Double? { target.flatMap { $0.reach(of: self) } }
+    var isMet: Bool? { reach.map { $0 >= 1 } }
+
+    /// The middle value; of an even number the mean of the two in the middle.
+    static func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        guard !sorted.isEmpty else { return 0 }
+        let middle = sorted.count / 2
+        return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+    }
+}
+
+/// The same work done by something else, in turn with ours.
+struct Reference: Sendable {
+    /// In words: "plain filesystem".
+    let name: String
+    let samples: [Double]
+
+    var value: Double { Row.median(samples) }
+
+    init(_ name: String, _ samples: [Double]) {
+        self.name = name
+        self.samples = samples
+    }
+}

@@ -1,0 +1,84 @@
+import Glibc
+import Posix
+
+/// Profiles on one data directory that share a group, as the mounts of its members show it. What one copies
+/// into the group's folder the others find in theirs.
+struct Chats: Sendable {
+    static let group = "bench"
+    private let stage: Stage
+    private let data: String
+
+    /// Makes the profiles and the group, whose first member sends.
+    static func make(_ members: [String], on stage: Stage) async throws -> Chats {
+        let chats = Chats(stage: stage, data: stage.path("data"))
+        for member in members { try await chats.run(["profile", "create", member]) }
+        try await chats.run(["group", "create", group] + members)
+        return chats
+    }
+
+    private func run(_ arguments: [String]) async throws {
+        try await stage.run(Stage.chatfs, arguments + ["--data", data])
+    }
+
+    /// Mounts a profile. A quiet time of 0 sends as soon as a file is closed.
+    func mount(_ member: String, relays: [String], _ more: [String] = []) async throws -> Mounted {
+        let path = try stage.makeFolder("mount-" + member)
+        let process = try await stage.start(
+            Stage.chatfs,
+            ["mount", path, "--profile", member, "--quiet-time", "0", "--data", data]
+                + ["--cache-dir", stage.path("cache-" + member)]
+                + relays.flatMap { ["--relay", $0] } + more)
+        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
+    }
+
+    /// Copies `source` into the group with cp and waits until it is sent and `receiver` sees it, if there is
+    /// one.
+    func send(
+        _ source: String, as name: String, from sender: Mounted, to receiver: Mounted? = nil
+    ) async throws -> Sending {
+        let path = sender.inGroup(name)
+        let start = ContinuousClock.now
+        try await stage.run("/bin/cp", [source, path])
+        var queued: ContinuousClock.Instant?
+        try await stage.wait(for: "the upload of \(name)") {
+            let state = try ExtendedAttribute.text("user.chatfs.state", of: path)
+            if queued == nil, state != "draft" { queued = .now }
+            guard state != "failed" else { throw BenchError(.failed, "\(name) could not be sent.") }
+            return state == "sent"
+        }
+        let end = ContinuousClock.now
+        if let receiver {
+            let received = receiver.inGroup(name)
+            try await stage.wait(for: "\(name) at its receiver") { access(received, F_OK) == 0 }
+        }
+        return Sending(
+            fromQueued: (end - (queued ?? end)) / .seconds(1), whole: (end - start) / .seconds(1))
+    }
+
+    /// Seconds that a file needed.
+    struct Sending: Sendable {
+        /// From when it was found queued, complete and durable here, until the relay had all of it.
+        let fromQueued: Double
+        /// From the start of cp.
+        let whole: Double
+    }
+}
+
+extension Mounted {
+    /// A file in the group.
+    func inGroup(_ name: String) -> String { path + "/" + Chats.group + "/" + name }
+}
+
+/// `chatfs relay`, as a child of the stage.
+struct OwnRelay: Sendable {
+    let process: ObservedProcess
+    let address: String
+
+    static func start(on stage: Stage) async throws -> OwnRelay {
+        let process = try await stage.start(
+            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("relay")])
+        guard let address = await process.line(within: .seconds(30), where: { $0.hasPrefix("xftp://") })
+        else { throw stage.failure("The relay", process) }
+        return OwnRelay(process: process, address: address)
+    }
+}

@@ -1,0 +1,99 @@
+import Glibc
+import Posix
+
+/// The official `xftp` and `xftp-server`, as they are or made to send without delay.
+struct OfficialPrograms: Sendable {
+    /// With both programs in it.
+    let folder: String
+    /// A library that is loaded in front of theirs; nil: as released.
+    let preloaded: String?
+
+    /// Throws when `OFFICIAL_BIN` names no folder with both.
+    static func find(_ plan: Plan) throws -> OfficialPrograms {
+        guard let folder = plan.official,
+            ["xftp", "xftp-server"].allSatisfy({ access(folder + "/" + $0, X_OK) == 0 })
+        else {
+            throw BenchError(.missing, "OFFICIAL_BIN names no folder with xftp and xftp-server.")
+        }
+        return OfficialPrograms(folder: folder, preloaded: nil)
+    }
+
+    /// The same with TCP_NODELAY on every connection.
+    func withoutDelay(on stage: Stage) async throws -> OfficialPrograms {
+        let library = try await CProgram.build("nodelay.c", flags: ["-shared", "-fPIC", "-ldl"], on: stage)
+        return OfficialPrograms(folder: folder, preloaded: library)
+    }
+
+    var environment: [String: String?] {
+        var environment: [String: String?] = ["LC_ALL": "C.UTF-8"]
+        if let preloaded { environment["LD_PRELOAD"] = preloaded }
+        return environment
+    }
+
+    /// What both programs say of themselves.
+    func version(on stage: Stage) async throws -> String {
+        let text = try await stage.run(folder + "/xftp", ["--version"], environment: environment)
+        return text.split(whereSeparator: \.isNewline).first.map(String.init) ?? "unknown"
+    }
+
+    /// `xftp send` and `xftp recv` of one file, each a whole command; the seconds of both. `name` is new for
+    /// every call.
+    func exchange(
+        _ source: String, through relay: OfficialRelay, named name: String, on stage: Stage
+    ) async throws -> (send: Double, receive: Double) {
+        let folders = try ["", "-sent", "-received", "-temporary"].map { try stage.makeFolder(name + $0) }
+        let file = source.split(separator: "/").last.map(String.init) ?? source
+        var start = ContinuousClock.now
+        try await client(
+            ["send", source, folders[1], "-s", relay.address, "--tmp", folders[3]], on: stage)
+        let send = FileWork.seconds(since: start)
+        start = ContinuousClock.now
+        try await client(
+            ["recv", "\(folders[1])/\(file).xftp/rcv1.xftp", folders[2], "--tmp", folders[3], "-y"], on: stage
+        )
+        let receive = FileWork.seconds(since: start)
+        let equal = try await ThreadPool.shared.run { () throws(SystemError) in
+            defer { unlink("\(folders[2])/\(file)") }
+            return try FileWork.read(source).sum == FileWork.read("\(folders[2])/\(file)").sum
+        }
+        guard equal else { throw BenchError(.wrong, "xftp recv left other bytes than xftp send took.") }
+        return (send, receive)
+    }
+
+    private func client(_ arguments: [String], on stage: Stage) async throws {
+        try await stage.run(folder + "/xftp", arguments, environment: environment)
+    }
+}
+
+/// An official relay as a child of the stage, with its default certificates.
+struct OfficialRelay: Sendable {
+    let address: String
+
+    static func start(_ programs: OfficialPrograms, _ name: String, on stage: Stage) async throws
+        -> OfficialRelay
+    {
+        let folders = try ["-files", "-log"].map { try stage.makeFolder(name + $0) }
+        let program = programs.folder + "/xftp-server"
+        let environment = programs.environment.merging([
+            "XFTP_SERVER_CFG_PATH": stage.path(name + "-config"), "XFTP_SERVER_LOG_PATH": folders[1],
+        ]) { $1 }
+        try await stage.run(
+            program, ["init", "-p", folders[0], "-q", "100gb", "--fqdn", "localhost"],
+            environment: environment)
+        let port = try LocalPort.free()
+        let configuration = stage.path(name + "-config/file-server.ini")
+        let settings = try text(configuration).replacing("port: 443", with: "port: \(port)")
+        let file = try OpenFile(configuration, flags: O_WRONLY | O_TRUNC)
+        try file.write(Array(settings.utf8), at: 0)
+        let fingerprint =
+            try text(stage.path(name + "-config/fingerprint"))
+            .split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+        _ = try await stage.start(program, ["start"], environment: environment)
+        try await stage.wait(for: "the official relay") { try LocalPort.isOpen(port) }
+        return OfficialRelay(address: "xftp://\(fingerprint)@127.0.0.1:\(port)")
+    }
+
+    private static func text(_ path: String) throws(SystemError) -> String {
+        String(decoding: try OpenFile(path, flags: O_RDONLY).readAll(limit: 1 << 20), as: UTF8.self)
+    }
+}

@@ -1,0 +1,61 @@
+import Glibc
+import Posix
+
+/// What the kernel counts for a process: proc(5), readable for processes that hide their memory too.
+struct ProcessFigures: Sendable {
+    let process: pid_t
+
+    /// Processor time of all its threads, in the kernel and outside, in seconds.
+    func processorTime() throws -> Double {
+        // The name in parentheses may hold anything; fields 14 and 15 count from there.
+        guard let rest = try text("stat").split(separator: ")").last else { throw gone }
+        let fields = rest.split(separator: " ")
+        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+            throw gone
+        }
+        return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    /// Bytes of memory in use now.
+    func memory() throws -> Double { try status("VmRSS:") }
+    /// The most there ever were.
+    func peakMemory() throws -> Double { try status("VmHWM:") }
+
+    /// Waits until the process has done nothing for half a second: what was asked of it is finished.
+    func rest(on stage: Stage) async throws {
+        var last = try processorTime()
+        var quiet = 0
+        let end = ContinuousClock.now + .seconds(60)
+        while quiet < 5 {
+            try await Task.sleep(for: .milliseconds(100))
+            try stage.check()
+            guard ContinuousClock.now < end else {
+                throw BenchError(.failed, "A mount did not come to rest.")
+            }
+            let now = try processorTime()
+            quiet = now - last > 0.011 ? 0 : quiet + 1
+            last = now
+        }
+    }
+
+    private func status(_ field: String) throws -> Double {
+        let line = try text("status").split(separator: "\n").first { $0.hasPrefix(field) }
+        guard let kibibytes = line?.split(separator: " ").dropFirst().first.flatMap({ Double($0) }) else {
+            throw gone
+        }
+        return kibibytes * 1024
+    }
+
+    private func text(_ name: String) throws(SystemError) -> String {
+        let file = try OpenFile("/proc/\(process)/\(name)", flags: O_RDONLY)
+        return String(decoding: try file.read(count: 16_384, at: 0), as: UTF8.self)
+    }
+
+    private var gone: BenchError {
+        BenchError(.failed, "A process was gone before its figures were read.")
+    }
+}
+
+extension Mounted {
+    var figures: ProcessFigures { ProcessFigures(process: process.identifier) }
+}

@@ -1,0 +1,84 @@
+import Glibc
+import Posix
+
+/// What is done with names and attributes, alike on a mount and on the plain filesystem. Blocking; on a pool
+/// thread.
+enum NameWork {
+    static func paths(in folder: String) throws(SystemError) -> [String] {
+        try PrivateFolder.names(in: OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)).map { folder + "/" + $0 }
+    }
+
+    /// Seconds to read all names of a folder and the attributes of each, as `ls -l` does.
+    static func list(_ folder: String, expecting count: Int) throws -> Double {
+        let start = ContinuousClock.now
+        let directory = try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)
+        let stream = try openStream(directory)
+        defer { closedir(stream) }
+        var found = 0
+        while let entry = readdir(stream) {
+            var status = Glibc.stat()
+            let failed = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) {
+                    fstatat(directory.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) != 0
+                }
+            }
+            if failed { throw SystemError(code: errno, operation: "look at a file") }
+            found += 1
+        }
+        let seconds = FileWork.seconds(since: start)
+        // `.` and `..` are listed too.
+        guard found == count + 2 else {
+            throw BenchError(.wrong, "The folder shows \(found - 2) of \(count) names.")
+        }
+        return seconds
+    }
+
+    private static func openStream(_ directory: OpenFile) throws(SystemError) -> OpaquePointer {
+        let copy = try check("read a folder") { openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC) }
+        guard let stream = fdopendir(copy) else {
+            throw SystemError(code: errno, operation: "read a folder")
+        }
+        return stream
+    }
+
+    /// lstat of every path, `rounds` times; calls a second.
+    static func statRate(_ paths: [String], rounds: Int) throws(SystemError) -> Double {
+        let start = ContinuousClock.now
+        for _ in 0..<rounds {
+            for path in paths {
+                var status = Glibc.stat()
+                try check("look at a file") { lstat(path, &status) }
+            }
+        }
+        return Double(paths.count * rounds) / FileWork.seconds(since: start)
+    }
+
+    /// Microseconds to open, read and close each of some small files.
+    static func openReadClose(_ paths: [String], rounds: Int) throws(SystemError) -> Double {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 4096)
+        defer { buffer.deallocate() }
+        let start = ContinuousClock.now
+        for _ in 0..<rounds {
+            for path in paths { _ = try OpenFile(path, flags: O_RDONLY).read(into: buffer, at: 0) }
+        }
+        return FileWork.seconds(since: start) * 1e6 / Double(paths.count * rounds)
+    }
+
+    /// Makes `count` files with a few bytes each: `note 1.txt`, … From several threads, as a busy sender
+    /// does.
+    static func fill(_ folder: String, count: Int, size: Int = 12) async throws {
+        try await withThrowingTaskGroup { group in
+            for part in 0..<4 {
+                group.addTask {
+                    try await ThreadPool.shared.run { () throws(SystemError) in
+                        for number in stride(from: part, to: count, by: 4) {
+                            try FileWork.make(
+                                "\(folder)/note \(number).txt", size: size, seed: UInt64(number))
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

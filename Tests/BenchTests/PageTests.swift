@@ -1,0 +1,25 @@
+import Testing
+
+@testable import chatfs_bench
+
+@Suite("Figures go into a page of the documentation")
+struct PageTests {
+    private static let page = "# Title\n\n\(Page.beginning)\n\nold\n\(Page.ending)\n\n## After\n"
+
+    @Test("between the marks everything is new, around them nothing is, and twice is as once")
+    func replaces() throws {
+        let once = try #require(Page.replacing(figuresIn: Self.page, with: "| new |\n"))
+        #expect(once == "# Title\n\n\(Page.beginning)\n\n| new |\n\n\(Page.ending)\n\n## After\n")
+        #expect(Page.replacing(figuresIn: once, with: "| new |\n") == once)
+    }
+
+    @Test(
+        "a page without marks, with one, with them twice or the wrong way round is left alone",
+        arguments: [
+            "nothing", Page.beginning, Page.ending, Page.ending + Page.beginning, page + page,
+            Page.beginning + Page.beginning + Page.ending, Page.ending + page,
+        ])
+    func refuses(text: String) {
+        #expect(Page.replacing(figuresIn: text, with: "new") == nil)
+    }
+}
