@@ -27,6 +27,9 @@ public protocol ChatCore: Sendable {
     ) async throws(ChatError) -> [ChatItem]
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem
 
+    /// A message with a file of `size` bytes will follow in a moment: what takes time and does not need the
+    /// file can begin. Returns at once, promises nothing.
+    func expectToSend(_ size: UInt64)
     /// Sends one message with a file. On return the message is in the core's store, exactly once for
     /// each `ComposedMessage.id`: the same id again returns the item that is there. The core owns
     /// the staged file from then on, whose bytes its writer has made durable.
@@ -71,6 +74,8 @@ public protocol ChatCore: Sendable {
 }
 
 extension ChatCore {
+    public func expectToSend(_ size: UInt64) {}
+
     /// For cores whose items always carry the source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
 

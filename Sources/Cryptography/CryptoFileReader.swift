@@ -62,15 +62,7 @@ public final class CryptoFileReader: Sendable {
             authenticator.authenticate(UnsafeRawBufferPointer(piece))
             try each(piece)
         }
-        let tag = try wrappingSystemError { () throws(SystemError) in
-            try file.read(count: StreamBox.tagLength, at: size)
-        }
-        guard authenticator.isAuthentic(tag) else {
-            throw CryptographyError(
-                .notAuthentic,
-                "The encrypted file was changed, cut off, or belongs to another key: its tag is wrong.")
-        }
-        verified.withLock { $0 = true }
+        try compareTag(with: authenticator)
     }
 
     /// Fills `buffer` with plaintext from `offset` on; fewer bytes only at the end of the file. Blocks on
@@ -87,6 +79,47 @@ public final class CryptoFileReader: Sendable {
         try readCiphertext(into: piece, at: offset)
         box.transform(piece, at: offset)
         return count
+    }
+
+    /// How far a check has come that goes along with reading in order.
+    public struct Check: Sendable {
+        fileprivate var authenticator: StreamBox
+    }
+
+    public func beginCheck() -> Check { Check(authenticator: box) }
+
+    /// As `read`, before the tag was compared: what comes must not be trusted before `finish` has returned.
+    /// A read that begins where the one before ended moves the check on; others leave it behind.
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64, checking check: inout Check
+    ) throws(CryptographyError) -> Int {
+        guard offset < size else { return 0 }
+        let count = Int(min(UInt64(buffer.count), size - offset))
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+        try readCiphertext(into: piece, at: offset)
+        if offset == check.authenticator.position {
+            check.authenticator.authenticate(UnsafeRawBufferPointer(piece))
+        }
+        box.transform(piece, at: offset)
+        return count
+    }
+
+    /// Compares the tag: `notAuthentic` as for `verify`. What the reads left out is read now.
+    public func finish(_ check: Check) throws(CryptographyError) {
+        guard check.authenticator.position == size else { return try verify() }
+        try compareTag(with: check.authenticator)
+    }
+
+    private func compareTag(with authenticator: StreamBox) throws(CryptographyError) {
+        let tag = try wrappingSystemError { () throws(SystemError) in
+            try file.read(count: StreamBox.tagLength, at: size)
+        }
+        guard authenticator.isAuthentic(tag) else {
+            throw CryptographyError(
+                .notAuthentic,
+                "The encrypted file was changed, cut off, or belongs to another key: its tag is wrong.")
+        }
+        verified.withLock { $0 = true }
     }
 
     private func readCiphertext(

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Posix
 import Store
 
 /// Sending what does not fit into a message.
@@ -7,6 +8,13 @@ extension EmbeddedCore {
     /// An upload that could not be finished in this time is given up, as the SimpleX agent does.
     static let uploadPatience = Duration.seconds(24 * 3600)
     private static let unfinished = ["snd_stored", "snd_transfer", "snd_warning"]
+
+    public func expectToSend(_ size: UInt64) {
+        guard size > FilePolicy.inlineLimit else { return }
+        ThreadPool.shared.submit { [self] in
+            if let relays = try? directory.relays(of: profile) { transfers.expectUpload(to: relays) }
+        }
+    }
 
     func startUpload(_ file: FileID) {
         desk.start(file, in: .upload) { [weak self] in await self?.upload(file) ?? false }

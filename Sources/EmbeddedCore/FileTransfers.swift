@@ -5,6 +5,9 @@ import Posix
 /// What the core needs of XFTP: whole transfers, each resumable by its caller. `XFTPTransfers` does
 /// it; tests put a small relay in memory in its place.
 protocol FileTransfers: Sendable {
+    /// An upload to one of `relays` will follow in a moment. Returns at once.
+    func expectUpload(to relays: [RelayWithPassword])
+
     /// Uploads a file once for several recipients. `checkpoint` is given the state from which the
     /// upload can go on after a crash, each time a relay has more of it; it blocks, and what it throws
     /// ends the upload. `progress` counts encrypted bytes.
@@ -26,6 +29,10 @@ protocol FileTransfers: Sendable {
     /// Has the relays delete the chunks of a finished or of an unfinished upload. Chunks that are gone
     /// already are no error.
     func deleteChunks(of remains: UploadRemains) async throws(TransferFailure)
+}
+
+extension FileTransfers {
+    func expectUpload(to relays: [RelayWithPassword]) {}
 }
 
 /// A relay as the user configured it. The password is a secret.

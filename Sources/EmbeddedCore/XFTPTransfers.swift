@@ -11,6 +11,10 @@ final class XFTPTransfers: FileTransfers {
 
     init(client: XFTPClient) { self.client = client }
 
+    func expectUpload(to relays: [RelayWithPassword]) {
+        client.openAhead(relays.prefix(1).compactMap(\.relayAddress), connections: 2)
+    }
+
     func upload(
         _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
@@ -79,9 +83,7 @@ final class XFTPTransfers: FileTransfers {
             return try PlainFileSource(try OpenFile(path, flags: O_RDONLY))
         case .cryptoFile(let path, let arguments):
             let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
-            let reader = try CryptoFileReader(file: file, arguments: arguments)
-            try reader.verify()
-            return CryptoFileSource(reader: reader)
+            return CryptoFileSource(try CryptoFileReader(file: file, arguments: arguments))
         }
     }
 
@@ -99,16 +101,6 @@ final class XFTPTransfers: FileTransfers {
             return try PlainFileDestination(folder: folder, for: description) { _, attempt in
                 attempt == 1 ? name : nil
             }
-        }
-    }
-
-    /// The plaintext of a CryptoFile whose tag has been checked.
-    private struct CryptoFileSource: UploadSource {
-        let reader: CryptoFileReader
-        var size: UInt64 { reader.size }
-
-        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
-            try reader.read(into: buffer, at: offset)
         }
     }
 
@@ -139,7 +131,9 @@ extension TransferFailure {
             self = error
         case let error as XFTPError:
             let isFull = Self.isFullDisk(error.cause)
-            let kind = isFull ? FileProblem.Kind.noSpace : Self.kind(of: error.code)
+            let isDamaged = (error.cause as? CryptographyError)?.code == .notAuthentic
+            let kind =
+                isFull ? FileProblem.Kind.noSpace : isDamaged ? .damaged : Self.kind(of: error.code)
             self.init(
                 problem: FileProblem(kind, error.sentence),
                 isTemporary: error.isTemporary || isFull || kind == .relayFull)

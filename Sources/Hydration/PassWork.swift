@@ -81,7 +81,7 @@ final class PassWork: @unchecked Sendable {
                 return
             }
             position = piece.upperBound
-            if let file, position % Self.portion == 0 { chatfs_begin_writing_back(file.descriptor) }
+            if let file, position % Self.portion == 0 { file.beginWritingBack() }
         }
     }
 

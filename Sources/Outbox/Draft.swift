@@ -39,6 +39,8 @@ public final class Draft: Sendable {
         /// Queued by an earlier process, which may have handed it over and died before noting it: the core
         /// would answer a new content with the item of the old one.
         var mayBeHandedOver = false
+        /// What is copied along with a writer.
+        var following = Following()
         /// Handed over unsuccessfully so far, since it was queued.
         var tries = 0
     }

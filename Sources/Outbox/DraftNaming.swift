@@ -37,6 +37,7 @@ extension Draft {
             record.version += 1
             return record.entry
         }
+        stopFollowing()
         room.quiet.cancel(self)
         room.spool.remove(entry.spool)
         if let staged = entry.staged, !isInFlight { room.staging.remove(staged) }

@@ -51,6 +51,7 @@ extension Draft {
                 try file.write(bytes, at: offset)
             }
             noteWritten(size: max(size, end))
+            follow(offset..<end, oldSize: size)
         }
     }
 
@@ -69,8 +70,14 @@ extension Draft {
                 if size > old { try requireRoom(for: 0, whenLong: size) }
                 try file.truncate(to: size)
             }
+            if size < old { stopFollowing() }
             // Emptied, it can be written anew from the start.
-            if size == 0 { record.withLock { $0.entry.isBroken = false } }
+            if size == 0 {
+                record.withLock { record in
+                    record.entry.isBroken = false
+                    record.following.isInOrder = true
+                }
+            }
             noteWritten(size: size)
         }
     }
@@ -107,6 +114,7 @@ extension Draft {
 
     /// Closed and quiet, but not one to be sent: it stays for days, so it shall survive a power cut.
     func keepLocal() {
+        stopFollowing()
         let isLeft = record.withLock { record in
             record.phase == .draft && record.entry.state == .closed && !record.entry.isDurable
         }
@@ -145,6 +153,7 @@ extension Draft {
         do {
             try body()
         } catch {
+            stopFollowing()
             record.withLock { record in
                 record.entry.isBroken = true
                 record.entry.size = file.size
@@ -165,7 +174,8 @@ extension Draft {
 
     /// A draft is copied once when it is sent. A writer learns now, not later, that there is no room.
     private func requireRoom(for growth: UInt64, whenLong size: UInt64) throws {
-        let (needed, overflow) = growth.addingReportingOverflow(size)
+        let copied = record.withLock { $0.following.copy?.copied ?? 0 }
+        let (needed, overflow) = growth.addingReportingOverflow(size - min(copied, size))
         guard !overflow, try room.spool.availableBytes() >= needed else {
             throw OutboxError(.noSpace, OutboxError.noSpaceSentence)
         }

@@ -66,7 +66,8 @@ public final class Outbox: Sendable {
 
     init(
         core: any ChatCore, folder: PrivateFolder, quietTime: Duration, clock: any OutboxClock,
-        wallClock: any WallClock, boot: String, step: @escaping @Sendable (OutboxStep) -> Void
+        wallClock: any WallClock, boot: String, followers: Followers = Followers(),
+        step: @escaping @Sendable (OutboxStep) -> Void
     ) throws(OutboxError) {
         let random = SystemRandomSource()
         let room = try described {
@@ -76,7 +77,7 @@ public final class Outbox: Sendable {
                 journal: journal, spool: try Spool(in: folder),
                 staging: try StagingFolder(path: core.stagingFolder, mark: journal.mark, random: random),
                 quiet: QuietTime(length: quietTime, clock: clock), clock: wallClock,
-                largestFile: core.limits.largestFile, boot: boot)
+                largestFile: core.limits.largestFile, boot: boot, followers: followers)
         }
         self.core = core
         self.room = room
@@ -141,6 +142,7 @@ public final class Outbox: Sendable {
             draft.record.withLock { record in
                 record.file = file
                 record.writers = 1
+                record.following.isInOrder = true
             }
             state.withLock { state in
                 state.drafts[draft.id] = draft

@@ -134,6 +134,7 @@ extension Outbox {
             if group.isEmpty { break }
             // A big file does not hold up what comes after it.
             if hasMore { stage([]) }
+            core.expectToSend(group.map(\.snapshot.size).max() ?? 0)
             let outcome = stager.queue(group)
             courier.take(outcome.queued)
             if !outcome.later.isEmpty {

@@ -1,7 +1,6 @@
 import Base
 import ChatCore
 import Cryptography
-import Glibc
 import Posix
 
 /// Makes closed drafts durable: one pass writes a CryptoFile with a fresh key, which is never rewritten;
@@ -34,7 +33,7 @@ final class Stager: Sendable {
             }
             do {
                 copies.append((draft, version, try copy(draft, entry, version)))
-            } catch is Overtaken {
+            } catch is StagedCopy.Overtaken {
                 continue
             } catch {
                 if draft.endStaging(version, problem: OutboxError(beneath: error)) {
@@ -83,61 +82,38 @@ final class Stager: Sendable {
         return outcome
     }
 
-    /// A writer, a rename or a removal came in between.
-    private struct Overtaken: Error {}
-
     /// A complete CryptoFile, not yet durable.
     private struct Copy {
         var staged: Journal.Staged
-        var file: OpenFile
-        var folder: OpenFile
+        var file: StagedCopy
     }
 
     /// Waits for the disk once for many small files: each wait is as long as all the rest of a small file.
     private func synchronise(_ copies: [Copy]) throws(SystemError) {
-        if copies.count > 2, let any = copies.first { return try any.folder.synchroniseFilesystem() }
-        for copy in copies {
-            try copy.file.synchronise()
-            try copy.folder.synchronise()
-        }
+        if copies.count > 2, let any = copies.first { return try any.file.synchroniseFilesystem() }
+        for copy in copies { try copy.file.synchronise() }
     }
 
     private func copy(_ draft: Draft, _ entry: Journal.Entry, _ version: Int) throws -> Copy {
-        let spooled = try room.spool.open(entry.spool, key: entry.key)
-        guard spooled.size == entry.size else {
-            throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")
-        }
-        let (folderName, folder) = try room.staging.makeFolder()
+        let copy = try draft.takeFollowingCopy() ?? StagedCopy(in: room.staging)
         do {
-            let staged = Journal.Staged(
-                folder: folderName, fileName: Self.safeName(of: entry),
-                arguments: CryptoFile.freshArguments(),
-                kind: try MediaInspection.kind(
-                    name: entry.name, size: entry.size,
-                    content: { offset, count in
-                        try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                            filled = try spooled.read(
-                                into: UnsafeMutableRawBufferPointer(buffer), at: offset)
-                        }
-                    }))
-            let file = try OpenFile(staged.fileName, flags: O_WRONLY | O_CREAT | O_EXCL, in: folder)
-            let writer = try CryptoFileWriter(file: file, arguments: staged.arguments)
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-            defer { buffer.deallocate() }
-            var position: UInt64 = 0
-            while position < entry.size {
-                guard draft.isStaging(version) else { throw Overtaken() }
-                let count = try spooled.read(into: buffer, at: position)
-                guard count > 0 else { throw Overtaken() }
-                try writer.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                position += UInt64(count)
+            let spooled = try room.spool.open(entry.spool, key: entry.key)
+            guard spooled.size == entry.size else {
+                throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")
             }
-            try writer.finish()
-            return Copy(staged: staged, file: file, folder: folder)
+            let kind = try MediaInspection.kind(
+                name: entry.name, size: entry.size,
+                content: { offset, count in
+                    try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                        filled = try spooled.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+                    }
+                })
+            try copy.append(from: spooled, to: entry.size) { draft.isStaging(version) }
+            return Copy(staged: try copy.finish(named: Self.safeName(of: entry), kind: kind), file: copy)
         } catch {
-            room.staging.remove(folderName)
+            copy.discard()
             // What a writer does meanwhile shows as a damaged block too.
-            throw draft.isStaging(version) ? error : Overtaken()
+            throw draft.isStaging(version) ? error : StagedCopy.Overtaken()
         }
     }
 

@@ -13,6 +13,7 @@ final class Workroom: Sendable {
     /// Largest draft of a contact's or group's chat, in bytes.
     let largestFile: UInt64
     let news = Broadcast<OutboxChange>()
+    let followers: Followers
     let log = Log("outbox")
     /// Which boot of the machine this is: what was closed in an earlier one and never synchronised may
     /// have lost bytes to a power cut.
@@ -20,7 +21,7 @@ final class Workroom: Sendable {
 
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quiet: QuietTime, clock: any WallClock,
-        largestFile: UInt64, boot: String
+        largestFile: UInt64, boot: String, followers: Followers
     ) {
         self.journal = journal
         self.spool = spool
@@ -29,6 +30,7 @@ final class Workroom: Sendable {
         self.clock = clock
         self.largestFile = largestFile
         self.boot = boot
+        self.followers = followers
     }
 
     /// The kernel's id of this boot (proc(5), `/proc/sys/kernel/random/boot_id`).

@@ -67,6 +67,9 @@ public final class OpenFile: Sendable {
         try check("write a file to disk") { fsync(descriptor) }
     }
 
+    /// Has the disk begin to take what was written, without waiting: sync_file_range(2). Proves nothing.
+    public func beginWritingBack() { _ = chatfs_begin_writing_back(descriptor) }
+
     /// Makes everything on this file's filesystem durable: syncfs(2). One wait instead of many where several
     /// files were written; it reports what could not be written since Linux 5.8.
     public func synchroniseFilesystem() throws(SystemError) {

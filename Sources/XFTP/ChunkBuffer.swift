@@ -12,16 +12,31 @@ public final class ChunkBuffer: @unchecked Sendable {
     /// - Parameter capacity: bytes, usually `FileDescription.largestChunk`, 4 MiB at most for files
     ///   of the official programs.
     public init(capacity: Int) {
-        let size = max(capacity, 1)
         // Pages of their own: the allocator would keep buffers of this size for each thread that ever freed
         // one (measured: 50 MiB after a download). Untouched pages take no memory, and what a buffer held goes
         // with its pages.
-        let pages = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-        guard let pages, pages != MAP_FAILED else { fatalError("out of memory for a chunk of \(size) bytes") }
-        memory = UnsafeMutableRawBufferPointer(start: pages, count: size)
+        memory = Self.map(max(capacity, 1))
     }
 
     deinit { munmap(memory.baseAddress, memory.count) }
+
+    private static let hugePage = 2 << 20
+
+    /// Where the system has huge pages, two of them are a chunk: touched page by page, the first filling of
+    /// a buffer would cost a thousand faults, more than the encryption of what fills it.
+    private static func map(_ size: Int) -> UnsafeMutableRawBufferPointer {
+        let slack = size >= hugePage ? hugePage : 0
+        let pages = mmap(nil, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let pages, pages != MAP_FAILED else { fatalError("out of memory for a chunk of \(size) bytes") }
+        guard slack > 0 else { return UnsafeMutableRawBufferPointer(start: pages, count: size) }
+        let before = -Int(bitPattern: pages) & (hugePage - 1)
+        let start = pages + before
+        if before > 0 { munmap(pages, before) }
+        let end = (size + Int(getpagesize()) - 1) & -Int(getpagesize())
+        if slack > before { munmap(start + end, slack - before) }
+        _ = madvise(start, size, MADV_HUGEPAGE)
+        return UnsafeMutableRawBufferPointer(start: start, count: size)
+    }
 
     public var capacity: Int { memory.count }
     /// The filled bytes. Valid as long as the buffer is.

@@ -39,7 +39,10 @@ final class ChunkProducer: @unchecked Sendable {
         let isLast = index == sizes.count - 1
         let plain = isLast ? buffer.count - StreamBox.tagLength : buffer.count
         try fill(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<plain]))
-        if isLast { buffer.bytes[plain...].copyBytes(from: box.tag()) }
+        if isLast {
+            buffer.bytes[plain...].copyBytes(from: box.tag())
+            try reading { try source.confirm() }
+        }
         position = end
     }
 
@@ -69,18 +72,20 @@ final class ChunkProducer: @unchecked Sendable {
         if filled < slice.count, offset < source.size {
             let count = Int(min(UInt64(slice.count - filled), source.size - offset))
             let part = UnsafeMutableRawBufferPointer(rebasing: slice[filled..<filled + count])
-            do {
-                guard try source.read(into: part, at: offset) == count else {
-                    throw XFTPError(.source, "The file became shorter while it was being sent.")
-                }
-            } catch let error as XFTPError {
-                throw error
-            } catch {
-                throw XFTPError(.source, "The file could not be read: \(sentence(of: error))", cause: error)
+            guard try reading({ try source.read(into: part, at: offset) }) == count else {
+                throw XFTPError(.source, "The file became shorter while it was being sent.")
             }
             filled += count
         }
         for index in filled..<slice.count { slice[index] = UInt8(ascii: "#") }
+    }
+
+    private func reading<Result>(_ body: () throws -> Result) throws(XFTPError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw XFTPError(.source, "The file could not be read: \(sentence(of: error))", cause: error)
+        }
     }
 }
 

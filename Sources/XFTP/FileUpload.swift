@@ -24,6 +24,9 @@ public enum FileUpload {
     /// Chunks in memory at once, 4 MiB each at most.
     public static let buffers = 6
 
+    /// Connections to a relay that are opened while the first chunk is being made.
+    static let connectionsAhead = 2
+
     /// Uploads `source`.
     ///
     /// - Parameters:
@@ -71,6 +74,9 @@ public enum FileUpload {
         let records = UploadRecords(start, save: save)
         let uploader = ChunkUploader(
             client: client, relays: relays, records: records, sizes: producer.sizes, progress: progress)
+        client.openAhead(
+            Array(relays.prefix(producer.sizes.count)),
+            connections: min(connectionsAhead, producer.sizes.count))
         do throws(XFTPError) {
             try await records.flush()
             let digest = try await transfer(producer, uploader: uploader)

@@ -50,6 +50,26 @@ final class RelayConnections: Sendable {
         state = Lock(State(allowed: mostRequests))
     }
 
+    /// Opens connections that will be needed in a moment, so that they are there when the first chunk is
+    /// made. Returns at once; what fails will fail again where somebody waits for it.
+    func openAhead(_ count: Int) {
+        let ids = state.withLock { state in
+            var ids: [Int] = []
+            while !state.isClosed, state.slots.count < min(count, settings.connectionsPerRelay) {
+                state.nextID += 1
+                state.slots.append(Slot(id: state.nextID))
+                ids.append(state.nextID)
+            }
+            return ids
+        }
+        for id in ids {
+            Task {
+                guard (try? await self.open(id)) != nil else { return }
+                self.release(id)
+            }
+        }
+    }
+
     /// Runs `body` on a connection; waits for its turn when all are in use.
     func withConnection<Result: Sendable>(
         _ body: (RelayConnection) async throws(XFTPError) -> Result

@@ -9,6 +9,15 @@ public protocol UploadSource: Sendable {
 
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
+
+    /// Everything was read: throws when it must not be sent after all. Nothing has been described to anybody
+    /// at this point.
+    func confirm() throws
+}
+
+extension UploadSource {
+    /// For sources whose bytes are what they are.
+    public func confirm() throws {}
 }
 
 /// A plain file on disk.

@@ -24,6 +24,12 @@ public final class XFTPClient: Sendable {
         for connections in all { connections.close() }
     }
 
+    /// Has up to `connections` connections to each of `relays` opened, where there are fewer: for who is
+    /// about to use them. Returns at once and reports nothing.
+    public func openAhead(_ relays: [RelayAddress], connections: Int) {
+        for relay in relays { self.connections(to: relay).openAhead(connections) }
+    }
+
     /// Asks the relay for a sign of life.
     public func ping(_ relay: RelayAddress) async throws(XFTPError) {
         guard case .pong = try await perform(.ping, on: relay) else {

@@ -101,6 +101,39 @@ import Testing
         #expect(!reader.isVerified)
     }
 
+    @Test(arguments: [0, 1, 65_536, 200_001])
+    func aCheckThatGoesAlongWithReadingFindsWhatAPassOfItsOwnFinds(size: Int) throws {
+        let plaintext = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let whole = try encrypted(plaintext)
+        /// Reads from the given places to the next, the last to the end.
+        func read(_ bytes: [UInt8], from places: [Int]) throws -> [UInt8] {
+            let reader = try reader(of: bytes)
+            var check = reader.beginCheck()
+            var found = [UInt8](repeating: 0, count: size)
+            for (index, place) in places.enumerated() {
+                let end = index + 1 < places.count ? max(places[index + 1], place) : size
+                let count = try found.withUnsafeMutableBytes {
+                    try reader.read(
+                        into: UnsafeMutableRawBufferPointer(rebasing: $0[place..<end]), at: UInt64(place),
+                        checking: &check)
+                }
+                #expect(count == end - place)
+            }
+            try reader.finish(check)
+            #expect(reader.isVerified)
+            return found
+        }
+        let places = [[0], [0, size / 3, size / 2], [size / 2, 0, size / 4], [0, size / 2, size / 2]]
+        for places in places {
+            // Places out of order leave holes, so only those in order can be compared.
+            let found = try read(whole, from: places)
+            if places == places.sorted() { #expect(found == plaintext) }
+            var flipped = whole
+            flipped[whole.count / 2] ^= 1
+            #expect(throws: CryptographyError.self) { try read(flipped, from: places) }
+        }
+    }
+
     @Test func everyTruncationIsNoticed() throws {
         let file = try encrypted(Vectors.bytes(300))
         for length in 0..<file.count {

@@ -91,6 +91,27 @@ import XFTPRelay
         await relay.stop()
     }
 
+    @Test func aFileThatWasDamagedOnDiskIsDescribedToNobody() async throws {
+        let relay = try await relay()
+        let alice = try await open("alice", [relay.address])
+        let bob = try await open("bob", [relay.address])
+        let message = try alice.compose(pattern(9_000_000))
+        let staged = try OpenFile(message.source.path, flags: O_RDWR)
+        let byte = try staged.read(count: 1, at: 6_000_000)
+        try staged.write([byte[0] ^ 1], at: 6_000_000)
+        _ = try await alice.send(message, to: try await alice.chat(named: "bob"))
+        let sent = try await alice.item(in: "bob") { if case .sndError = $0 { true } else { false } }
+        guard case .sndError(let problem) = sent.file?.status else { return }
+        #expect(problem.kind == .damaged)
+        #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: false))
+        try await wait(until: "the relay has nothing of it") {
+            relay.storedBytes == 0
+        }
+        await alice.shutDown()
+        await bob.shutDown()
+        await relay.stop()
+    }
+
     @Test(arguments: [1000, 3_000_000])
     func aFileWithoutAChatTravelsByLink(size: Int) async throws {
         let relay = try await relay()

@@ -43,7 +43,9 @@ final class Workbench: Sendable {
         self.clock = clock
         outbox = try Outbox(
             core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
-            quietTime: Self.quietTime, clock: clock, wallClock: clock, boot: boot, step: step)
+            quietTime: Self.quietTime, clock: clock, wallClock: clock, boot: boot,
+            // Small, so that every test of some bytes takes this way.
+            followers: Followers(shortest: 128 << 10, step: 64 << 10), step: step)
         let seen = Lock<[OutboxChange]>([])
         self.seen = seen
         let changes = outbox.changes()

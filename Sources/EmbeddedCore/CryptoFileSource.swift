@@ -1,0 +1,26 @@
+import Base
+import Cryptography
+import XFTP
+
+/// The plaintext of a CryptoFile, to be uploaded. Its tag is checked along the way: the chunks of a damaged
+/// file may reach a relay, a description of them nobody. One call at a time.
+final class CryptoFileSource: UploadSource {
+    private let reader: CryptoFileReader
+    private let check: Lock<CryptoFileReader.Check>
+
+    init(_ reader: CryptoFileReader) {
+        self.reader = reader
+        check = Lock(reader.beginCheck())
+    }
+
+    var size: UInt64 { reader.size }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        // A copy, so that the lock is not held over the disk: calls come one at a time.
+        var check = check.withLock { $0 }
+        defer { self.check.withLock { $0 = check } }
+        return try reader.read(into: buffer, at: offset, checking: &check)
+    }
+
+    func confirm() throws { try reader.finish(check.withLock { $0 }) }
+}
