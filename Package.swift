@@ -76,7 +76,7 @@ let package = Package(
             swiftSettings: settings),
 
         .target(
-            name: "TestSupport", dependencies: ["Base", "Posix"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["Base", "Network", "Posix"], path: "Tests/TestSupport",
             swiftSettings: settings),
         tests(of: "Base"),
         tests(of: "Posix"),

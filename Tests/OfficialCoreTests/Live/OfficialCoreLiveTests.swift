@@ -51,7 +51,7 @@ private final class Person: Sendable {
 
 @Suite(
     "Two people with the official program", .serialized,
-    .disabled(if: OfficialPrograms.areMissing, "OFFICIAL_BIN names no folder with the official programs"))
+    .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialCoreLiveTests {
     @Test("every size and name arrives, is received for good, and goes with its message")
     func matrix() async throws {
@@ -143,8 +143,8 @@ struct OfficialCoreLiveTests {
             """,
             environment: [
                 "LC_ALL": "C.UTF-8", "NAME": name, "PROGRAM": OfficialPrograms.path("simplex-chat"),
-                "DATABASE": relays.folder.path(name) + "/db", "MESSAGES": relays.messages,
-                "FILES": relays.files, "COMMAND": text,
+                "DATABASE": relays.folder.path(name) + "/db", "MESSAGES": relays.messages.address,
+                "FILES": relays.files.address, "COMMAND": text,
             ])
         return outcome.output
     }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(
     "The official program", .serialized,
-    .disabled(if: OfficialPrograms.areMissing, "OFFICIAL_BIN names no folder with the official programs"))
+    .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialProgramTests {
     static func settings(_ relays: OfficialRelays, _ name: String) throws -> ProcessTransport.Settings {
         let home = relays.folder.path(name)
@@ -47,7 +47,7 @@ struct OfficialProgramTests {
         }
         let notes = try #require(chats.first { if case .notes = $0.reference.chat { true } else { false } })
         #expect(notes.sendingRefused == nil)
-        #expect(try await transport.request(.relays(user: user.id)) == .relays([relays.files]))
+        #expect(try await transport.request(.relays(user: user.id)) == .relays([relays.files.address]))
         #expect(try await transport.groups(of: user.id).isEmpty)
         #expect(try await transport.request(.network) != .other("networkConfig"))
 
