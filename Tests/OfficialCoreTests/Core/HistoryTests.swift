@@ -53,7 +53,9 @@ struct HistoryTests {
         stage.simplex.change { $0.silent = [] }
         let second = try await stage.open()
         #expect(try await eventually { try await ids(second).count == 400 })
-        #expect(!stage.simplex.commands.contains("/_get chat @1 count=50"))
+        // What was deleted above its place meanwhile, it does not meet: later it begins once more.
+        let pages = stage.simplex.commands.filter { $0.hasPrefix("/_get chat @1 ") }
+        #expect(pages.first == "/_get chat @1 before=251 count=50")
         await second.shutDown()
     }
 
