@@ -1,6 +1,5 @@
 import Base
 import ChatCore
-import Cryptography
 import Posix
 
 /// Gives the bytes of every item: from the core's copy, or chunk by chunk from the relays into a sealed
@@ -24,22 +23,6 @@ public final class Hydrator: Sendable {
         case cancelled
     }
 
-    private struct Shared {
-        var machine: HydrationMachine
-        var contents: [FileID: Content] = [:]
-        var waiters: [HydrationMachine.WaiterID: CheckedContinuation<WaitOutcome, Never>] = [:]
-        var tasks: [UInt64: Task<Void, Never>] = [:]
-        var listeners: [UInt64: AsyncStream<HydrationChange>.Continuation] = [:]
-        var lastNumber: UInt64 = 0
-        var isTicking = false
-        var isLeaving = false
-
-        mutating func number() -> UInt64 {
-            lastNumber += 1
-            return lastNumber
-        }
-    }
-
     let core: any ChatCore
     let cache: BlockCache
     let makeSource: SourceMaker
@@ -47,12 +30,8 @@ public final class Hydrator: Sendable {
     let settings: HydrationSettings
     let pins: PinnedFiles?
     let verified = VerifiedFiles()
-    private let shared: Lock<Shared>
-    private let start = ContinuousClock.now
-    /// How often deadlines are looked at while somebody waits, and while nobody does but something is to
-    /// be tried again.
-    private static let tick = Duration.milliseconds(50)
-    private static let slowTick = Duration.milliseconds(500)
+    let shared: Lock<HydratorState>
+    let start = ContinuousClock.now
 
     /// - Parameters:
     ///   - cacheFolder: for this hydrator alone; emptied now and by `shutDown`.
@@ -67,10 +46,8 @@ public final class Hydrator: Sendable {
         self.settings = settings
         self.pins = pins
         cache = try BlockCache(folder: cacheFolder, settings: settings)
-        shared = Lock(Shared(machine: HydrationMachine(settings: settings, pinned: pins?.all ?? [])))
+        shared = Lock(HydratorState(machine: HydrationMachine(settings: settings, pinned: pins?.all ?? [])))
     }
-
-    // MARK: - For the file system
 
     /// Opens an item that carries a file. No I/O, no waiting; bytes are looked for by the first read.
     /// Every call is answered by one `close`.
@@ -138,220 +115,5 @@ public final class Hydrator: Sendable {
         }
         let cache = cache
         await ThreadPool.shared.run { cache.remove() }
-    }
-
-    // MARK: - For HydratedFile
-
-    func close(_ file: FileID) {
-        transact { machine, now in machine.close(file, now: now) }
-    }
-
-    func read(
-        _ file: FileID, _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer
-    ) -> ImmediateRead {
-        let now = now
-        let (place, content, generation, actions) = shared.withLock { shared in
-            let (place, actions) =
-                shared.isLeaving ? (.failed(.leaving), []) : shared.machine.locate(file, range, now: now)
-            return (
-                place, shared.contents[file], shared.machine.entries[file]?.generation ?? 0, actions
-            )
-        }
-        if !actions.isEmpty { carryOut(actions) }
-        do {
-            switch (place, content) {
-            case (.failed(let problem), _): return .failed(problem)
-            case (.notYet, _): return .notYet
-            case (.whole, .whole(let whole)):
-                return .filled(try whole.read(into: buffer, at: range.lowerBound))
-            case (.stream(let start), .chunks(let download)):
-                if try download.stream.read(into: buffer, at: start) { return .filled(buffer.count) }
-                lose(file, generation, download, start..<start + UInt64(buffer.count))
-                return .notYet
-            case (.whole, _), (.stream, _):
-                // Between two steps of a change: the next look finds them in line.
-                return .notYet
-            }
-        } catch {
-            return .failed(FileProblem(error))
-        }
-    }
-
-    /// Waits until what is wanted is at hand or cannot be had.
-    func wait(for file: FileID, _ goal: HydrationMachine.Goal, patience: Duration) async -> WaitOutcome {
-        let number = shared.withLock { $0.number() }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isLeaving = shared.withLock { shared in
-                    if !shared.isLeaving { shared.waiters[number] = continuation }
-                    return shared.isLeaving
-                }
-                if isLeaving { return continuation.resume(returning: .failed(.leaving)) }
-                transact { machine, now in
-                    machine.wait(number, file, for: goal, patience: patience, now: now)
-                }
-                if Task.isCancelled { giveUp(number, file) }
-            }
-        } onCancel: {
-            giveUp(number, file)
-        }
-    }
-
-    private func giveUp(_ waiter: HydrationMachine.WaiterID, _ file: FileID) {
-        let continuation = shared.withLock { shared in
-            shared.machine.leave(waiter, file)
-            return shared.waiters.removeValue(forKey: waiter)
-        }
-        continuation?.resume(returning: .cancelled)
-    }
-
-    /// Parts of a range could not be read back: what is still there of their chunks goes too, and they are
-    /// fetched again when somebody wants them.
-    private func lose(
-        _ file: FileID, _ generation: UInt64, _ download: Download, _ range: Range<UInt64>
-    ) {
-        let chunks = download.stream.layout.chunks(range)
-        spawn { hydrator in
-            await ThreadPool.shared.run { for chunk in chunks { download.stream.forget(chunk) } }
-            hydrator.transact { machine, now in
-                for chunk in chunks { machine.lost(file, generation, chunk: chunk) }
-                return machine.schedule(now: now) + [.changed(file)]
-            }
-        }
-    }
-
-    // MARK: - Carrying out what the machine decides
-
-    var now: Duration { ContinuousClock.now - start }
-
-    /// One step of the machine and what follows from it.
-    func transact(_ step: (inout HydrationMachine, Duration) -> [HydrationMachine.Action]) {
-        let now = now
-        var resumptions: [(CheckedContinuation<WaitOutcome, Never>, WaitOutcome)] = []
-        // Contents close files when they go: not under the lock.
-        var released: [Content] = []
-        let (actions, startsTicking) = shared.withLock { shared in
-            let actions = shared.isLeaving ? [] : step(&shared.machine, now)
-            for action in actions {
-                switch action {
-                case .wake(let waiter, let problem):
-                    guard let continuation = shared.waiters.removeValue(forKey: waiter) else { continue }
-                    resumptions.append((continuation, problem.map(WaitOutcome.failed) ?? .ready))
-                case .drop(let file):
-                    if let content = shared.contents.removeValue(forKey: file) { released.append(content) }
-                default: break
-                }
-            }
-            let startsTicking = !shared.isTicking && !shared.isLeaving && shared.machine.needsTicks
-            if startsTicking { shared.isTicking = true }
-            return (actions, startsTicking)
-        }
-        for (continuation, outcome) in resumptions { continuation.resume(returning: outcome) }
-        withExtendedLifetime(released) {}
-        carryOut(actions)
-        if startsTicking { spawn { await $0.keepTicking() } }
-    }
-
-    private func carryOut(_ actions: [HydrationMachine.Action]) {
-        for action in actions {
-            switch action {
-            case .prepare(let file, let generation):
-                spawn { await $0.prepare(file, generation) }
-            case .fetch(let file, let generation, let chunk):
-                spawn { await $0.fetch(file, generation, chunk) }
-            case .pass(let file, let generation):
-                spawn { await $0.passAgain(file, generation) }
-            case .complete(let file, let generation):
-                spawn { await $0.complete(file, generation) }
-            case .abandon(let file, let problem):
-                spawn { await $0.core.abandonClaim(file, problem: problem) }
-            case .changed(let file): tell(.conditionChanged(file))
-            case .invalidated(let file): tell(.contentInvalid(file))
-            case .wake, .drop: break
-            }
-        }
-    }
-
-    /// A task that `shutDown` cancels and awaits.
-    func spawn(_ work: @escaping @Sendable (Hydrator) async -> Void) {
-        shared.withLock { shared in
-            guard !shared.isLeaving else { return }
-            let number = shared.number()
-            shared.tasks[number] = Task {
-                await work(self)
-                self.shared.withLock { $0.tasks[number] = nil }
-            }
-        }
-    }
-
-    private func tell(_ change: HydrationChange) {
-        let listeners = shared.withLock { Array($0.listeners.values) }
-        for listener in listeners { listener.yield(change) }
-    }
-
-    private func keepTicking() async {
-        var isAwaited = true
-        while (try? await Task.sleep(for: isAwaited ? Self.tick : Self.slowTick)) != nil {
-            transact { machine, now in machine.tick(now: now) }
-            let goesOn = shared.withLock { shared in
-                shared.isTicking = shared.machine.needsTicks
-                isAwaited = !shared.waiters.isEmpty
-                return shared.isTicking
-            }
-            if !goesOn { return }
-        }
-    }
-
-    func withMachine<Result>(_ body: (HydrationMachine) -> Result) -> Result {
-        shared.withLock { body($0.machine) }
-    }
-
-    /// The streams of all downloads.
-    func streams() -> [(file: FileID, generation: UInt64, id: UInt64)] {
-        shared.withLock { shared in
-            shared.contents.compactMap { file, content in
-                guard case .chunks(let download) = content, let entry = shared.machine.entries[file] else {
-                    return nil
-                }
-                return (file, entry.generation, download.stream.id)
-            }
-        }
-    }
-
-    /// Where the content begins in the stream of a download.
-    func contentOffset(of file: FileID) -> UInt64? {
-        withMachine { machine in
-            guard case .chunks(let download) = machine.entries[file]?.phase else { return nil }
-            return download.contentOffset
-        }
-    }
-
-    /// The item as it stands and its content, when the attempt is still the present one.
-    func state(of file: FileID, _ generation: UInt64) -> (item: ChatItem, file: ChatFile, content: Content?)?
-    {
-        shared.withLock { shared in
-            guard let entry = shared.machine.entries[file], entry.generation == generation else { return nil }
-            return (entry.item, entry.file, shared.contents[file])
-        }
-    }
-
-    /// Puts content in place together with the step that makes it visible. False: the attempt is over.
-    func install(
-        _ content: Content?, for file: FileID, _ generation: UInt64,
-        _ step: (inout HydrationMachine, Duration) -> [HydrationMachine.Action]
-    ) -> Bool {
-        var released: Content?
-        let isPresent = shared.withLock { shared in
-            guard !shared.isLeaving, shared.machine.entries[file]?.generation == generation else {
-                return false
-            }
-            if let content {
-                released = shared.contents.updateValue(content, forKey: file)
-            }
-            return true
-        }
-        withExtendedLifetime(released) {}
-        if isPresent { transact(step) }
-        return isPresent
     }
 }

@@ -1,0 +1,90 @@
+import Base
+import ChatCore
+
+/// Steps of the machine, and what follows from them: waiters go on, tasks begin, time passes.
+extension Hydrator {
+    /// How often deadlines are looked at while somebody waits, and while nobody does but something is to
+    /// be tried again.
+    private static let tick = Duration.milliseconds(50)
+    private static let slowTick = Duration.milliseconds(500)
+
+    var now: Duration { ContinuousClock.now - start }
+
+    /// One step of the machine and what follows from it.
+    func transact(_ step: (inout HydrationMachine, Duration) -> [HydrationMachine.Action]) {
+        let now = now
+        var resumptions: [(CheckedContinuation<WaitOutcome, Never>, WaitOutcome)] = []
+        // Contents close files when they go: not under the lock.
+        var released: [Content] = []
+        let (actions, startsTicking) = shared.withLock { shared in
+            let actions = shared.isLeaving ? [] : step(&shared.machine, now)
+            for action in actions {
+                switch action {
+                case .wake(let waiter, let problem):
+                    guard let continuation = shared.waiters.removeValue(forKey: waiter) else { continue }
+                    resumptions.append((continuation, problem.map(WaitOutcome.failed) ?? .ready))
+                case .drop(let file):
+                    if let content = shared.contents.removeValue(forKey: file) { released.append(content) }
+                default: break
+                }
+            }
+            let startsTicking = !shared.isTicking && !shared.isLeaving && shared.machine.needsTicks
+            if startsTicking { shared.isTicking = true }
+            return (actions, startsTicking)
+        }
+        for (continuation, outcome) in resumptions { continuation.resume(returning: outcome) }
+        withExtendedLifetime(released) {}
+        carryOut(actions)
+        if startsTicking { spawn { await $0.keepTicking() } }
+    }
+
+    func carryOut(_ actions: [HydrationMachine.Action]) {
+        for action in actions {
+            switch action {
+            case .prepare(let file, let generation):
+                spawn { await $0.prepare(file, generation) }
+            case .fetch(let file, let generation, let chunk):
+                spawn { await $0.fetch(file, generation, chunk) }
+            case .pass(let file, let generation):
+                spawn { await $0.passAgain(file, generation) }
+            case .complete(let file, let generation):
+                spawn { await $0.complete(file, generation) }
+            case .abandon(let file, let problem):
+                spawn { await $0.core.abandonClaim(file, problem: problem) }
+            case .changed(let file): tell(.conditionChanged(file))
+            case .invalidated(let file): tell(.contentInvalid(file))
+            case .wake, .drop: break
+            }
+        }
+    }
+
+    /// A task that `shutDown` cancels and awaits.
+    func spawn(_ work: @escaping @Sendable (Hydrator) async -> Void) {
+        shared.withLock { shared in
+            guard !shared.isLeaving else { return }
+            let number = shared.number()
+            shared.tasks[number] = Task {
+                await work(self)
+                self.shared.withLock { $0.tasks[number] = nil }
+            }
+        }
+    }
+
+    private func tell(_ change: HydrationChange) {
+        let listeners = shared.withLock { Array($0.listeners.values) }
+        for listener in listeners { listener.yield(change) }
+    }
+
+    private func keepTicking() async {
+        var isAwaited = true
+        while (try? await Task.sleep(for: isAwaited ? Self.tick : Self.slowTick)) != nil {
+            transact { machine, now in machine.tick(now: now) }
+            let goesOn = shared.withLock { shared in
+                shared.isTicking = shared.machine.needsTicks
+                isAwaited = !shared.waiters.isEmpty
+                return shared.isTicking
+            }
+            if !goesOn { return }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import ChatCore
+
+/// What the hydrator's threads share, behind its lock.
+struct HydratorState {
+    var machine: HydrationMachine
+    var contents: [FileID: Hydrator.Content] = [:]
+    var waiters: [HydrationMachine.WaiterID: CheckedContinuation<Hydrator.WaitOutcome, Never>] = [:]
+    var tasks: [UInt64: Task<Void, Never>] = [:]
+    var listeners: [UInt64: AsyncStream<HydrationChange>.Continuation] = [:]
+    var lastNumber: UInt64 = 0
+    var isTicking = false
+    var isLeaving = false
+
+    mutating func number() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+}
