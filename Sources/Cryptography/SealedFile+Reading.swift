@@ -1,0 +1,93 @@
+import Base
+import Glibc
+import Posix
+
+extension SealedFile {
+    /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file. `notAuthentic` when a
+    /// block on disk is not the one that was written; `buffer` must then not be used.
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(CryptographyError) -> Int {
+        try turn.reading { () throws(CryptographyError) in
+            let size = self.size
+            guard offset < size else { return 0 }
+            let count = Int(min(UInt64(buffer.count), size - offset))
+            try BlockCipher.borrow { (cipher) throws(CryptographyError) in
+                var done = 0
+                while done < count {
+                    let position = offset + UInt64(done)
+                    let inner = Int(position % UInt64(Self.blockSize))
+                    let length = min(Self.blockSize - inner, count - done)
+                    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + length])
+                    try readPart(part, of: Int(position / UInt64(Self.blockSize)), at: inner, with: cipher)
+                    done += length
+                }
+            }
+            return count
+        }
+    }
+
+    private func readPart(
+        _ part: UnsafeMutableRawBufferPointer, of number: Int, at inner: Int, with cipher: BlockCipher
+    ) throws(CryptographyError) {
+        // A whole block is decrypted straight to where it is wanted.
+        let whole = part.count == Self.blockSize
+        let target = whole ? part.baseAddress! : cipher.scratch.baseAddress! + Self.headerSize
+        let length = try load(number, into: target, with: cipher)
+        let filled = max(0, min(length - inner, part.count))
+        if !whole && filled > 0 {
+            part.copyMemory(from: UnsafeRawBufferPointer(start: target + inner, count: filled))
+        }
+        UnsafeMutableRawBufferPointer(rebasing: part[filled...]).initializeMemory(
+            as: UInt8.self, repeating: 0)
+    }
+
+    /// Decrypts a block to `target` and answers its length, 0 when there is none.
+    func load(
+        _ number: Int, into target: UnsafeMutableRawPointer, with cipher: BlockCipher
+    ) throws(CryptographyError) -> Int {
+        guard let block = block(number) else { return 0 }
+        guard let length = try open(block, number, into: target, with: cipher) else {
+            throw CryptographyError(.notAuthentic, "A sealed block on disk is not the one that was written.")
+        }
+        return length
+    }
+
+    /// The length of this version of a block, decrypted to `target`; nil when it does not lie there.
+    func open(
+        _ block: Block, _ number: Int, into target: UnsafeMutableRawPointer, with cipher: BlockCipher
+    ) throws(CryptographyError) -> Int? {
+        let scratch = cipher.scratch
+        let filled = try wrappingSystemError { () throws(SystemError) in
+            try place(of: block).read(into: scratch, at: UInt64(number) * UInt64(Self.slotSize))
+        }
+        let header = scratch.baseAddress!
+        let length = Int(Self.field(0, of: header))
+        var nonce = block.nonce
+        guard filled >= Self.headerSize, length <= filled - Self.headerSize,
+            memcmp(header, &nonce, BlockCipher.nonceLength) == 0, Self.field(1, of: header) == block.version,
+            cipher.open(
+                UnsafeRawBufferPointer(start: header + Self.headerSize, count: length), into: target,
+                key: key, nonce: header,
+                authenticated: identity(of: number, length: length, version: block.version),
+                tag: header + Self.tagOffset)
+        else { return nil }
+        return length
+    }
+
+    /// The numbers of a header: 0 the length, 1 the version.
+    static func field(_ index: Int, of header: UnsafeRawPointer) -> UInt32 {
+        UInt32(
+            bigEndian: header.loadUnaligned(
+                fromByteOffset: BlockCipher.nonceLength + 4 * index, as: UInt32.self))
+    }
+
+    /// What a block's tag covers besides its bytes: whose block it is, which, and of which version.
+    func identity(of number: Int, length: Int, version: UInt32) -> [UInt8] {
+        var identity = fileID
+        identity.append(bigEndian: UInt64(number))
+        identity.append(bigEndian: UInt32(length))
+        identity.append(bigEndian: version)
+        return identity
+    }
+}

@@ -1,0 +1,151 @@
+import Base
+import CLinux
+import CSodium
+import Glibc
+import Posix
+
+extension SealedFile {
+    /// Writes all bytes at `offset`, up to `largestSize`; what lies between the old end and `offset` reads
+    /// as zeros. A failed write (ENOSPC) leaves the blocks that were there readable.
+    public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
+        try Self.checkSize(offset, plus: bytes.count)
+        try turn.writing { () throws(CryptographyError) in
+            try BlockCipher.borrow { (cipher) throws(CryptographyError) in
+                var done = 0
+                while done < bytes.count {
+                    let position = offset + UInt64(done)
+                    let inner = Int(position % UInt64(Self.blockSize))
+                    let length = min(Self.blockSize - inner, bytes.count - done)
+                    let part = UnsafeRawBufferPointer(rebasing: bytes[done..<done + length])
+                    try writePart(part, of: Int(position / UInt64(Self.blockSize)), at: inner, with: cipher)
+                    done += length
+                }
+            }
+        }
+    }
+
+    public func write(_ bytes: [UInt8], at offset: UInt64) throws(CryptographyError) {
+        try bytes.withUnsafeBufferPointer { buffer throws(CryptographyError) in
+            try write(UnsafeRawBufferPointer(buffer), at: offset)
+        }
+    }
+
+    private func writePart(
+        _ part: UnsafeRawBufferPointer, of number: Int, at inner: Int, with cipher: BlockCipher
+    ) throws(CryptographyError) {
+        let block = UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...])
+        var length = 0
+        if part.count < Self.blockSize && hasBlock(number) {
+            length = try load(number, into: block.baseAddress!, with: cipher)
+            // The old version may be overwritten in place: have the room for the new one first.
+            try reserve(number, length: max(length, inner + part.count))
+        }
+        if inner > length {
+            UnsafeMutableRawBufferPointer(rebasing: block[length..<inner])
+                .initializeMemory(as: UInt8.self, repeating: 0)
+        }
+        UnsafeMutableRawBufferPointer(rebasing: block[inner..<inner + part.count]).copyMemory(from: part)
+        length = max(length, inner + part.count)
+        try store(number, length: length, with: cipher)
+    }
+
+    private func reserve(_ number: Int, length: Int) throws(CryptographyError) {
+        let offset = Int64(number) * Int64(Self.slotSize)
+        let slot = Int64(Self.headerSize + length)
+        try wrappingSystemError { () throws(SystemError) in
+            let target = try place(of: nextPlace(of: number))
+            if chatfs_allocate(target.descriptor, offset, slot) != 0 && errno == ENOSPC {
+                throw SystemError(code: ENOSPC, operation: "write a file")
+            }
+        }
+    }
+
+    /// Seals the plaintext that lies in the cipher's scratch and writes it to its slot.
+    private func store(_ number: Int, length: Int, with cipher: BlockCipher) throws(CryptographyError) {
+        let header = cipher.scratch.baseAddress!
+        var block = nextPlace(of: number)
+        block.nonce = SIMD16()
+        withUnsafeMutableBytes(of: &block.nonce) { randombytes_buf($0.baseAddress!, BlockCipher.nonceLength) }
+        withUnsafeBytes(of: block.nonce) {
+            header.copyMemory(from: $0.baseAddress!, byteCount: BlockCipher.nonceLength)
+        }
+        header.storeBytes(
+            of: UInt32(length).bigEndian, toByteOffset: BlockCipher.nonceLength, as: UInt32.self)
+        header.storeBytes(
+            of: block.version.bigEndian, toByteOffset: BlockCipher.nonceLength + 4, as: UInt32.self)
+        let body = header + Self.headerSize
+        try cipher.seal(
+            UnsafeRawBufferPointer(start: body, count: length), into: body, key: key, nonce: header,
+            authenticated: identity(of: number, length: length, version: block.version),
+            tag: header + Self.tagOffset)
+        let slot = UnsafeRawBufferPointer(start: header, count: Self.headerSize + length)
+        try wrappingSystemError { () throws(SystemError) in
+            try place(of: block).write(slot, at: UInt64(number) * UInt64(Self.slotSize))
+        }
+        remember(block, of: number, size: UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
+    }
+
+    /// Writes a block that is not there yet, without excluding readers of the others. One caller per
+    /// block.
+    /// - Parameter fill: puts the plaintext, `count` bytes, where it is sealed: no copy is made.
+    public func storeNewBlock(
+        _ number: Int, count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) throws(CryptographyError) {
+        precondition(count <= Self.blockSize && !hasBlock(number), "not a new block")
+        try BlockCipher.borrow { (cipher) throws(CryptographyError) in
+            fill(UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...].prefix(count)))
+            try store(number, length: count, with: cipher)
+        }
+    }
+
+    /// Sets the length: cuts what lies beyond, or grows by zeros.
+    public func truncate(to size: UInt64) throws(CryptographyError) {
+        try Self.checkSize(size, plus: 0)
+        try turn.writing { () throws(CryptographyError) in
+            let blocks = Int((size + UInt64(Self.blockSize) - 1) / UInt64(Self.blockSize))
+            let tail = Int(size % UInt64(Self.blockSize))
+            if size < self.size && tail > 0 && hasBlock(blocks - 1) {
+                // The last block is sealed anew without what was cut, lest it come back when growing.
+                try BlockCipher.borrow { (cipher) throws(CryptographyError) in
+                    let target = cipher.scratch.baseAddress! + Self.headerSize
+                    let length = try load(blocks - 1, into: target, with: cipher)
+                    try store(blocks - 1, length: min(length, tail), with: cipher)
+                    // Its old version is cut below: the new one has to be there first.
+                    if second.withLock({ $0.file != nil }) { try flush() }
+                }
+            }
+            let full = size / UInt64(Self.blockSize) * UInt64(Self.slotSize)
+            let length = full + (tail > 0 ? UInt64(Self.headerSize + tail) : 0)
+            try wrappingSystemError { () throws(SystemError) in
+                if let second = second.withLock({ $0.file }), try second.size() > length {
+                    try second.truncate(to: length)
+                }
+                try file.truncate(to: length)
+            }
+            contents.withLock { contents in
+                contents.size = size
+                if contents.blocks.count > blocks { contents.blocks.removeSubrange(blocks...) }
+                contents.unsynchronised = contents.unsynchronised.filter { $0 < blocks }
+            }
+        }
+    }
+
+    private static func checkSize(_ offset: UInt64, plus count: Int) throws(CryptographyError) {
+        guard offset <= largestSize, UInt64(count) <= largestSize - offset else {
+            throw CryptographyError(SystemError(code: EFBIG, operation: "make a file so large"))
+        }
+    }
+
+    /// Forgets a block and gives its disk space back; it reads as zeros from then on.
+    public func dropBlock(_ number: Int) throws(CryptographyError) {
+        try turn.writing { () throws(CryptographyError) in
+            guard hasBlock(number) else { return }
+            contents.withLock { $0.blocks[number] = Block() }
+            let start = UInt64(number) * UInt64(Self.slotSize)
+            try wrappingSystemError { () throws(SystemError) in
+                try file.punchHole(start..<start + UInt64(Self.slotSize))
+                try second.withLock { $0.file }?.punchHole(start..<start + UInt64(Self.slotSize))
+            }
+        }
+    }
+}
