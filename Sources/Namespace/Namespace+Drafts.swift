@@ -1,0 +1,104 @@
+import Base
+import ChatCore
+
+/// Drafts, from their first name to the item that they become.
+extension Namespace {
+    /// Shows a draft under exactly this name. A name that a deleted item had may be used: its writer
+    /// chose it.
+    public func show(
+        draft: DraftID, named name: EntryName, in folder: NodeID
+    ) throws(NamespaceError) -> Node {
+        let now = clock.now()
+        return try change { index, shown in
+            guard shown.hasFolder(folder) else {
+                throw NamespaceError(.noSuchNode, "The folder is not there any more.")
+            }
+            if let node = shown.node(.draft(draft)) { return node }
+            let record: NameIndex.Record
+            if let known = try index.record(of: .draft(draft)), known.folder == folder {
+                record = known
+            } else {
+                if let known = try index.record(of: .draft(draft)) {
+                    try index.remove(known.id)
+                    shown.release(known)
+                }
+                guard !shown.isTaken(name, in: folder) else {
+                    throw NamespaceError(.nameTaken, "The name is in use in this folder.")
+                }
+                let id = try index.insert(.draft(draft), name: name, in: folder)
+                record = .init(id: id, folder: folder, name: name, owner: .draft(draft))
+            }
+            let node = Node(id: record.id, folder: folder, name: record.name, content: .draft(draft))
+            shown.add(node, at: now)
+            return node
+        }
+    }
+
+    /// Shows a draft that an earlier mount left unfinished in `.chatfs/recovered`.
+    @discardableResult
+    public func show(recovered draft: DraftID, named name: EntryName) throws(NamespaceError) -> Node {
+        let free = try change { index, _ in
+            try index.record(of: .draft(draft)).flatMap { $0.folder == .recovered ? $0.name : nil }
+                ?? index.freeName(name, in: .recovered)
+        }
+        return try show(draft: draft, named: free, in: .recovered)
+    }
+
+    /// Moves a draft to another name of its folder. `replaced` is what has that name and goes.
+    public func rename(
+        draft: DraftID, to name: EntryName, replacing replaced: Node? = nil
+    ) throws(NamespaceError) {
+        let now = clock.now()
+        try change { index, shown in
+            guard let node = shown.node(.draft(draft)) else {
+                throw NamespaceError(.noSuchNode, "The draft is not there any more.")
+            }
+            if let replaced, case .draft(let gone) = replaced.content, let other = shown.node(.draft(gone)) {
+                try index.remove(other.id)
+                shown.remove(other, at: now)
+            } else if shown.isTaken(name, in: node.folder) {
+                throw NamespaceError(.nameTaken, "The name is in use in this folder.")
+            }
+            try index.rename(node.id, to: name)
+            shown.rename(node, to: name, at: now)
+        }
+    }
+
+    /// Takes a dropped draft away; its name is free again, nobody else has seen it.
+    public func remove(draft: DraftID) throws(NamespaceError) -> NamespaceChange? {
+        let now = clock.now()
+        return try change { index, shown in
+            guard let node = shown.node(.draft(draft)) else { return nil }
+            try index.remove(node.id)
+            shown.remove(node, at: now)
+            return .vanished(node)
+        }
+    }
+
+    /// A draft was handed to the core: its node, name and time are the item's from now on. A node
+    /// that the item was shown under before anyone knew is taken away.
+    public func draft(
+        _ draft: DraftID, became item: ChatItem, modified: Timestamp
+    ) throws(NamespaceError) -> [NamespaceChange] {
+        let now = clock.now()
+        // The outbox forgets the name once this returns.
+        return try change(isDurable: true) { index, shown in
+            guard let node = shown.node(.draft(draft)) else { return [] }
+            var changes: [NamespaceChange] = []
+            if let other = shown.node(.item(item.id)) {
+                try index.remove(other.id)
+                shown.remove(other, at: now)
+                changes.append(.vanished(other))
+            } else if let record = try index.record(of: .item(item.id)) {
+                try index.remove(record.id)
+                shown.release(record)
+            }
+            try index.hand(node.id, to: item.id, modified: modified)
+            let updated = node.with(content: .item(item.withoutPreview), modified: modified)
+            shown.forget(draft)
+            shown.replace(updated)
+            changes.append(.changed(updated))
+            return changes
+        }
+    }
+}
