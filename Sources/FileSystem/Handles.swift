@@ -45,13 +45,20 @@ extension FileSystem {
             return .done(handle(on: node, .produced(produce(node.content))))
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
-            let size = item.file?.size ?? 0
-            return .done(handle(on: node, .content(contents.content(of: item), size: size)))
+            return .done(handle(on: node, content(of: item)))
         case .draft(let draft):
             guard let file = self.draft(draft) else { return .refused(.notFound) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             return blocking {
-                try file.opened(for: writes ? .writing : .reading)
+                do {
+                    try file.opened(for: writes ? .writing : .reading)
+                } catch {
+                    // Sent since the look above: its bytes are the item's now.
+                    guard !writes, let node = self.names.node(id), case .item(let item) = node.content else {
+                        throw error
+                    }
+                    return self.handle(on: node, self.content(of: item))
+                }
                 do {
                     if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
                 } catch {
@@ -61,6 +68,10 @@ extension FileSystem {
                 return self.handle(on: node, .draft(file, forWriting: writes))
             }
         }
+    }
+
+    private func content(of item: ChatItem) -> FileHandle.Source {
+        .content(contents.content(of: item), size: item.file?.size ?? 0)
     }
 
     /// The last reference of the kernel is gone.

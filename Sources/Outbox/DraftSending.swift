@@ -79,7 +79,8 @@ extension Draft {
         }
     }
 
-    /// The core has it. Whether it still is wanted: false when it was removed meanwhile.
+    /// The core has it. Whether it still is wanted: false when it was removed meanwhile. Its bytes stay
+    /// until everybody knows where they are now, see `Outbox.acknowledge`.
     func noteSent(_ item: ItemID) -> Bool {
         turn.with {
             let (entry, isWanted) = record.withLock { record in
@@ -99,7 +100,7 @@ extension Draft {
                 }
             }
             if let staged = entry.staged { room.staging.remove(staged) }
-            room.spool.remove(entry.spool)
+            if !isWanted { room.spool.remove(entry.spool) }
             return isWanted
         }
     }

@@ -196,10 +196,11 @@ public final class Outbox: Sendable {
         return true
     }
 
-    /// The node of a sent draft has been noted as its item's: the outbox forgets it.
+    /// The node of a sent draft has been noted as its item's: the outbox forgets it, with its bytes.
     public func acknowledge(_ draft: Draft) throws(OutboxError) {
         guard draft.state == .sent else { return }
         try described { try room.journal.apply(removing: [draft.id]) }
+        room.spool.remove(draft.record.withLock { $0.entry.spool })
         forget(draft)
     }
 

@@ -78,6 +78,22 @@ import Testing
         #expect(bench.core.sent.filter { $0.item.chat == alice }.count == 1)
     }
 
+    /// Who opens it in between must not find it gone.
+    @Test func aSentFileStaysReadableUntilItIsAcknowledged() async throws {
+        let bench = try Workbench()
+        let draft = try bench.write(pattern(70_000), to: "sent")
+        bench.beQuiet()
+        _ = try await bench.messages(1)
+        try await wait(until: "it is noted") { draft.state == .sent }
+        try draft.opened(for: .reading)
+        #expect(try bench.content(of: draft) == pattern(70_000))
+        draft.closed(for: .reading)
+        let spool = try OpenFile(bench.folder.path("outbox/spool"), flags: O_RDONLY)
+        #expect(try PrivateFolder.names(in: spool).count == 1)
+        try bench.outbox.acknowledge(draft)
+        #expect(try PrivateFolder.names(in: spool).isEmpty)
+    }
+
     @Test func aSentFileIsToldWithItsItemAndForgottenWhenAcknowledged() async throws {
         let bench = try Workbench()
         let draft = try bench.write([1], to: "a")
