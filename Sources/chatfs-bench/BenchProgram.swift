@@ -57,6 +57,9 @@ enum BenchProgram {
         let page = try invocation["page"].map { try FiguresPage($0) }
         var report = Report(
             date: Machine.today(), machine: Machine.describe(plan), isQuick: quick)
+        if let version = await OfficialPrograms.version(plan) {
+            report.machine.append(("Official programs", "\(version), built as given"))
+        }
         await MeasureRun(plan: plan, stop: invocation.stop).take(
             Measure.chosen(invocation.all("only")), into: &report)
         Terminal.write(report.markdown, to: STDOUT_FILENO)

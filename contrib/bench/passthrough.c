@@ -152,50 +152,81 @@ static void op_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_i
     fuse_reply_err(request, 0);
 }
 
+/* An open folder. The kernel asks for it piece by piece, in order: seeking each time would read it anew. */
+struct listing {
+    DIR *folder;
+    off_t position;
+    struct dirent *left_over;
+};
+
+static struct listing *listing_of(struct fuse_file_info *info) {
+    return (struct listing *)(uintptr_t)info->fh;
+}
+
+static void close_listing(struct listing *listing) {
+    closedir(listing->folder);
+    free(listing);
+}
+
 static void op_opendir(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *info) {
     DIR *folder = opendir(node_of(number)->path);
     if (folder == NULL) {
         fuse_reply_err(request, errno);
         return;
     }
-    info->fh = (uintptr_t)folder;
+    struct listing *listing = must(calloc(1, sizeof *listing));
+    listing->folder = folder;
+    info->fh = (uintptr_t)listing;
     info->keep_cache = 1;
     info->cache_readdir = 1;
-    if (fuse_reply_open(request, info) != 0) closedir(folder);
+    if (fuse_reply_open(request, info) != 0) close_listing(listing);
 }
 
-static void list(fuse_req_t request, struct node *node, size_t size, off_t offset, DIR *folder, int plus) {
+static void list(fuse_req_t request, struct node *node, size_t size, off_t offset, struct listing *listing,
+                 int plus) {
     char *buffer = thread_buffer();
     size_t filled = 0;
     if (size > largest_read) size = largest_read;
-    seekdir(folder, offset);
-    struct dirent *found;
-    while ((found = readdir(folder)) != NULL) {
-        int is_dot = strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0;
-        struct fuse_entry_param entry = {.attr = {.st_ino = found->d_ino, .st_mode = (mode_t)found->d_type << 12}};
-        if (plus && !is_dot && describe(child(node, found->d_name), &entry) != 0) continue;
-        size_t length = plus ? fuse_add_direntry_plus(request, buffer + filled, size - filled, found->d_name, &entry,
-                                                      found->d_off)
-                             : fuse_add_direntry(request, buffer + filled, size - filled, found->d_name, &entry.attr,
-                                                 found->d_off);
-        if (length > size - filled) break;
-        filled += length;
+    if (offset != listing->position) {
+        seekdir(listing->folder, offset);
+        listing->position = offset;
+        listing->left_over = NULL;
+    }
+    for (;;) {
+        struct dirent *found = listing->left_over != NULL ? listing->left_over : readdir(listing->folder);
+        if (found == NULL) break;
+        listing->left_over = found;
+        const char *name = found->d_name;
+        int is_dot = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+        struct fuse_entry_param entry = {
+            .attr = {.st_ino = found->d_ino, .st_mode = (mode_t)found->d_type << 12}};
+        int is_gone = plus && !is_dot && describe(child(node, name), &entry) != 0;
+        if (!is_gone) {
+            char *end = buffer + filled;
+            size_t room = size - filled;
+            size_t length = plus ? fuse_add_direntry_plus(request, end, room, name, &entry, found->d_off)
+                                 : fuse_add_direntry(request, end, room, name, &entry.attr, found->d_off);
+            if (length > room) break;
+            filled += length;
+        }
+        listing->left_over = NULL;
+        listing->position = found->d_off;
     }
     fuse_reply_buf(request, buffer, filled);
 }
 
 static void op_readdir(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *info) {
-    list(request, node_of(number), size, offset, (DIR *)(uintptr_t)info->fh, 0);
+    list(request, node_of(number), size, offset, listing_of(info), 0);
 }
 
 static void op_readdirplus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
                            struct fuse_file_info *info) {
-    list(request, node_of(number), size, offset, (DIR *)(uintptr_t)info->fh, 1);
+    list(request, node_of(number), size, offset, listing_of(info), 1);
 }
 
 static void op_releasedir(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *info) {
     (void)number;
-    closedir((DIR *)(uintptr_t)info->fh);
+    close_listing(listing_of(info));
     fuse_reply_err(request, 0);
 }
 

@@ -9,12 +9,13 @@ extension Measure {
     ) { stage in
         let released = try OfficialPrograms.find(stage.plan)
         let hurried = try await released.withoutDelay(on: stage)
-        let size = stage.plan.officialFile
-        let source = stage.plain("source.bin")
-        try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: 7) }
         let relay = try await OwnRelay.start(on: stage)
         let releasedRelay = try await OfficialRelay.start(released, "released", on: stage)
         let hurriedRelay = try await OfficialRelay.start(hurried, "hurried", on: stage)
+        let size = try await fittingSize(
+            [(released, releasedRelay, "released"), (hurried, hurriedRelay, "hurried")], on: stage)
+        let source = stage.plain("source.bin")
+        try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: 7) }
         // One sender for each relay, in one group with the receiver.
         let chats = try await Chats.make(["alice", "anna", "bob"], on: stage)
         let bob = try await chats.mount("bob", relays: [relay.address, releasedRelay.address])
@@ -58,6 +59,25 @@ extension Measure {
                 "upload-official-relay", upload + through, throughTheirs.sent, "xftp send as released",
                 theirs.sent, 4),
         ]
+    }
+
+    /// The largest file of the plan that all repetitions get through in four minutes, by how long a small one
+    /// takes; else the smallest.
+    private static func fittingSize(
+        _ sides: [(OfficialPrograms, OfficialRelay, String)], on stage: Stage
+    ) async throws -> Int {
+        let sizes = stage.plan.officialFiles
+        guard sizes.count > 1 else { return sizes[0] }
+        let trial = 16 << 20
+        let source = stage.plain("trial.bin")
+        try await ThreadPool.shared.run { try FileWork.make(source, size: trial, seed: 8) }
+        var seconds = 0.0
+        for (programs, relay, name) in sides {
+            let taken = try await programs.exchange(source, through: relay, named: "trial-" + name, on: stage)
+            seconds += taken.send + taken.receive
+        }
+        let perByte = seconds / Double(trial) * Double(stage.plan.repetitions)
+        return sizes.first { perByte * Double($0) < 240 } ?? sizes[sizes.count - 1]
     }
 
     private struct Rates: Sendable {

@@ -8,7 +8,7 @@ struct Report: Sendable {
 
     /// YYYY-MM-DD.
     let date: String
-    let machine: [(name: String, value: String)]
+    var machine: [(name: String, value: String)]
     let isQuick: Bool
     var rows: [Row] = []
     var gaps: [Gap] = []

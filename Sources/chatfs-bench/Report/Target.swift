@@ -44,7 +44,7 @@ enum Target: Hashable, Sendable {
         case .atMost(let bound): "≤ \(FigureText.bound(bound)) \(unit.rawValue)"
         case .ratioAtLeast(let bound): "≥ \(FigureText.bound(bound)) ×"
         case .ratioAtMost(let bound): "≤ \(FigureText.bound(bound)) ×"
-        case .asReference: "as the reference, within noise"
+        case .asReference: "within noise"
         }
     }
 }

@@ -30,10 +30,14 @@ struct OfficialPrograms: Sendable {
         return environment
     }
 
-    /// What both programs say of themselves.
-    func version(on stage: Stage) async throws -> String {
-        let text = try await stage.run(folder + "/xftp", ["--version"], environment: environment)
-        return text.split(whereSeparator: \.isNewline).first.map(String.init) ?? "unknown"
+    /// What the client says of itself.
+    static func version(_ plan: Plan) async -> String? {
+        guard let programs = try? find(plan) else { return nil }
+        var settings = ChildProcess.Settings(programs.folder + "/xftp", ["--version"])
+        settings.environment = programs.environment
+        let child = try? await ObservedProcess.start(settings)
+        guard await child?.ending(within: .seconds(30)) == .code(0) else { return nil }
+        return child?.lines.first
     }
 
     /// `xftp send` and `xftp recv` of one file, each a whole command; the seconds of both. `name` is new for
