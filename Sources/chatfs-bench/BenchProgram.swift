@@ -65,7 +65,10 @@ enum BenchProgram {
         Terminal.write(report.markdown, to: STDOUT_FILENO)
         if let path = invocation["json"] { try Self.write(report.json, to: path) }
         if let path = invocation["svg"] { try Self.write(Picture.svg(of: report), to: path) }
-        if let page { try Self.write(page.text(with: report.markdown), to: page.path) }
+        if let page {
+            let picture = invocation["svg"].map { Page.link(toPicture: $0, from: page.path) } ?? ""
+            try Self.write(page.text(with: picture + report.markdown), to: page.path)
+        }
         if invocation.stop.isRequested { throw ExitCode.failure }
     }
 

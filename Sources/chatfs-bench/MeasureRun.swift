@@ -20,6 +20,7 @@ struct MeasureRun: Sendable {
                 continue
             }
             Terminal.complain("measuring \(measure.name)…")
+            let start = ContinuousClock.now
             do {
                 let stage = try Stage(plan)
                 current.withLock { $0 = stage }
@@ -31,6 +32,8 @@ struct MeasureRun: Sendable {
                 report.gaps.append(Report.Gap(measure: measure.name, reason: reason))
             }
             current.withLock { $0 = nil }
+            let seconds = FigureText.fixed(FileWork.seconds(since: start), decimals: 0)
+            Terminal.complain("\(measure.name): \(seconds) s")
         }
     }
 

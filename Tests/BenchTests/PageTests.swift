@@ -22,4 +22,14 @@ struct PageTests {
     func refuses(text: String) {
         #expect(Page.replacing(figuresIn: text, with: "new") == nil)
     }
+
+    @Test(
+        "a picture in the page's folder is linked by its name, one elsewhere by its path",
+        arguments: [
+            ("docs/a.svg", "docs/page.md", "(a.svg)"), ("a.svg", "page.md", "(a.svg)"),
+            ("/x/docs/a.svg", "/x/docs/page.md", "(a.svg)"), ("/y/a.svg", "docs/page.md", "(/y/a.svg)"),
+        ])
+    func picture(picture: String, page: String, target: String) {
+        #expect(Page.link(toPicture: picture, from: page).contains("]" + target + "\n"))
+    }
 }

@@ -13,6 +13,15 @@ enum Page {
         return head[0] + beginning + "\n\n" + figures + "\n" + ending + tail[1]
     }
 
+    /// Shows a picture of the run above its figures. One in the page's folder, where it belongs, goes by its
+    /// name.
+    static func link(toPicture picture: String, from page: String) -> String {
+        let folder = page.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        let parts = picture.split(separator: "/", omittingEmptySubsequences: false)
+        let target = parts.dropLast() == folder ? parts.last.map(String.init) ?? picture : picture
+        return "![chatfs against its targets](\(target))\n\n"
+    }
+
     private static func parts(of text: String, around mark: String) -> [String] {
         text.split(separator: mark, omittingEmptySubsequences: false).map(String.init)
     }

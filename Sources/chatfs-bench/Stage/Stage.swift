@@ -92,7 +92,7 @@ final class Stage: Sendable {
 
     // MARK: - Waiting
 
-    /// Looks every millisecond until `holds`; ends with an error when the stage is over, when one of its
+    /// Looks every two milliseconds until `holds`; ends with an error when the stage is over, when one of its
     /// processes ended, or after a minute.
     func wait(for what: String, until holds: () throws -> Bool) async throws {
         let end = ContinuousClock.now + .seconds(60)
@@ -102,7 +102,7 @@ final class Stage: Sendable {
                 throw failure("A process", dead)
             }
             guard ContinuousClock.now < end else { throw BenchError(.failed, "Waited in vain for \(what).") }
-            try await Task.sleep(for: .milliseconds(1))
+            try await Task.sleep(for: .milliseconds(2))
         }
     }
 
