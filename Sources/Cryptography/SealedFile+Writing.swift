@@ -33,9 +33,11 @@ extension SealedFile {
     private func writePart(
         _ part: UnsafeRawBufferPointer, of number: Int, at inner: Int, with cipher: BlockCipher
     ) throws(CryptographyError) {
+        // A whole block is sealed straight from where it is.
+        if part.count == Self.blockSize { return try store(number, part, with: cipher) }
         let block = UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...])
         var length = 0
-        if part.count < Self.blockSize && hasBlock(number) {
+        if hasBlock(number) {
             length = try load(number, into: block.baseAddress!, with: cipher)
             // The old version may be overwritten in place: have the room for the new one first.
             try reserve(number, length: max(length, inner + part.count))
@@ -62,6 +64,15 @@ extension SealedFile {
 
     /// Seals the plaintext that lies in the cipher's scratch and writes it to its slot.
     private func store(_ number: Int, length: Int, with cipher: BlockCipher) throws(CryptographyError) {
+        try store(
+            number, UnsafeRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...].prefix(length)),
+            with: cipher)
+    }
+
+    private func store(
+        _ number: Int, _ plaintext: UnsafeRawBufferPointer, with cipher: BlockCipher
+    ) throws(CryptographyError) {
+        let length = plaintext.count
         let header = cipher.scratch.baseAddress!
         var block = nextPlace(of: number)
         block.nonce = SIMD16()
@@ -75,7 +86,7 @@ extension SealedFile {
             of: block.version.bigEndian, toByteOffset: BlockCipher.nonceLength + 4, as: UInt32.self)
         let body = header + Self.headerSize
         try cipher.seal(
-            UnsafeRawBufferPointer(start: body, count: length), into: body, key: key, nonce: header,
+            plaintext, into: body, key: key, nonce: header,
             authenticated: identity(of: number, length: length, version: block.version),
             tag: header + Self.tagOffset)
         let slot = UnsafeRawBufferPointer(start: header, count: Self.headerSize + length)
