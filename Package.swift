@@ -94,6 +94,7 @@ let package = Package(
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
         tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox"]),
+        tests(of: "Fuse", uses: ["CLinux"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
         .testTarget(

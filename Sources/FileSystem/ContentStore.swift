@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Hydration
+import Posix
 
 /// Where the bytes of items come from: the hydrator, or memory in tests. Nothing here waits, except
 /// `OpenContent.read`.
@@ -23,6 +24,10 @@ public protocol OpenContent: Sendable {
     func read(
         _ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration
     ) async -> DeferredRead
+    /// A file with exactly the bytes of the content, complete and checked, that anybody who may read the
+    /// content may read; nil when there is none. The file may leave the cache afterwards, its bytes stay for
+    /// who holds it.
+    var wholePlainFile: OpenFile? { get }
     func close()
 }
 

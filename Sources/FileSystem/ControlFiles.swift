@@ -32,6 +32,7 @@ public struct MountStatus: Codable, Sendable {
     /// this file are among them. What the kernel answers itself is not.
     public var requests: UInt64
     public var transfers: [Transfer]
+    public var kernel: KernelSide?
 
     /// What `bytes`, read from the file, say; nil when they are of another version.
     public static func decoded(_ bytes: [UInt8]) -> MountStatus? {
@@ -42,11 +43,12 @@ public struct MountStatus: Codable, Sendable {
 extension FileSystem {
     /// The state of the mount at this moment.
     public func status() -> MountStatus {
+        let kernel = kernelSide
         var status = MountStatus(
             profile: core.profile.displayName, mountpoint: settings.mountpoint,
             controlFolder: settings.controlFolder, pid: getpid(),
             mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0,
-            requests: requests.load(ordering: .relaxed), transfers: [])
+            requests: kernel?.requests ?? 0, transfers: [], kernel: kernel)
         for node in names.nodes(where: { _ in true }) {
             switch node.content {
             case .root, .control, .status, .transfers, .recovered: continue

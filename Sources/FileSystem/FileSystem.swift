@@ -5,7 +5,6 @@ import Hydration
 import Namespace
 import Outbox
 import Posix
-import Synchronization
 
 /// What each operation does to a node. Knows no C and no FUSE: `Fuse` translates, this decides.
 ///
@@ -23,8 +22,6 @@ public final class FileSystem: Sendable {
     let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
     private let kernel = Lock(KernelListener())
-    /// For `status.json`.
-    let requests = Atomic<UInt64>(0)
     let startedAt: Timestamp
     let log = Log("filesystem")
 
@@ -68,15 +65,17 @@ public final class FileSystem: Sendable {
         kernel.withLock { $0.send = send }
     }
 
+    /// Where to ask what the kernel does for this mount. Called from any thread; must not wait.
+    public func askKernelSide(through ask: @escaping @Sendable () -> KernelSide) {
+        kernel.withLock { $0.ask = ask }
+    }
+
     /// At the very end, when nothing is mounted and the news feed has finished: closes index and journal, so
     /// that names of what was sent or deleted do not stay behind in their logs. Blocks.
     public func close() {
         names.close()
         outbox.close()
     }
-
-    /// The kernel asks something; called once for each request.
-    public func countRequest() { requests.wrappingAdd(1, ordering: .relaxed) }
 
     // MARK: - Looking
 
@@ -175,8 +174,11 @@ public final class FileSystem: Sendable {
 
     func notify(_ notice: KernelNotice) { kernel.withLock { $0.send }?(notice) }
 
+    var kernelSide: KernelSide? { kernel.withLock { $0.ask }?() }
+
     private struct KernelListener {
         var send: (@Sendable (KernelNotice) -> Void)?
+        var ask: (@Sendable () -> KernelSide)?
     }
 }
 

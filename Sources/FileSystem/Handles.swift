@@ -22,6 +22,18 @@ public final class FileHandle: Sendable {
         self.source = source
     }
 
+    public var id: NodeID { node.id }
+
+    /// The bytes of all of it as they are, checked, in a file of the cache; nil while there is none.
+    public var wholePlainFile: OpenFile? {
+        if case .content(let content, _) = source { content.wholePlainFile } else { nil }
+    }
+
+    /// Nothing can be written through this opening, so there is nothing to do when a descriptor is closed.
+    public var needsNoFlush: Bool {
+        if case .draft(_, forWriting: true) = source { false } else { true }
+    }
+
     /// Pages may stay in the kernel's cache when the file is opened again.
     public var keepsPages: Bool {
         if case .produced = source { return false }

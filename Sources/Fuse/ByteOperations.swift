@@ -9,14 +9,20 @@ extension Operations {
         table.open = { pointer, node, info in
             guard let pointer, let info else { return }
             let request = Request(pointer)
-            let fileSystem = request.session.fileSystem
+            let session = request.session
             // By value: libfuse's own is gone when the answer comes later.
             let opened = Opening(info.pointee)
-            request.answer(fileSystem.open(NodeID(UInt64(node)), flags: info.pointee.flags)) {
-                request, handle in
+            let answer = session.fileSystem.open(NodeID(UInt64(node)), flags: info.pointee.flags)
+            request.answer(answer) { request, handle in
                 var info = opened.info
                 handle.open(&info)
-                if !request.opened(info) { Operations.release(info, fileSystem) }
+                let arrived =
+                    if let backing = session.passthrough.opened(handle) {
+                        request.opened(info, backing: backing)
+                    } else {
+                        request.opened(info)
+                    }
+                if !arrived { Operations.release(info, session) }
             }
         }
         table.create = { pointer, folder, name, _, info in
@@ -29,8 +35,10 @@ extension Operations {
             request.answer(answer) { request, made in
                 var info = opened.info
                 made.1.open(&info)
+                // Never through a backing file: it is being written.
+                _ = session.passthrough.opened(made.1)
                 if !request.created(made.0.entry(of: session.owner), info) {
-                    Operations.release(info, session.fileSystem)
+                    Operations.release(info, session)
                 }
             }
         }
@@ -56,7 +64,7 @@ extension Operations {
         table.release = { pointer, _, info in
             guard let pointer else { return }
             let request = Request(pointer)
-            if let info { Operations.release(info.pointee, request.session.fileSystem) }
+            if let info { Operations.release(info.pointee, request.session) }
             request.succeed()
         }
         table.fsync = { pointer, _, _, info in
@@ -103,9 +111,11 @@ extension Operations {
         }
     }
 
-    private static func release(_ info: fuse_file_info, _ fileSystem: FileSystem) {
+    private static func release(_ info: fuse_file_info, _ session: FuseSession) {
         withUnsafePointer(to: info) { info in
-            if let handle = FileHandle.taken(from: info) { fileSystem.release(handle) }
+            guard let handle = FileHandle.taken(from: info) else { return }
+            session.fileSystem.release(handle)
+            session.passthrough.ended(handle)
         }
     }
 }

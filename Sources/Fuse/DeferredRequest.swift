@@ -38,7 +38,7 @@ final class DeferredRequest: @unchecked Sendable {
     private func finish(_ answer: (consuming Request) -> Void) {
         state.withLock { $0 = .answered }
         fuse_req_interrupt_func(pointer, nil, nil)
-        answer(Request(deferred: pointer))
+        answer(Request(pointer))
         Unmanaged.passUnretained(self).release()
     }
 

@@ -15,6 +15,10 @@ public final class FuseSession: @unchecked Sendable {
     let fileSystem: FileSystem
     let owner: Owner
     let buffers = ReplyBuffers()
+    let counts = RequestCounts()
+    let passthrough: Passthrough
+    /// The first request of the kernel, until it is answered.
+    let handshake = Lock<Handshake?>(nil)
     /// Absolute, without symbolic links.
     public let mountpoint: String
     private var session: OpaquePointer?
@@ -26,7 +30,12 @@ public final class FuseSession: @unchecked Sendable {
     private static let threads: UInt32 = 8
 
     /// Mounts `fileSystem` at `mountpoint`. From then on requests wait until `run` answers them.
-    public init(_ fileSystem: FileSystem, at mountpoint: Mountpoint) throws(FuseError) {
+    /// - Parameter folder: where finished files lie as they are, which the kernel may then read itself; nil:
+    ///   there are none.
+    public init(
+        _ fileSystem: FileSystem, at mountpoint: Mountpoint, plainFilesIn folder: OpenFile? = nil
+    ) throws(FuseError) {
+        passthrough = Passthrough(filesIn: folder)
         self.fileSystem = fileSystem
         self.mountpoint = mountpoint.path
         owner = Owner(user: geteuid(), group: getegid())
@@ -43,11 +52,15 @@ public final class FuseSession: @unchecked Sendable {
             return fuse_session_new(
                 &arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, context.toOpaque())
         }
-        guard session != nil, fuse_session_mount(session, mountpoint.path) == 0 else {
+        guard session != nil, fuse_session_mount(session, mountpoint.path) == 0, Self.connect(session)
+        else {
             context.release()
             throw FuseError(
                 .refused,
                 "The folder could not be mounted: is FUSE there (package fuse3, /dev/fuse) and allowed?")
+        }
+        fileSystem.askKernelSide { [self] in
+            KernelSide(passthrough: passthrough.report, operations: counts.named)
         }
         fileSystem.tellKernel { [self] notice in notices.submit { self.send(notice) } }
     }

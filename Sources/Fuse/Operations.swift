@@ -85,12 +85,10 @@ enum Operations {
     // MARK: - Listing
 
     private static func addListing(to table: inout fuse_lowlevel_ops) {
-        table.opendir = { pointer, _, info in
-            guard let pointer, let info else { return }
-            // The kernel keeps the listing until the folder is invalidated.
-            info.pointee.cache_readdir = 1
-            info.pointee.keep_cache = 1
-            _ = Request(pointer).opened(info.pointee)
+        // The kernel then asks no more (FUSE_NO_OPENDIR_SUPPORT, Linux 5.1): it opens and closes folders by
+        // itself and keeps each listing until the folder is invalidated.
+        table.opendir = { pointer, _, _ in
+            if let pointer { Request(pointer).fail(ENOSYS) }
         }
         table.readdir = { pointer, folder, size, offset, _ in
             guard let pointer else { return }
@@ -99,9 +97,6 @@ enum Operations {
         table.readdirplus = { pointer, folder, size, offset, _ in
             guard let pointer else { return }
             Listing.answer(Request(pointer), NodeID(UInt64(folder)), size, offset, withAttributes: true)
-        }
-        table.releasedir = { pointer, _, _ in
-            if let pointer { Request(pointer).succeed() }
         }
         table.fsyncdir = { pointer, _, _, _ in
             if let pointer { Request(pointer).succeed() }

@@ -1,4 +1,5 @@
 import CFuse3
+import CLinux
 import FileSystem
 import Glibc
 
@@ -8,14 +9,7 @@ import Glibc
 struct Request: ~Copyable {
     fileprivate let pointer: fuse_req_t
 
-    /// A request that has just come.
-    init(_ pointer: fuse_req_t) {
-        self.pointer = pointer
-        session.fileSystem.countRequest()
-    }
-
-    /// One that was kept and is answered now.
-    init(deferred pointer: fuse_req_t) { self.pointer = pointer }
+    init(_ pointer: fuse_req_t) { self.pointer = pointer }
 
     deinit { fuse_reply_err(pointer, EIO) }
 
@@ -83,6 +77,22 @@ struct Request: ~Copyable {
         discard self
         return result == 0
     }
+
+    /// The same for what the kernel then reads itself from a backing file. libfuse 3.14 has no field for its
+    /// number, so the answer is made here. Cached pages are not kept: they are not used.
+    consuming func opened(_ info: fuse_file_info, backing: Int32) -> Bool {
+        var answer = chatfs_fuse_opened(
+            handle: info.fh, flags: Self.passthrough | Self.noFlush, backing: backing)
+        let result = withUnsafeBytes(of: &answer) {
+            fuse_reply_buf(pointer, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        discard self
+        return result == 0
+    }
+
+    /// FOPEN_PASSTHROUGH and FOPEN_NOFLUSH of `linux/fuse.h`.
+    private static let passthrough: UInt32 = 1 << 7
+    private static let noFlush: UInt32 = 1 << 5
 
     consuming func created(_ entry: fuse_entry_param, _ info: fuse_file_info) -> Bool {
         let result = withUnsafePointer(to: entry) { entry in

@@ -37,18 +37,20 @@ struct BlockCache: Sendable {
 
     /// Room for the stream of one file. Blocks on the disk; a disk without room for even that is no
     /// obstacle, its chunks stay in memory.
-    func makeStream(_ layout: ChunkLayout) throws -> CachedStream {
+    /// - Parameter contentOffset: where in the stream the content is expected to begin.
+    func makeStream(_ layout: ChunkLayout, contentOffset: UInt64) throws -> CachedStream {
         let id = lastStream.withLock { last in
             last += 1
             return last
         }
-        return CachedStream(id: id, layout: layout, disk: try makeDisk(), memory: memory, usage: usage)
+        return CachedStream(
+            id: id, layout: layout, disk: try makeDisk(contentOffset), memory: memory, usage: usage)
     }
 
-    private func makeDisk() throws -> CachedStream.Disk? {
+    private func makeDisk(_ contentOffset: UInt64) throws -> CachedStream.Disk? {
         guard mode != .memory else { return nil }
         let file = try makeFile()
-        guard mode == .sealed else { return .plain(file) }
+        guard mode == .sealed else { return .plain(PlainStream(file: file, contentOffset: contentOffset)) }
         return .sealed(try SealedFile(file: file, key: key, fileID: SystemRandomSource().bytes(16)))
     }
 

@@ -8,7 +8,7 @@ import Posix
 final class CachedStream: Sendable {
     enum Disk: Sendable {
         case sealed(SealedFile)
-        case plain(OpenFile)
+        case plain(PlainStream)
     }
 
     private enum Place {
@@ -95,7 +95,7 @@ final class CachedStream: Sendable {
         }
     }
 
-    private static func write(_ fetched: any FetchedChunk, at offset: UInt64, to file: OpenFile) throws {
+    private static func write(_ fetched: any FetchedChunk, at offset: UInt64, to file: PlainStream) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
         defer { buffer.deallocate() }
         var start = 0
@@ -118,7 +118,7 @@ final class CachedStream: Sendable {
     private func discard(_ chunk: Int) {
         let range = layout.range(of: chunk)
         switch disk {
-        case .plain(let file): try? file.punchHole(range)
+        case .plain(let file): try? file.discard(range)
         case .sealed(let file):
             let size = UInt64(SealedFile.blockSize)
             for number in Int(range.lowerBound / size)..<Int((range.upperBound + size - 1) / size) {
@@ -126,6 +126,16 @@ final class CachedStream: Sendable {
             }
         case nil: break
         }
+    }
+
+    /// The content as a file on the disk, once all of it is there; nil when it is sealed, in memory, or laid
+    /// otherwise.
+    func contentFile(at offset: UInt64, size: UInt64) throws -> OpenFile? {
+        let isOnDisk = places.withLock { places in
+            (0..<layout.count).allSatisfy { places[$0] == .disk }
+        }
+        guard isOnDisk, case .plain(let file) = disk else { return nil }
+        return try file.content(at: offset, size: size)
     }
 
     // MARK: - Reading
@@ -156,7 +166,7 @@ final class CachedStream: Sendable {
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws -> Bool {
         switch disk {
-        case .plain(let file): return try file.read(into: buffer, at: offset) == buffer.count
+        case .plain(let file): return try file.read(into: buffer, at: offset)
         case .sealed(let file):
             do throws(CryptographyError) {
                 return try file.read(into: buffer, at: offset) == buffer.count

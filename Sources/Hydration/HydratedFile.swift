@@ -52,6 +52,10 @@ public final class HydratedFile: Sendable {
         return .failed(FileProblem(.other, "The cache on disk does not keep what is written to it."))
     }
 
+    /// The content in a file of a cache that is not sealed, once all of it is there and checked; from memory,
+    /// at once.
+    public var wholePlainFile: OpenFile? { hydrator.wholePlainFile(of: file) }
+
     /// Ends this reader's interest. Fetching ahead stops with the last one.
     public func close() { hydrator.close(file) }
 }

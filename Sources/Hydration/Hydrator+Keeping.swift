@@ -136,6 +136,9 @@ extension Hydrator {
         if settings.cacheMode == .plain, let offset = contentOffset(of: file),
             (0..<download.stream.layout.count).allSatisfy(download.stream.holds)
         {
+            if let file = try download.stream.contentFile(at: offset, size: size) {
+                return .copy(PlainCopy(adopting: file, size: size, usage: cache.usage))
+            }
             return .stream(download.stream, contentOffset: offset)
         }
         verified.add(try OpenFile(location.path, flags: O_RDONLY).status())

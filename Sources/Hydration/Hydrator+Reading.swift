@@ -39,6 +39,13 @@ extension Hydrator {
         }
     }
 
+    func wholePlainFile(of file: FileID) -> OpenFile? {
+        shared.withLock { shared in
+            guard case .whole(.copy(let copy)) = shared.contents[file] else { return nil }
+            return copy.file
+        }
+    }
+
     /// Waits until what is wanted is at hand or cannot be had.
     func wait(for file: FileID, _ goal: HydrationMachine.Goal, patience: Duration) async -> WaitOutcome {
         let number = shared.withLock { $0.number() }

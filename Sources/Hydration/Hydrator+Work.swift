@@ -55,8 +55,13 @@ extension Hydrator {
             guard let layout = ChunkLayout(source.chunks) else {
                 throw HydrationError(.damaged, "The file description names no chunks.")
             }
-            let size = state(of: file, generation)?.file.size ?? 0
-            let stream = try await onPool { try self.cache.makeStream(layout) }
+            let known = state(of: file, generation)?.file
+            let size = known?.size ?? 0
+            // Official writers use no more of the header than we do.
+            let header = FileHeader.encode(name: known?.name ?? "", contentSize: size)
+            let stream = try await onPool {
+                try self.cache.makeStream(layout, contentOffset: UInt64(header.count))
+            }
             let byCore = claim.isReceivedByCore
             let download = Download(
                 source: source, stream: stream,

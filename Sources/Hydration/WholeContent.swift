@@ -86,6 +86,14 @@ final class PlainCopy: Sendable {
         usage.take(size)
     }
 
+    /// Takes a file that is the plaintext already.
+    init(adopting file: OpenFile, size: UInt64, usage: CacheUsage) {
+        self.file = file
+        self.size = size
+        self.usage = usage
+        usage.take(size)
+    }
+
     deinit { usage.give(size) }
 }
 

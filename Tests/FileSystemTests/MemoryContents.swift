@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import FileSystem
 import Hydration
+import Posix
 
 /// Contents that the test decides: bytes that are here, bytes that never come, or a failure.
 final class MemoryContents: ContentStore {
@@ -65,6 +66,8 @@ final class MemoryContents: ContentStore {
             }
             return .filled(range.count)
         }
+
+        var wholePlainFile: OpenFile? { nil }
 
         func close() { store.open.withLock { $0[file, default: 0] -= 1 } }
     }

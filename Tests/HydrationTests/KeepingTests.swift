@@ -66,6 +66,38 @@ import XFTP
         #expect(try stage.folder.names(in: "staging") == [])
     }
 
+    // MARK: - A plain file
+
+    @Test(arguments: [("file", [0, 30, 7]), ("another name than the message says", [0]), ("file", [])])
+    func aPlainCacheEndsAsOneFileWithTheContent(name: String, first: [UInt64]) async throws {
+        var settings = HydrationSettings()
+        settings.cacheMode = .plain
+        let stage = try Stage(settings: settings)
+        let size = 40 * Self.chunk + 77
+        let source = MemorySource(size: size, name: name)
+        let file = stage.hydrator.open(stage.offer(source))
+        // In this order, so that chunks lie on the disk before the one that says where the content begins.
+        for number in first.reversed() {
+            let range = number * Self.chunk..<number * Self.chunk + 100
+            #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
+        }
+        #expect(file.wholePlainFile == nil)
+        #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        if name == "file" {
+            let plain: OpenFile = try await wait(for: "the plain file") { file.wholePlainFile }
+            #expect(try plain.readAll(limit: 1 << 24) == Pattern.bytes(0..<size, seed: 1))
+        }
+        #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
+        if name != "file" {
+            #expect(file.wholePlainFile == nil)
+            file.close()
+            try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }
+            #expect(stage.hydrator.cacheReport().bytesOnDisk == 0)
+        }
+        await stage.hydrator.shutDown()
+    }
+
     // MARK: - Eviction
 
     private static func limited(_ chunks: UInt64, mode: CacheMode = .sealed) -> HydrationSettings {

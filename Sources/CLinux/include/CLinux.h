@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "FuseDevice.h"
 #include "Spawn.h"
 
 // eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.

@@ -56,7 +56,14 @@ enum StatusCommand {
         let head =
             "\(status.profile) at \(mounted.mountpoint) (process \(status.pid)): \(status.chats) chats, "
             + "\(status.entries) files, \(ByteCount.rounded(status.cachedBytes)) decrypted in the cache"
-        return [head] + status.transfers.map(line)
+        let kernel = status.kernel.map { "  \(reads($0.passthrough))" }
+        return [head] + (kernel.map { [$0] } ?? []) + status.transfers.map(line)
+    }
+
+    private static func reads(_ passthrough: KernelSide.Passthrough) -> String {
+        passthrough.isOn
+            ? "finished files are read by the kernel itself"
+            : "finished files are read through ChatFS: \(passthrough.reason ?? "no reason is known")"
     }
 
     private static func line(_ transfer: MountStatus.Transfer) -> String {

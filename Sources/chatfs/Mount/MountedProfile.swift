@@ -60,6 +60,11 @@ final class MountedProfile: Sendable {
     private static func mount(
         _ opened: MountedCore, _ settings: MountSettings
     ) async throws -> MountedProfile {
+        if settings.hydration.cacheMode == .plain {
+            Log("mount").warning(
+                "--cache plain: what is read lies decrypted on the disk until the mount ends, and nothing would "
+                    + "notice a change of it there; see docs/security.md")
+        }
         let mountpoint = try await Mountpoint.prepare(settings.mountpoint)
         let (core, own) = (opened.core, opened.folder)
         let (names, outbox, cache) = try await ThreadPool.shared.run {
@@ -90,7 +95,9 @@ final class MountedProfile: Sendable {
                 grant: { await wishes.grant($0) })
             let session: FuseSession
             do throws(FuseError) {
-                session = try FuseSession(fileSystem, at: mountpoint)
+                session = try FuseSession(
+                    fileSystem, at: mountpoint,
+                    plainFilesIn: settings.hydration.cacheMode == .plain ? cache.directory : nil)
             } catch {
                 control.stop()
                 throw error

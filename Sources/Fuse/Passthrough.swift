@@ -1,0 +1,107 @@
+import Base
+import CLinux
+import FileSystem
+import Glibc
+import Namespace
+import Posix
+
+/// Files that the kernel reads by itself, without asking (Documentation/filesystems/fuse-passthrough.rst).
+///
+/// While an inode is open, all its openings go the same way (`fs/fuse/iomode.c`): through the kernel's cached
+/// pages, or through one and the same backing file. Another is EIO for who opens. So the first opening decides,
+/// and the others follow until the last of them is released; the kernel lets go of the way before it sends
+/// that release. Any thread.
+final class Passthrough: Sendable {
+    private struct Way {
+        var openings: Int
+        /// The backing file's number; nil: cached pages.
+        var backing: Int32?
+    }
+
+    private enum State {
+        case off(String)
+        case on(connection: Int32)
+    }
+
+    private struct Shared {
+        var state = State.off("nothing was agreed with the kernel yet")
+        var ways: [NodeID: Way] = [:]
+    }
+
+    private let shared = Lock(Shared())
+    /// A folder of the cache, when files that lie in it may be read by the kernel.
+    private let folder: OpenFile?
+
+    init(filesIn folder: OpenFile?) { self.folder = folder }
+
+    /// Whether it is to be agreed on.
+    var isWanted: Bool { folder != nil }
+
+    /// The kernel has taken the agreement: finds out whether this process may.
+    func begin(on connection: Int32, isOffered: Bool) {
+        let state = probe(connection, isOffered: isOffered)
+        shared.withLock { $0.state = state }
+    }
+
+    private func probe(_ connection: Int32, isOffered: Bool) -> State {
+        guard let folder else { return .off("the cache is not plain") }
+        guard isOffered else { return .off("the kernel does not offer it; Linux has it since 6.9") }
+        let sample = chatfs_open_unnamed(folder.descriptor)
+        guard sample >= 0 else { return .off("the disk of the cache knows no files without names") }
+        defer { close(sample) }
+        let number = chatfs_fuse_backing_open(connection, sample)
+        guard number <= 0 else {
+            chatfs_fuse_backing_close(connection, number)
+            return .on(connection: connection)
+        }
+        switch errno {
+        case EPERM: return .off("the process has no CAP_SYS_ADMIN")
+        case ELOOP: return .off("the disk of the cache is itself stacked on another")
+        case let code: return .off(SystemError(code: code, operation: "give a file to the kernel").sentence)
+        }
+    }
+
+    /// Whether the kernel reads finished files itself, and why not.
+    var report: KernelSide.Passthrough {
+        switch shared.withLock({ $0.state }) {
+        case .on: KernelSide.Passthrough(isOn: true, reason: nil)
+        case .off(let reason): KernelSide.Passthrough(isOn: false, reason: reason)
+        }
+    }
+
+    /// Before an opening is answered: the number of the backing file that it must go through, nil for cached
+    /// pages. `ended` follows for each.
+    func opened(_ handle: FileHandle) -> Int32? {
+        guard handle.keepsPages else { return nil }
+        guard case .on(let connection) = shared.withLock({ $0.state }) else { return nil }
+        let file = handle.wholePlainFile
+        return shared.withLock { shared in
+            if var way = shared.ways[handle.id] {
+                way.openings += 1
+                shared.ways[handle.id] = way
+                return way.backing
+            }
+            // Under the lock: two first openings must get the same number. It only takes a reference.
+            let number = file.map { chatfs_fuse_backing_open(connection, $0.descriptor) } ?? -1
+            let backing = number > 0 ? number : nil
+            shared.ways[handle.id] = Way(openings: 1, backing: backing)
+            return backing
+        }
+    }
+
+    /// An opening was released, or its answer reached nobody.
+    func ended(_ handle: FileHandle) {
+        guard handle.keepsPages else { return }
+        let last = shared.withLock { shared -> (Int32, Int32)? in
+            guard case .on(let connection) = shared.state, var way = shared.ways[handle.id] else {
+                return nil
+            }
+            way.openings -= 1
+            shared.ways[handle.id] = way.openings > 0 ? way : nil
+            guard way.openings == 0, let backing = way.backing else { return nil }
+            return (connection, backing)
+        }
+        // What is mapped stays readable: the kernel holds the file for that.
+        if let last { chatfs_fuse_backing_close(last.0, last.1) }
+    }
+}
