@@ -10,6 +10,8 @@ struct Plan: Sendable {
     /// The largest file that a chat carries.
     var hugeFile: Int { isQuick ? 128 << 20 : 1 << 30 }
     var largeFile: Int { isQuick ? 64 << 20 : 256 << 20 }
+    /// A file that is over before anything has settled, and one that is not.
+    var transferFiles: [Int] { isQuick ? [4 << 20, 16 << 20] : [16 << 20, 256 << 20] }
     /// What goes through official programs too: the largest of these for which they leave time.
     var officialFiles: [Int] { isQuick ? [16 << 20] : [256 << 20, 64 << 20] }
     var entries: Int { isQuick ? 1000 : 10_000 }

@@ -15,6 +15,7 @@ extension Measure {
         try await ThreadPool.shared.run { try FileWork.make(plain, size: size, seed: 1) }
         let alice = try await chats.mount("alice", relays: [relay.address])
         _ = try await chats.send(plain, as: "huge.bin", from: alice)
+        let senderMemory = try alice.figures.peakMemory()
         await stage.end(alice.process)
 
         var ours = Samples()
@@ -45,6 +46,16 @@ extension Measure {
                 "memory", "memory above idle while \(label) is hydrated", .mebibytes, ours.memory,
                 target: .atMost(50)),
             Row(
+                "receiver-memory", "peak memory of the mount that receives \(label)", .mebibytes, ours.peak,
+                target: .atMost(64)),
+            Row(
+                "sender-memory", "peak memory of the mount that sent it", .mebibytes,
+                [senderMemory / 1_048_576], target: .atMost(64)),
+            Row(
+                "relay-memory", "peak memory of the relay between them", .mebibytes,
+                [try ProcessFigures(process: relay.process.identifier).peakMemory() / 1_048_576],
+                target: .atMost(64)),
+            Row(
                 "cpu", "processor time to hydrate", .secondsPerGibibyte, ours.processor,
                 beside: Reference(Primitives.name, native.processor), target: .ratioAtMost(1.5)),
         ]
@@ -57,6 +68,7 @@ extension Measure {
         var first: [Double] = []
         var rate: [Double] = []
         var memory: [Double] = []
+        var peak: [Double] = []
         var processor: [Double] = []
         var sums: [UInt64] = []
 
@@ -80,6 +92,8 @@ extension Measure {
         try await mount.figures.rest(on: stage)
         samples.processor.append(
             (try mount.figures.processorTime() - before) * Double(1 << 30) / Double(size))
-        samples.memory.append((try mount.figures.peakMemory() - idle) / 1_048_576)
+        let peak = try mount.figures.peakMemory()
+        samples.memory.append((peak - idle) / 1_048_576)
+        samples.peak.append(peak / 1_048_576)
     }
 }

@@ -1,0 +1,100 @@
+import Posix
+
+extension Measure {
+    /// A small and a large file through two mounts, and through the commands that need none.
+    static let transfers = Measure(
+        name: "transfers", abstract: "16 MiB and 256 MiB copied in, read cold, and by chatfs file"
+    ) { stage in
+        let relay = try await OwnRelay.start(on: stage)
+        let chats = try await Chats.make(["alice", "bob"], on: stage)
+        let alice = try await chats.mount("alice", relays: [relay.address])
+        let bob = try await chats.mount("bob", relays: [relay.address])
+        var rows: [Row] = []
+        for size in stage.plan.transferFiles {
+            let source = stage.plain("\(size).bin")
+            try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: UInt64(size)) }
+            var times = Times(size: size)
+            for repetition in 0..<stage.plan.repetitions {
+                let name = "\(size)-\(repetition).bin"
+                times.copyIn.append(
+                    try await chats.send(source, as: name, from: alice, to: bob).whole)
+                let received = bob.inGroup(name)
+                let read = try await ThreadPool.shared.run { () throws(SystemError) in
+                    try FileWork.read(received)
+                }
+                times.read.append(read.whole)
+                times.first.append(read.first)
+                try await times.addCommands(source, name, through: relay, on: stage)
+                try await times.addPlain(source, name, on: stage)
+            }
+            rows += times.rows
+        }
+        return rows
+    }
+
+    /// Seconds of one repetition each.
+    private struct Times: Sendable {
+        let size: Int
+        var copyIn: [Double] = []
+        var read: [Double] = []
+        var first: [Double] = []
+        var send: [Double] = []
+        var receive: [Double] = []
+        var copyPlain: [Double] = []
+        var readPlain: [Double] = []
+        var firstPlain: [Double] = []
+
+        /// Whole commands, from start to end of the process.
+        mutating func addCommands(
+            _ source: String, _ name: String, through relay: OwnRelay, on stage: Stage
+        ) async throws {
+            let folder = stage.path("descriptions-" + name)
+            let start = ContinuousClock.now
+            try await stage.run(
+                Stage.chatfs, ["file", "send", source, "--relay", relay.address, "--out", folder])
+            send.append(FileWork.seconds(since: start))
+            let sent = ContinuousClock.now
+            try await stage.run(
+                Stage.chatfs, ["file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name)])
+            receive.append(FileWork.seconds(since: sent))
+            try await stage.run(Stage.chatfs, ["file", "delete", folder + "/snd.xftp.private"])
+        }
+
+        mutating func addPlain(_ source: String, _ name: String, on stage: Stage) async throws {
+            let copy = stage.plain("copy-" + name)
+            let start = ContinuousClock.now
+            try await stage.run("/bin/cp", [source, copy])
+            copyPlain.append(FileWork.seconds(since: start))
+            let read = try await ThreadPool.shared.run { () throws(SystemError) in
+                try FileWork.settle(copy)
+                return try FileWork.read(copy)
+            }
+            readPlain.append(read.whole)
+            firstPlain.append(read.first)
+        }
+
+        var rows: [Row] {
+            let label = "\(size >> 20) MiB"
+            func rate(
+                _ name: String, _ title: String, _ seconds: [Double], _ other: String, _ plain: [Double]
+            ) -> Row {
+                Row(
+                    name, "\(title), \(label)", .megabytesPerSecond,
+                    seconds.map { $0.megabytesPerSecond(of: size) },
+                    beside: Reference(other, plain.map { $0.megabytesPerSecond(of: size) }),
+                    target: .atLeast(150))
+            }
+            return [
+                rate(
+                    "transfer-copy-in", "copied in until sent", copyIn, Measure.plainName + ", cp", copyPlain),
+                rate("transfer-read", "cold sequential read", read, Measure.plainName, readPlain),
+                Row(
+                    "transfer-first-byte", "first byte of a cold \(label)", .milliseconds,
+                    first.map { $0 * 1000 },
+                    beside: Reference(Measure.plainName, firstPlain.map { $0 * 1000 })),
+                rate("file-send", "chatfs file send", send, Measure.plainName + ", cp", copyPlain),
+                rate("file-receive", "chatfs file receive", receive, Measure.plainName + ", cp", copyPlain),
+            ]
+        }
+    }
+}
