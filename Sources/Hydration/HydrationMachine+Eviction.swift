@@ -24,14 +24,18 @@ extension HydrationMachine {
         return ids.flatMap { letGo($0) + [.invalidated($0), .changed($0)] }
     }
 
-    /// Stored files beyond the number that is kept open, unused ones first.
+    /// Stored files beyond the number that is kept open, unused ones first, and some more, so that it need not be
+    /// looked for them at every close.
     mutating func closeUnused() -> [Action] {
+        guard entries.count > settings.filesKeptOpen else { return [] }
         let wholes = entries.filter { if case .whole(cached: 0) = $0.value.phase { true } else { false } }
         let excess = wholes.count - settings.filesKeptOpen
         guard excess > 0 else { return [] }
         let unused = wholes.filter { isEvictable($0.key, $0.value) }
             .sorted { $0.value.lastUse < $1.value.lastUse }
-        return unused.prefix(excess).flatMap { letGo($0.key) + [.changed($0.key)] }
+        return unused.prefix(excess + settings.filesKeptOpen / 8).flatMap {
+            letGo($0.key) + [.changed($0.key)]
+        }
     }
 
     private func isEvictable(_ id: FileID, _ entry: Entry) -> Bool {

@@ -99,6 +99,8 @@ struct HydrationMachine: Sendable {
     /// Files with chunks to fetch, who was served longest ago first.
     var rotation: [FileID] = []
     var flights: [Flight] = []
+    /// All files that somebody waits for, and some that nobody waits for any more.
+    private var awaited: Set<FileID> = []
     /// Files that are kept whole, whatever else is evicted.
     private(set) var pinned: Set<FileID>
     private var lastGeneration: Generation = 0
@@ -108,13 +110,18 @@ struct HydrationMachine: Sendable {
         self.pinned = pinned
     }
 
-    /// Whether time alone can bring something: somebody's deadline, or another try.
-    var needsTicks: Bool {
-        entries.values.contains { entry in
-            if !entry.waiters.isEmpty { return true }
-            guard case .chunks(let download) = entry.phase, !entry.isRemoved else { return false }
-            return download.nextTry != nil && (entry.opens > 0 || wantsWhole(entry, download))
-        }
+    /// Whether time alone can bring something: somebody's deadline, or another try. Asked after every step, so
+    /// it looks at no file that is merely kept.
+    mutating func needsTicks() -> Bool {
+        if !awaited.isEmpty { awaited = awaited.filter { entries[$0]?.waiters.isEmpty == false } }
+        return !awaited.isEmpty
+            || rotation.contains { id in
+                guard let entry = entries[id], case .chunks(let download) = entry.phase, !entry.isRemoved
+                else {
+                    return false
+                }
+                return download.nextTry != nil && (entry.opens > 0 || wantsWhole(entry, download))
+            }
     }
 
     // MARK: - Who has what open
@@ -225,6 +232,7 @@ struct HydrationMachine: Sendable {
         {
             return [.wake(waiter, problem)]
         }
+        awaited.insert(id)
         entries[id]?.waiters.append(
             Waiter(id: waiter, goal: goal, patience: patience, deadline: now + patience))
         var actions: [Action] = []
@@ -241,7 +249,7 @@ struct HydrationMachine: Sendable {
     /// Answers who has waited long enough, and looks again at what may be fetched.
     mutating func tick(now: Duration) -> [Action] {
         var actions: [Action] = []
-        for id in Array(entries.keys) {
+        for id in awaited.sorted() {
             guard var entry = entries[id] else { continue }
             let late = entry.waiters.filter { $0.deadline <= now }
             guard !late.isEmpty else { continue }

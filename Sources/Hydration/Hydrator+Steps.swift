@@ -28,7 +28,7 @@ extension Hydrator {
                 default: break
                 }
             }
-            let startsTicking = !shared.isTicking && !shared.isLeaving && shared.machine.needsTicks
+            let startsTicking = !shared.isTicking && !shared.isLeaving && shared.machine.needsTicks()
             if startsTicking { shared.isTicking = true }
             return (actions, startsTicking)
         }
@@ -80,7 +80,7 @@ extension Hydrator {
         while (try? await Task.sleep(for: isAwaited ? Self.tick : Self.slowTick)) != nil {
             transact { machine, now in machine.tick(now: now) }
             let goesOn = shared.withLock { shared in
-                shared.isTicking = shared.machine.needsTicks
+                shared.isTicking = shared.machine.needsTicks()
                 isAwaited = !shared.waiters.isEmpty
                 return shared.isTicking
             }
