@@ -63,4 +63,12 @@ public struct FileProblem: Hashable, Sendable {
         self.kind = kind
         self.sentence = sentence
     }
+
+    /// Trying again cannot help: the sender or the relay would have to change something.
+    public var isFinal: Bool {
+        switch kind {
+        case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge: true
+        case .notApproved, .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other: false
+        }
+    }
 }

@@ -28,7 +28,7 @@ public final class EmbeddedCore: ChatCore {
     let hub = EventHub()
     let desk: TransferDesk
     let trust: RelayTrust
-    private let profileLock: ProfileLock
+    private let profileLock: ProcessLock
     private let listener = Lock<BellListener?>(nil)
     /// Small files were taken out of their rows since the journal was last emptied.
     let hasArrivalsInLog = Lock(false)
@@ -58,8 +58,13 @@ public final class EmbeddedCore: ChatCore {
         desk = TransferDesk(retry: retry)
         folders = try ProfileFolders(of: profile, in: directory)
         stagingFolder = folders.stagingPath
-        profileLock = try ProfileLock(
-            path: folders.path + "/lock", mountpoint: mountpoint, patience: patience)
+        let lock = try OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT)
+        switch try ProcessLock.take(lock, mountpoint: mountpoint, patience: patience) {
+        case .taken(let lock): profileLock = lock
+        case .refused(let holder):
+            throw ChatError(
+                .profileInUse, "The profile is in use by \(holder?.description ?? "another process").")
+        }
     }
 
     /// Opens a profile and resumes what was under way.

@@ -58,7 +58,7 @@ extension FileSystem {
         }
         if let problem = condition.problem {
             report.problem = problem.sentence
-            if problem.kind.isFinal { report.state = EntryState(problem.kind) }
+            if problem.isFinal { report.state = EntryState(problem.kind) }
         }
         return report
     }
@@ -115,16 +115,6 @@ extension EntryState {
         case .cancelledBySender: self = .cancelled
         case .blocked: self = .blocked
         default: self = .failed
-        }
-    }
-}
-
-extension FileProblem.Kind {
-    /// Trying again cannot help.
-    var isFinal: Bool {
-        switch self {
-        case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge: true
-        case .notApproved, .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other: false
         }
     }
 }

@@ -64,14 +64,6 @@ extension FileProblem {
         }
         return false
     }
-
-    /// Trying again cannot help: the sender or the relay would have to change something.
-    var isFinal: Bool {
-        switch kind {
-        case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge: true
-        case .notApproved, .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other: false
-        }
-    }
 }
 
 extension FileProblem {

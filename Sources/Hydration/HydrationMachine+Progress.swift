@@ -64,6 +64,17 @@ extension HydrationMachine {
         return actions
     }
 
+    /// The chunks are not for us to fetch: a relay's name leads into this machine's own network. The core
+    /// decides for itself what it contacts, so its copy is waited for; when it has failed too, its reason is
+    /// the answer.
+    private mutating func leaveToCore(_ entry: inout Entry, _ id: FileID, now: Duration) -> [Action] {
+        let actions = retire(&entry, id, .awaitingCore) + [.drop(id)]
+        entries[id] = entry
+        if entry.file.status.isReadable { return actions + prepare(id) }
+        guard let problem = entry.file.status.problem else { return actions }
+        return actions + preparationFailed(id, problem, now: now)
+    }
+
     /// A chunk is in the cache. Its memory is in use until `landed`.
     /// - Parameter contentOffset: with the first chunk, from the header.
     mutating func arrived(
@@ -122,6 +133,9 @@ extension HydrationMachine {
         landed(id, generation, chunk)
         guard var entry = current(id, generation), case .chunks(var download) = entry.phase else {
             return schedule(now: now)
+        }
+        if download.isReceivedByCore, problem.kind == .notApproved {
+            return leaveToCore(&entry, id, now: now) + schedule(now: now)
         }
         let needing = entry.waiters.filter { waiter in
             switch waiter.goal {

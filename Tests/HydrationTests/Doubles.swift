@@ -216,6 +216,8 @@ final class MemoryCore: ChatCore {
         var completed: [FileID: FileSourceLocation] = [:]
         var abandoned: [FileID: [FileProblem?]] = [:]
         var completionFails: [ChatError] = []
+        /// Whether the core fetches a copy of its own of what is claimed.
+        var receivesWhatIsClaimed = false
     }
 
     let stagingFolder: String
@@ -228,10 +230,10 @@ final class MemoryCore: ChatCore {
     func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
         let claim = state.withLock { state in
             state.claimCount += 1
-            return state.claims[file]
+            return state.claims[file].map { ($0, state.receivesWhatIsClaimed) }
         }
-        guard let claim else { throw ChatError(.noSuchFile, "There is no such file.") }
-        return try claim.get().map { ClaimedFile(description: $0) }
+        guard let (claim, isReceived) = claim else { throw ChatError(.noSuchFile, "There is no such file.") }
+        return try claim.get().map { ClaimedFile(description: $0, isReceivedByCore: isReceived) }
     }
 
     func completeClaim(

@@ -76,6 +76,51 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func chunksThatOnlyTheCoreMayFetchAreWaitedForThere() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.receivesWhatIsClaimed = true }
+        let source = MemorySource(size: 100_000)
+        source.behaviour.withLock {
+            $0.failsAlways = XFTPError(.relayNotAllowed, "The relay leads into this machine's network.")
+        }
+        var item = stage.offer(source)
+        let file = stage.hydrator.open(item)
+        async let first = file.bytes(0..<10)
+        try await wait(until: "the chunk was refused") { !source.fetches.isEmpty }
+        try await wait(until: "the core is waited for") {
+            stage.hydrator.withMachine { machine in
+                if case .awaitingCore = machine.entries[FileID(1)]?.phase { true } else { false }
+            }
+        }
+        let plain = Pattern.bytes(0..<100_000, seed: 1)
+        let path = stage.folder.path("received")
+        let arguments = try stage.encrypted(plain, to: path)
+        item.file?.status = .rcvComplete
+        item.file?.source = FileSourceLocation(path: path, arguments: arguments)
+        stage.hydrator.update(item)
+        #expect(try await first == Array(plain[..<10]))
+        file.close()
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func whatTheCoreCouldNotFetchEitherIsToldInItsWords() async throws {
+        let stage = try Stage()
+        stage.core.state.withLock { $0.receivesWhatIsClaimed = true }
+        let source = MemorySource(size: 100_000)
+        source.behaviour.withLock {
+            $0.failsAlways = XFTPError(.relayNotAllowed, "The relay leads into this machine's network.")
+        }
+        var item = stage.offer(source)
+        let words = FileProblem(.unreachable, "The relay of this file could not be reached.")
+        item.file?.status = .rcvWarning(words)
+        let file = stage.hydrator.open(item)
+        await #expect {
+            _ = try await file.bytes(0..<10)
+        } throws: { ($0 as? ReadFailure)?.problem == words }
+        file.close()
+        await stage.hydrator.shutDown()
+    }
+
     @Test func aDescriptionWithoutSenseIsDamage() async throws {
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(4)] = .success("no source") }

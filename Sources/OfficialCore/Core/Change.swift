@@ -114,6 +114,12 @@ final class Change {
         try connection.execute(
             "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)", reference,
             reference)
+        if info.reference.scope != nil {
+            // A conversation that no list of chats names, met by a message in it.
+            try connection.execute(
+                "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)",
+                info.reference.description, reference)
+        }
         guard let after = try ChatRows.chat(chat.reference, connection) else { return }
         let isNews =
             before?.displayName != after.displayName || before?.sendingRefused != after.sendingRefused

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Posix
 import Store
 import XFTP
@@ -24,7 +25,7 @@ public final class OfficialCore: ChatCore {
     let index: Database
     let hub = EventHub()
     let state = Lock(State())
-    private let lock: FolderLock
+    private let lock: ProcessLock
 
     struct State: Sendable {
         /// When an event last told of an item: pages that were asked for before know less.
@@ -57,7 +58,7 @@ public final class OfficialCore: ChatCore {
 
     private init(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings, profile: Profile,
-        index: Database, lock: FolderLock
+        index: Database, lock: ProcessLock
     ) throws {
         self.transport = transport
         self.settings = settings
@@ -80,8 +81,7 @@ public final class OfficialCore: ChatCore {
     ) async throws(ChatError) -> OfficialCore {
         let events = transport.events()
         let lock = try await onPool {
-            let made = try PrivateFolder(settings.folder, purpose: "chatfs official core")
-            return try FolderLock(made, mountpoint: settings.mountpoint)
+            try takeFolder(settings)
         }
         var iterator = events.makeAsyncIterator()
         let early = try await Session.firstConnection(&iterator, patience: settings.patience)
@@ -98,6 +98,18 @@ public final class OfficialCore: ChatCore {
         try await core.noteNetwork()
         core.begin(early, Remaining(iterator))
         return core
+    }
+
+    /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
+    private static func takeFolder(_ settings: OfficialCoreSettings) throws -> ProcessLock {
+        let folder = try PrivateFolder(settings.folder, purpose: "chatfs official core")
+        let file = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory)
+        switch try ProcessLock.take(file, mountpoint: settings.mountpoint, patience: .seconds(10)) {
+        case .taken(let lock): return lock
+        case .refused(let holder):
+            throw ChatError(
+                .profileInUse, "The profile is in use by \(holder?.description ?? "another process").")
+        }
     }
 
     /// The rest of the event stream, moved into the task that listens.
@@ -132,11 +144,11 @@ public final class OfficialCore: ChatCore {
     }
 
     /// The next process that wants the profile waits for it from now on.
-    public func announceEnd() { lock.leave() }
+    public func announceEnd() { lock.finish() }
 
     /// Ends the connection to the core (and the core, where it is ours) and all event streams.
     public func shutDown() async {
-        lock.leave()
+        lock.finish()
         let tasks = state.withLock { state in
             state.bell?.finish()
             state.isConnected = false

@@ -96,9 +96,12 @@ actor CoreProgram {
                     + "sees it. Use the library (--core lib:/path/libsimplex.so), or start the program "
                     + "yourself and attach to it (--core ws://127.0.0.1:PORT).")
         case .missing:
-            guard let name = settings.newProfile else {
+            var name = settings.newProfile
+            if name == nil { name = await settings.askProfile?() }
+            guard let name else {
                 throw OfficialCoreError(
-                    .noProfile, "There is no SimpleX database yet; give a name for your profile.")
+                    .noProfile,
+                    "There is no SimpleX database yet: give your first profile a name with --profile.")
             }
             try await createProfile(name, executable, settings)
         case .plain: break

@@ -18,6 +18,8 @@ public final class ProcessTransport: OfficialTransport {
         public var temporaryFolder: String
         /// Name for the profile that is made when there is no database yet.
         public var newProfile: String?
+        /// Asked for that name when `newProfile` is nil.
+        public var askProfile: (@Sendable () async -> String?)?
         /// More for the program's command line, such as relays of one's own. No secrets: others see it.
         public var arguments: [String] = []
         /// From the start to the first answer; a new version may rebuild a large database.

@@ -124,6 +124,7 @@ struct OfficialCoreChoice: Sendable {
                 temporaryFolder: settings.temporaryFolder)
             start.program = path
             start.newProfile = settings.profileName
+            start.askProfile = settings.askName
             return try await ProcessTransport.start(start)
         case .webSocket(let endpoint):
             Terminal.complain(

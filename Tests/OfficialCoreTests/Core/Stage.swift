@@ -69,9 +69,9 @@ final class Stage: Sendable {
     }
 }
 
-/// Waits until `condition` holds, at most ten seconds; whether it came to hold.
+/// Waits until `condition` holds, at most a minute; whether it came to hold.
 func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
-    let end = ContinuousClock.now + .seconds(10)
+    let end = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < end {
         if try await condition() { return true }
         try? await Task.sleep(for: .milliseconds(10))

@@ -1,0 +1,91 @@
+import Base
+import Glibc
+
+/// Keeps something to one process: an flock(2) on a file that says who has it. The kernel lets go when the
+/// process ends, however it ends.
+public final class ProcessLock: Sendable {
+    /// What the lock file says, one per line; the mountpoint last, since it may hold any character.
+    public struct Holder: Hashable, Sendable, CustomStringConvertible {
+        public enum State: String, Sendable {
+            case running
+            /// Whoever waits for it will have it soon.
+            case finishing
+        }
+
+        public var process: Int32
+        public var state: State
+        public var mountpoint: String?
+
+        var text: String { "\(process)\n\(state.rawValue)\n\(mountpoint ?? "")" }
+
+        public init(process: Int32, state: State, mountpoint: String?) {
+            self.process = process
+            self.state = state
+            self.mountpoint = mountpoint
+        }
+
+        /// nil for what no lock file says.
+        public init?(_ text: String) {
+            let lines = text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+            guard lines.count == 3, let process = Int32(lines[0]),
+                let state = State(rawValue: String(lines[1]))
+            else { return nil }
+            self.init(process: process, state: state, mountpoint: lines[2].isEmpty ? nil : String(lines[2]))
+        }
+
+        /// `process 4711, mounted at /home/ann/Chats`.
+        public var description: String {
+            "process \(process)" + (mountpoint.map { ", mounted at \($0)" } ?? "")
+        }
+    }
+
+    public enum Attempt: Sendable {
+        case taken(ProcessLock)
+        /// Somebody has it; nil: who does not say so.
+        case refused(Holder?)
+    }
+
+    private let held: Lock<OpenFile?>
+    private let mountpoint: String?
+
+    private init(_ file: OpenFile, mountpoint: String?) {
+        held = Lock(file)
+        self.mountpoint = mountpoint
+    }
+
+    /// Blocks up to `patience` while the holder is finishing, and a moment while it has not yet said who it
+    /// is; a holder that is running is reported at once.
+    ///
+    /// - Parameters:
+    ///   - file: open for reading and writing, and for this lock alone.
+    ///   - mountpoint: what others are told.
+    public static func take(
+        _ file: OpenFile, mountpoint: String?, patience: Duration
+    ) throws(SystemError) -> Attempt {
+        let start = ContinuousClock.now
+        while try !file.tryLock() {
+            let waited = ContinuousClock.now - start
+            let holder = Holder(String(decoding: try file.readAll(limit: 8192), as: UTF8.self))
+            let isPatient =
+                holder.map { $0.state == .finishing && waited < patience } ?? (waited < .seconds(1))
+            guard isPatient else { return .refused(holder) }
+            usleep(50_000)
+        }
+        let lock = ProcessLock(file, mountpoint: mountpoint)
+        try lock.write(.running)
+        return .taken(lock)
+    }
+
+    /// Says that the lock will be free soon, so that the next process waits for it.
+    public func finish() { try? write(.finishing) }
+
+    /// Lets go.
+    public func release() { held.withLock { $0 = nil } }
+
+    private func write(_ state: Holder.State) throws(SystemError) {
+        guard let file = held.withLock({ $0 }) else { return }
+        let text = Holder(process: getpid(), state: state, mountpoint: mountpoint).text
+        try file.truncate(to: 0)
+        try file.write(Array(text.utf8), at: 0)
+    }
+}

@@ -1,0 +1,124 @@
+import Base
+import ChatCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("What 7.0 writes otherwise than 6.4 means the same")
+struct LaterVersionTests {
+    private static func file(_ fields: String) -> APIFile? {
+        JSONValue.parse(Array(#"{"fileId":5,"fileName":"a","fileSize":1,\#(fields)}"#.utf8))
+            .flatMap(APIFile.init)
+    }
+
+    private static func item(_ direction: String) throws -> APIItem {
+        let kind = try VersionTests.event(
+            #"""
+            {"type":"newChatItems","chatItems":[{"chatInfo":{"type":"group","groupInfo":{"groupId":3,
+            "groupProfile":{"displayName":"news"}}},"chatItem":{"chatDir":\#(direction),
+            "meta":{"itemId":70,"itemTs":"2026-11-20T08:29:55Z"},
+            "content":{"type":"rcvMsgContent","msgContent":{"type":"file","text":""}}}}]}
+            """#)
+        guard case .newChatItems(let items) = kind else { throw NotAnItem() }
+        return try #require(items.first)
+    }
+
+    private struct NotAnItem: Error {}
+
+    @Test(
+        "the protocol of a file, in either spelling",
+        arguments: [
+            ("xftp", .xftp), ("XFTP", .xftp), ("smp", .smp), ("SMP", .smp), ("local", .local),
+            ("LOCAL", .local),
+            ("quic", .xftp),
+        ] as [(String, ChatFile.Transport)])
+    func transports(_ word: String, _ transport: ChatFile.Transport) {
+        #expect(Self.file(#""fileProtocol":"\#(word)""#)?.transport == transport)
+    }
+
+    @Test(
+        "where a standalone file goes: nested in 6.4, flat in 7.0",
+        arguments: [
+            #"{"type":"accepted","fileInfo":{"filePath":"/srv/x","connId":null}}"#,
+            #"{"type":"accepted","filePath":"/srv/x"}"#,
+        ])
+    func receivedFiles(_ status: String) throws {
+        let json = #"{"fileId":9,"fileInvitation":{"fileName":"x","fileSize":3},"fileStatus":\#(status)}"#
+        let file = JSONValue.parse(Array(json.utf8)).flatMap(APIReceivedFile.init)
+        #expect(file?.path == "/srv/x" && file?.size == 3)
+        let done = try VersionTests.event(
+            #"{"type":"rcvStandaloneFileComplete","rcvFileTransfer":\#(json)}"#)
+        #expect(done == .rcvStandaloneFileComplete(FileID(9), path: "/srv/x"))
+    }
+
+    @Test("a message of a channel is received, from the channel itself")
+    func channels() throws {
+        let item = try Self.item(#"{"type":"channelRcv"}"#)
+        #expect(item.direction == .received && item.sender == "news")
+        let member = #"{"type":"groupRcv","groupMember":{"memberProfile":{"displayName":"Ann"}}}"#
+        #expect(try Self.item(member).sender == "Ann")
+        #expect(try Self.item(#"{"type":"groupSnd"}"#).direction == .sent)
+    }
+
+    @Test("roles of channels: relays only read, authors send")
+    func roles() throws {
+        for (role, maySend) in [("relay", false), ("author", true), ("aRoleOfLater", true)] {
+            let kind = try VersionTests.event(
+                """
+                {"type":"groupUpdated","toGroup":{"groupId":3,"membership":{"memberRole":"\(role)",\
+                "memberStatus":"connected"},"fullGroupPreferences":{"files":{"enable":"on"}}}}
+                """)
+            guard case .chatUpdated(let chat) = kind else {
+                Issue.record("\(kind)")
+                return
+            }
+            #expect((chat.sendingRefused == nil) == maySend, "\(role)")
+        }
+    }
+
+    @Test("a part of a group, with the member as object or number; a scope of later versions is none")
+    func scopes() {
+        let scope = { (json: String) in JSONValue.parse(Array(json.utf8)).flatMap(APIGroupScope.init) }
+        #expect(scope(#"{"type":"memberSupport","groupMemberId_":9}"#) == .support(member: 9))
+        #expect(
+            scope(#"{"type":"memberSupport","groupMember_":{"groupMemberId":9}}"#) == .support(member: 9))
+        #expect(scope(#"{"type":"memberSupport"}"#) == .support(member: nil))
+        #expect(scope(#"{"type":"reports"}"#) == nil)
+        for text in ["@7", "#3", "#3(_support)", "#3(_support:9)", "*1"] {
+            #expect(APIChatReference(text: text)?.description == text)
+        }
+        for text in ["#3(_support", "#3(_other)", "#3(_support:x)", "3", ""] {
+            #expect(APIChatReference(text: text) == nil)
+        }
+    }
+
+    @Test("events that are new are passed over, with and without a contact in them")
+    func news() throws {
+        for type in ["subscriptionStatus", "hostConnected", "groupRelayUpdated", "chatTagsUpdated"] {
+            #expect(try VersionTests.event(#"{"type":"\#(type)","user":{"userId":1}}"#) == .other(type))
+        }
+        let kind = try VersionTests.event(
+            #"{"type":"contactSomethingNew","contact":{"contactId":4,"localDisplayName":"bob"}}"#)
+        guard case .chatUpdated(let chat) = kind else {
+            Issue.record("\(kind)")
+            return
+        }
+        #expect(chat.reference.chat == .direct(4))
+    }
+
+    @Test("rows of the database in either spelling")
+    func rows() throws {
+        for type in ["sQLResult", "sqlResult"] {
+            let answer = try VersionTests.answer(#"{"result":{"type":"\#(type)","rows":["a|b","1|2"]}}"#)
+            #expect(answer == .rows(["a|b", "1|2"]))
+        }
+    }
+
+    @Test("a state of a file that 6.4 does not have ends nothing and reads nothing")
+    func states() throws {
+        let status = try #require(Self.file(#""fileStatus":{"type":"rcvPausedByUser"}"#)?.status)
+        #expect(!status.isReadable)
+        let unreadable = try #require(Self.file(#""fileStatus":{"type":"invalid","text":"x"}"#)?.status)
+        #expect(!unreadable.isReadable)
+    }
+}
