@@ -114,6 +114,26 @@ struct ReceivingTests {
         await core.shutDown()
     }
 
+    @Test func aFileThatIsCompleteBeforeItsAcceptanceIsAnsweredIsComplete() async throws {
+        let stage = try Stage { $0.history.append(Self.offered) }
+        var settings = stage.settings()
+        // No look puts it right.
+        settings.lookInterval = .seconds(600)
+        let core = try await OfficialCore.open(stage.transport, settings)
+        #expect(await known(core, 1001))
+        let isComplete: @Sendable () async throws -> Bool = {
+            try await core.item(ItemID(1), in: .direct(1)).file?.status == .rcvComplete
+        }
+        stage.after("/freceive") { [simplex = stage.simplex] in
+            simplex.complete(1, path: "film.mp4", cryptoArguments: nil)
+            // The answer is held until the event has been taken in.
+            #expect((try? await eventually(isComplete)) == true)
+        }
+        try await core.receiveFile(FileID(1001), approvedRelays: false)
+        #expect(try await isComplete())
+        await core.shutDown()
+    }
+
     @Test func theHistoryWaitsWhileSomebodyReceives() async throws {
         let stage = try Stage { state in
             state.history.append((1...300).map { .init(id: $0, contact: 1, name: "\($0).jpg") })

@@ -12,6 +12,8 @@ final class Stage: Sendable {
     private let present = Lock<ScriptedTransport?>(nil)
     /// Commands before which something happens, by their beginnings.
     private let before = Lock<[String: @Sendable () async -> Void]>([:])
+    /// Commands after which something happens before they are answered.
+    private let after = Lock<[String: @Sendable () async -> Void]>([:])
 
     init(_ prepare: (inout ScriptedSimpleX.State) -> Void = { _ in }) throws {
         folder = try TemporaryFolder()
@@ -21,10 +23,13 @@ final class Stage: Sendable {
     var transport: ScriptedTransport {
         present.withLock { transport in
             if let transport { return transport }
-            let made = ScriptedTransport { [simplex, before] text in
+            let made = ScriptedTransport { [simplex, before, after] text in
                 let first = before.withLock { $0.first { text.hasPrefix($0.key) }?.value }
                 await first?()
-                return simplex.answer(text)
+                let answer = simplex.answer(text)
+                let last = after.withLock { $0.first { text.hasPrefix($0.key) }?.value }
+                await last?()
+                return answer
             }
             simplex.connect(
                 tells: { made.tell($0) },
@@ -45,6 +50,10 @@ final class Stage: Sendable {
 
     func before(_ beginning: String, _ body: @escaping @Sendable () async -> Void) {
         before.withLock { $0[beginning] = body }
+    }
+
+    func after(_ beginning: String, _ body: @escaping @Sendable () async -> Void) {
+        after.withLock { $0[beginning] = body }
     }
 
     func settings(_ ownership: OfficialCoreSettings.Ownership = .attached) -> OfficialCoreSettings {
