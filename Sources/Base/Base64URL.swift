@@ -61,3 +61,10 @@ public enum Base64URL {
         return group == 0 ? bytes : nil
     }
 }
+
+/// The common alphabet (RFC 4648 section 4), with `+`, `/` and padding: for data URIs and WebSocket.
+public enum Base64 {
+    public static func encode(_ bytes: some Collection<UInt8>) -> String {
+        Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
+    }
+}

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -26,6 +27,8 @@ int chatfs_rename_without_replacing(int from_directory, const char *from, int to
 int chatfs_open_unnamed(int directory) {
     return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
+
+int chatfs_open_in_memory(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
 
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length) {
     return fallocate(descriptor, 0, offset, length);

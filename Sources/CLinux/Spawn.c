@@ -1,13 +1,21 @@
 #define _GNU_SOURCE
 #include "Spawn.h"
 
+#include "Confine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int limit(int resource, unsigned long most) {
+    struct rlimit value = {most, most};
+    return setrlimit(resource, &value) == 0 ? 0 : errno;
+}
 
 // Only async-signal-safe calls.
 static int prepare(const struct chatfs_spawn *what, pid_t parent) {
@@ -39,6 +47,13 @@ static int prepare(const struct chatfs_spawn *what, pid_t parent) {
     // Flag 4 is CLOSE_RANGE_CLOEXEC; the pipe that reports a failed exec stays open until then.
     syscall(SYS_close_range, 3U, ~0U, 4U);
     if (sigprocmask(SIG_SETMASK, &blocked, NULL) != 0) return errno;
+    if (what->most_memory) {
+        int failure = limit(RLIMIT_CORE, 0);
+        if (!failure) failure = limit(RLIMIT_AS, what->most_memory);
+        if (!failure) failure = limit(RLIMIT_CPU, what->most_seconds);
+        if (!failure && chatfs_confine_to_reading() != 0) failure = errno;
+        if (failure) return failure;
+    }
     execve(what->path, what->arguments, what->environment);
     return errno;
 }

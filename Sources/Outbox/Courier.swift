@@ -2,6 +2,9 @@ import Base
 import ChatCore
 import Posix
 
+/// Gives a message what takes a moment to make: its preview. As it was where there is none.
+public typealias MessageCompletion = @Sendable (ComposedMessage) async -> ComposedMessage
+
 /// Hands queued drafts to the core: in order within a chat, chats side by side. What the core refuses
 /// for a while is tried again with growing delays and lets the others pass.
 final class Courier: Sendable {
@@ -14,6 +17,7 @@ final class Courier: Sendable {
     private let core: any ChatCore
     private let room: Workroom
     private let clock: any OutboxClock
+    private let previews: MessageCompletion
     private let step: @Sendable (OutboxStep) -> Void
     private let state = Lock(State())
 
@@ -22,11 +26,12 @@ final class Courier: Sendable {
 
     init(
         core: any ChatCore, room: Workroom, clock: any OutboxClock,
-        step: @escaping @Sendable (OutboxStep) -> Void
+        previews: @escaping MessageCompletion, step: @escaping @Sendable (OutboxStep) -> Void
     ) {
         self.core = core
         self.room = room
         self.clock = clock
+        self.previews = previews
         self.step = step
     }
 
@@ -87,8 +92,20 @@ final class Courier: Sendable {
             drafts.compactMap { draft in draft.beginSending().map { (draft, $0) } }
         }
         guard let chat = begun.first?.0.chat else { return }
-        let answers = await core.send(begun.map(\.1), to: chat)
+        let answers = await core.send(await completed(begun.map(\.1)), to: chat)
         for ((draft, _), answer) in zip(begun, answers) { await take(answer, of: draft) }
+    }
+
+    /// With their previews, which are made side by side.
+    private func completed(_ messages: [ComposedMessage]) async -> [ComposedMessage] {
+        await withTaskGroup(of: (Int, ComposedMessage).self) { group in
+            var completed = messages
+            for (place, message) in messages.enumerated() where message.content.kind != .file {
+                group.addTask { [previews] in (place, await previews(message)) }
+            }
+            for await (place, message) in group { completed[place] = message }
+            return completed
+        }
     }
 
     private func take(_ answer: Result<ChatItem, ChatError>, of draft: Draft) async {

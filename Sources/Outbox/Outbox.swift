@@ -54,18 +54,21 @@ public final class Outbox: Sendable {
     /// - Parameters:
     ///   - folder: the outbox's own, inside the profile's data; one process at a time.
     ///   - quietTime: how long after the last writer's close nothing may be opened.
+    ///   - previews: asked for each message that is no plain file, before it is handed over.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
     public convenience init(
         core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
+        previews: @escaping MessageCompletion = { $0 },
         clock: any OutboxClock = SystemOutboxClock(), wallClock: any WallClock = SystemWallClock()
     ) throws(OutboxError) {
         try self.init(
-            core: core, folder: folder, quietTime: quietTime, clock: clock, wallClock: wallClock,
-            boot: Workroom.currentBoot(), step: { _ in })
+            core: core, folder: folder, quietTime: quietTime, previews: previews, clock: clock,
+            wallClock: wallClock, boot: Workroom.currentBoot(), step: { _ in })
     }
 
     init(
-        core: any ChatCore, folder: PrivateFolder, quietTime: Duration, clock: any OutboxClock,
+        core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
+        previews: @escaping MessageCompletion = { $0 }, clock: any OutboxClock,
         wallClock: any WallClock, boot: String, followers: Followers = Followers(),
         step: @escaping @Sendable (OutboxStep) -> Void
     ) throws(OutboxError) {
@@ -85,7 +88,7 @@ public final class Outbox: Sendable {
         self.random = random
         self.step = step
         stager = Stager(room: room, step: step)
-        courier = Courier(core: core, room: room, clock: clock, step: step)
+        courier = Courier(core: core, room: room, clock: clock, previews: previews, step: step)
         room.quiet.whenQuiet { [weak self] in self?.stage($0) }
         try described { try readJournal() }
     }

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Media
 import Posix
 
 /// Makes closed drafts durable: one pass writes a CryptoFile with a fresh key, which is never rewritten;

@@ -6,7 +6,24 @@ import Glibc
 /// ends in whatever way, and the last reference to this object kills and reaps it.
 public final class ChildProcess: Sendable {
     /// What a standard stream of the child is.
-    public enum Stream: Sendable { case inherited, null, pipe }
+    public enum Stream: Sendable {
+        case inherited, null, pipe
+        case file(OpenFile)
+    }
+
+    /// For a child that works on bytes of strangers: most it may use of memory (bytes of address space) and
+    /// of the processor (seconds), and no network, no change to any file, no hand on another process
+    /// (`CLinux/Confine.h`). It can read what this user can. Where the kernel cannot hold it to that it
+    /// does not start.
+    public struct Confinement: Sendable {
+        public var mostMemory: UInt
+        public var mostSeconds: UInt
+
+        public init(mostMemory: UInt, mostSeconds: UInt) {
+            self.mostMemory = mostMemory
+            self.mostSeconds = mostSeconds
+        }
+    }
 
     /// How a child begins.
     public struct Settings: Sendable {
@@ -28,6 +45,7 @@ public final class ChildProcess: Sendable {
         public var ignoredSignals: [Int32] = []
         /// Signals it starts with blocked.
         public var blockedSignals: [Int32] = []
+        public var confinement: Confinement?
 
         public init(_ executable: String, _ arguments: [String] = []) {
             self.executable = executable
@@ -126,6 +144,8 @@ public final class ChildProcess: Sendable {
         what.parent_death_signal = settings.parentDeathSignal
         what.ignored = bits(settings.ignoredSignals)
         what.blocked = bits(settings.blockedSignals)
+        what.most_memory = settings.confinement?.mostMemory ?? 0
+        what.most_seconds = settings.confinement?.mostSeconds ?? 0
         let folder = settings.folder.map { CStrings([$0]) }
         what.folder = folder.flatMap { UnsafePointer($0.pointers[0]) }
         what.path = UnsafePointer(arguments.pointers[0])
@@ -161,6 +181,10 @@ private struct Ends {
             parent = nil
             child = nil
             childDescriptor = inherited
+        case .file(let file):
+            parent = nil
+            child = file
+            childDescriptor = file.descriptor
         case .null:
             let null = try OpenFile("/dev/null", flags: O_RDWR)
             parent = nil

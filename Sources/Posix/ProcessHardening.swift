@@ -22,6 +22,12 @@ public enum ProcessHardening {
         setrlimit(resource, &limit)
     }
 
+    /// From now on this process, of one thread, can only compute and use streams that are open: no file, no
+    /// program, no thread, no socket. For good; for work on bytes of strangers.
+    public static func computeOnly() throws(SystemError) {
+        try check("confine this process") { chatfs_confine_to_computing() }
+    }
+
     /// The kernel sends `signal` to this process when its parent dies.
     public static func dieWithParent(signal: Int32 = SIGTERM) {
         _ = chatfs_signal_on_parent_death(signal)

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import Cryptography
 import Glibc
-import Outbox
+import Media
 import Posix
 
 /// Sends a file that lies somewhere on disk: what `chatfs send` does.

@@ -1,4 +1,10 @@
 import CommandLineKit
+import Media
+
+// Not a command of a user: the process that decodes a picture is this program as well.
+if CommandLine.arguments.dropFirst().first == PictureProcess.word {
+    PictureProcess.main(Array(CommandLine.arguments.dropFirst(2)))
+}
 
 // Nothing else belongs here: until a command's `begin` has run, this process must have one thread,
 // because `mount --background` forks in it. `Program.main` says in which order things happen.

@@ -41,6 +41,21 @@ struct DoctorCommandTests {
         #expect(open.descriptor >= 0)
     }
 
+    @Test("what makes previews is looked for, and named where it is missing")
+    func previews() async throws {
+        let folder = try TemporaryFolder()
+        let complete = try await run([], in: folder)
+        #expect(complete.output.contains("ok       pictures are sent with a preview"))
+        #expect(complete.output.contains("ok       videos are sent with a preview"))
+        let poor = try await ChatFSProcess.run(
+            ["doctor", "--data", folder.path("data")],
+            environment: ["HOME": folder.path, "PATH": folder.path, "GDK_PIXBUF_MODULE_FILE": "/dev/null"])
+        #expect(
+            poor.output.contains("note     WebP pictures are sent with a grey preview: install the package "))
+        #expect(
+            poor.output.contains("note     videos are sent with a grey preview: install the package ffmpeg"))
+    }
+
     @Test("a core elsewhere is not attached to")
     func remote() async throws {
         let folder = try TemporaryFolder()

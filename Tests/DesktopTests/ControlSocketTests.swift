@@ -226,13 +226,3 @@ import Testing
         return (OpenFile(adopting: pair[0]), OpenFile(adopting: pair[1]))
     }
 }
-
-/// The same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state ^ state >> 33) &* 0xFF51_AFD7_ED55_8CCD
-    }
-}

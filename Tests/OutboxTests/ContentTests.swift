@@ -98,6 +98,30 @@ import Testing
         #expect(try await bench.messages(2).contains { $0.bytes == [5] })
     }
 
+    @Test func picturesAreHandedOverWithTheirPreviewAndInOrder() async throws {
+        let asked = Lock<[String]>([])
+        let bench = try Workbench(previews: { message in
+            asked.withLock { $0.append(message.fileName) }
+            var completed = message
+            if message.fileName == "first.png" {
+                try? await Task.sleep(for: .milliseconds(50))
+                completed.content.kind = .image(preview: "data:,small")
+            } else {
+                completed.content.kind = .file
+            }
+            return completed
+        })
+        let mark: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        let names = ["first.png", "plain.txt", "broken.png"]
+        for name in names { try bench.write(mark, to: name) }
+        bench.beQuiet()
+        let sent = try await bench.messages(3)
+        #expect(sent.map(\.message.fileName) == names)
+        #expect(sent.map(\.message.content.kind) == [.image(preview: "data:,small"), .file, .file])
+        #expect(sent.map(\.bytes) == [mark, mark, mark])
+        #expect(asked.withLock { $0.sorted() } == ["broken.png", "first.png"])
+    }
+
     @Test func notesHaveNoLimit() async throws {
         let bench = try Workbench(largestFile: 10_000)
         try bench.write(pattern(50_000), to: "big", in: notes)
@@ -155,15 +179,5 @@ import Testing
         #expect(draft.state == .draft)
         #expect(bench.core.sent.isEmpty)
         #expect(fails(.damaged) { _ = try bench.content(of: draft) })
-    }
-}
-
-/// The same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return (state ^ state >> 33) &* 0xFF51_AFD7_ED55_8CCD
     }
 }

@@ -31,7 +31,8 @@ final class Workbench: Sendable {
     init(
         in folder: TemporaryFolder? = nil, core: RecordingCore? = nil, clock: ManualClock = ManualClock(),
         largestFile: UInt64 = 1_000_000, boot: String = "first boot", starts: Bool = true,
-        step: @escaping @Sendable (OutboxStep) -> Void = { _ in }
+        step: @escaping @Sendable (OutboxStep) -> Void = { _ in },
+        previews: @escaping MessageCompletion = { $0 }
     ) throws {
         let folder = try folder ?? TemporaryFolder()
         let core =
@@ -43,7 +44,7 @@ final class Workbench: Sendable {
         self.clock = clock
         outbox = try Outbox(
             core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
-            quietTime: Self.quietTime, clock: clock, wallClock: clock, boot: boot,
+            quietTime: Self.quietTime, previews: previews, clock: clock, wallClock: clock, boot: boot,
             // Small, so that every test of some bytes takes this way.
             followers: Followers(shortest: 128 << 10, step: 64 << 10), step: step)
         let seen = Lock<[OutboxChange]>([])

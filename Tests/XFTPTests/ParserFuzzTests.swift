@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import TestSupport
 import Testing
 
 @testable import XFTP

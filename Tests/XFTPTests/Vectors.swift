@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import TestSupport
 import Testing
 
 @testable import XFTP
@@ -45,18 +46,7 @@ enum Vectors {
     }
 }
 
-/// A small generator with a fixed seed, so that a failing mutation can be repeated (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     /// The bytes with a few of them changed, removed, repeated or added.
     mutating func mutated(_ original: [UInt8]) -> [UInt8] {
         var bytes = original

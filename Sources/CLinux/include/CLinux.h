@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "Confine.h"
 #include "FuseDevice.h"
 #include "Spawn.h"
 
@@ -15,6 +16,8 @@ int chatfs_eventfd(void);
 int chatfs_rename_without_replacing(int from_directory, const char *from, int to_directory, const char *to);
 // open(2) with O_TMPFILE | O_RDWR | O_CLOEXEC, mode 0600: a file that never has a name.
 int chatfs_open_unnamed(int directory);
+// memfd_create(2) with MFD_CLOEXEC: a file that is only in memory.
+int chatfs_open_in_memory(const char *name);
 // fallocate(2) with mode 0, and with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE.
 int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
 /* Starts writing dirty pages of a file to the disk without waiting for them. */

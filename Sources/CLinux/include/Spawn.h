@@ -20,6 +20,10 @@ struct chatfs_spawn {
     // their default action and are open.
     unsigned long ignored;
     unsigned long blocked;
+    // Not 0: most bytes of address space and seconds of processor time it may use, and it may only read
+    // (Confine.h).
+    unsigned long most_memory;
+    unsigned long most_seconds;
 };
 
 // The child's process id, or -1 with errno, also when the program could not be executed.

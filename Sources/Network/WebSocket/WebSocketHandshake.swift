@@ -10,7 +10,7 @@ struct WebSocketHandshake {
     private let key: String
 
     /// `random` are 16 fresh bytes.
-    init(random: [UInt8]) { key = Self.base64(random) }
+    init(random: [UInt8]) { key = Base64.encode(random) }
 
     func request(host: String) -> [UInt8] {
         Array(
@@ -73,11 +73,7 @@ struct WebSocketHandshake {
         let input = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var digest = [UInt8](repeating: 0, count: 20)
         SHA1(input, input.count, &digest)
-        return Self.base64(digest)
-    }
-
-    private static func base64(_ bytes: [UInt8]) -> String {
-        Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
+        return Base64.encode(digest)
     }
 }
 

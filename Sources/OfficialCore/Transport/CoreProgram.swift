@@ -24,11 +24,8 @@ actor CoreProgram {
 
     /// The path of the program; a bare name is looked for in PATH.
     static func find(_ program: String?) throws(OfficialCoreError) -> String {
-        let candidates =
-            program.map { [$0] }
-            ?? (getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin").split(separator: ":")
-            .map { "\($0)/simplex-chat" }
-        guard let found = candidates.first(where: { $0.hasPrefix("/") && access($0, X_OK) == 0 }) else {
+        let path = program ?? ProgramSearch.path(of: "simplex-chat")
+        guard let found = path, found.hasPrefix("/"), access(found, X_OK) == 0 else {
             throw OfficialCoreError(
                 .notInstalled,
                 program == nil

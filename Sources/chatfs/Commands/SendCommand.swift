@@ -4,6 +4,7 @@ import CommandLineKit
 import Desktop
 import EmbeddedCore
 import Glibc
+import Media
 import Posix
 
 /// `chatfs send`: a file into a chat, without a mount or past it.
@@ -50,7 +51,7 @@ enum SendCommand {
     ) async throws {
         let end = ContinuousClock.now + .seconds(5)
         while true {
-            if try await ThreadPool.shared.run({ try letter.handOver(from: profile, directory) }) { return }
+            if try await letter.handOver(from: profile, directory) { return }
             let core: EmbeddedCore
             do throws(ChatError) {
                 core = try await EmbeddedCore.open(directory, profile: profile.displayName)
@@ -76,26 +77,37 @@ private struct Letter: Sendable {
     let chat: String
     let caption: String
 
-    /// Encrypts and composes it. Blocks.
-    func composed(for chat: Chat, limits: ChatLimits, stagingFolder: String) throws -> ComposedMessage {
+    /// Encrypts and composes it, with its preview.
+    func composed(
+        for chat: Chat, limits: ChatLimits, stagingFolder: String
+    ) async throws -> ComposedMessage {
         let isNotes = if case .notes = chat.reference { true } else { false }
-        return try FileSending.compose(
-            path, caption: caption, limit: isNotes ? nil : limits.largestFile, stagingFolder: stagingFolder)
+        let message = try await ThreadPool.shared.run {
+            try FileSending.compose(
+                path, caption: caption, limit: isNotes ? nil : limits.largestFile,
+                stagingFolder: stagingFolder)
+        }
+        return await PreviewMaker().completed(message)
     }
 
-    /// Gives it to the daemon of the profile's mount; false when there is none. Blocks.
-    func handOver(from profile: Profile, _ directory: DataDirectory) throws -> Bool {
-        let folders = try directory.folders(of: profile)
-        guard let daemon = try ControlClient.connect(profileFolder: folders.own) else { return false }
-        let chat = try Chat.named(chat, in: try directory.chats(of: profile))
-        let message = try composed(
-            for: chat, limits: EmbeddedCore.limits, stagingFolder: folders.staging)
+    /// Gives it to the daemon of the profile's mount; false when there is none.
+    func handOver(from profile: Profile, _ directory: DataDirectory) async throws -> Bool {
+        let pool = ThreadPool.shared
+        let reached = try await pool.run { () throws -> (ControlClient, Chat, staging: String)? in
+            let folders = try directory.folders(of: profile)
+            guard let daemon = try ControlClient.connect(profileFolder: folders.own) else { return nil }
+            return (daemon, try Chat.named(chat, in: try directory.chats(of: profile)), folders.staging)
+        }
+        guard let (daemon, chat, staging) = reached else { return false }
+        let message = try await composed(for: chat, limits: EmbeddedCore.limits, stagingFolder: staging)
         do throws(DesktopError) {
-            try daemon.send(message, to: chat.reference.description)
+            try await pool.run { () throws(DesktopError) in
+                try daemon.send(message, to: chat.reference.description)
+            }
             return true
         } catch {
             // Otherwise the daemon may have it, or be about to: then it removes the file itself.
-            if error.code == .refused { message.discard() }
+            if error.code == .refused { await pool.run { message.discard() } }
             throw error
         }
     }
@@ -108,9 +120,8 @@ private struct DirectSending {
 
     func send(_ letter: Letter) async throws {
         let chat = try Chat.named(letter.chat, in: try await core.chats())
-        let message = try await ThreadPool.shared.run { [core] in
-            try letter.composed(for: chat, limits: core.limits, stagingFolder: core.stagingFolder)
-        }
+        let message = try await letter.composed(
+            for: chat, limits: core.limits, stagingFolder: core.stagingFolder)
         let events = core.events()
         let item: ChatItem
         do throws(ChatError) {

@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import EmbeddedCore
 import Glibc
+import Media
 import Network
 import Posix
 import XFTP
@@ -19,13 +20,30 @@ enum MachineExamination {
     }
 
     private static func helper() -> Finding {
-        let search = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
-        for folder in search.split(separator: ":") where access("\(folder)/fusermount3", X_OK) == 0 {
-            return .good("fusermount3 is there")
-        }
+        if ProgramSearch.path(of: "fusermount3") != nil { return .good("fusermount3 is there") }
         return geteuid() == 0
             ? .note("fusermount3 is not there; root can do without it")
             : .bad("fusermount3 is not in PATH: install the package fuse3")
+    }
+
+    /// What makes previews of pictures and videos that are sent.
+    static func previews() async -> [Finding] {
+        let equipment = await PreviewMaker().equipment()
+        var findings: [Finding] = []
+        if !equipment.decodesPictures {
+            findings.append(
+                .note("pictures are sent with a grey preview: install the package libgdk-pixbuf-2.0-0"))
+        } else if !equipment.decodesWebP {
+            findings.append(
+                .note("WebP pictures are sent with a grey preview: install the package webp-pixbuf-loader"))
+        } else {
+            findings.append(.good("pictures are sent with a preview"))
+        }
+        findings.append(
+            equipment.decodesVideos && equipment.decodesPictures
+                ? .good("videos are sent with a preview")
+                : .note("videos are sent with a grey preview: install the package ffmpeg"))
+        return findings
     }
 
     /// The data directory of the core that ChatFS brings along, and its relays. Blocks.

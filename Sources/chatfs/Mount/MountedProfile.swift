@@ -6,6 +6,7 @@ import FileSystem
 import Fuse
 import Glibc
 import Hydration
+import Media
 import Namespace
 import Outbox
 import Posix
@@ -67,12 +68,13 @@ final class MountedProfile: Sendable {
         }
         let mountpoint = try await Mountpoint.prepare(settings.mountpoint)
         let (core, own) = (opened.core, opened.folder)
+        let previews = PreviewMaker()
         let (names, outbox, cache) = try await ThreadPool.shared.run {
             (
                 try Namespace(path: own + "/names.sqlite"),
                 try Outbox(
                     core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
-                    quietTime: settings.quietTime),
+                    quietTime: settings.quietTime, previews: { await previews.completed($0) }),
                 try PrivateFolder(
                     settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
             )

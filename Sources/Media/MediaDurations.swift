@@ -21,7 +21,7 @@ enum MovieFile {
     }
 
     /// Where the content of the first box of a type lies.
-    private static func box(
+    static func box(
         _ type: String, in range: Range<UInt64>, _ content: MediaContent
     ) throws -> Range<UInt64>? {
         var position = range.lowerBound

@@ -1,8 +1,9 @@
 import Base
 import ChatCore
+import TestSupport
 import Testing
 
-@testable import Outbox
+@testable import Media
 
 /// As what a file is sent.
 @Suite struct MediaInspectionTests {

@@ -3,11 +3,13 @@ import ChatCore
 /// The bytes of a file that is looked into: up to `count` from `offset` on, fewer at its end.
 public typealias MediaContent = (_ offset: UInt64, _ count: Int) throws -> [UInt8]
 
+/// The same for several threads.
+typealias SharedContent = @Sendable (_ offset: UInt64, _ count: Int) throws -> [UInt8]
+
 /// As what a file is sent: decided by its extension, and by bytes that must agree with it, so that a
 /// misnamed file goes as what it is to the recipients' apps: a file.
 ///
-/// An image is sent without a preview: only the apps of the official core show one, and decoding
-/// pictures has no place in a process that holds the keys of a mount (`docs/security.md`).
+/// Nothing is decoded here, and previews are left empty: `PreviewMaker` makes them, when the file is sent.
 /// A video needs its duration, a recording too; both are read from the container. A recording is told
 /// from music by its name, as voice recorders give it (`voice…`, `recording…`, `PTT-…`).
 public enum MediaInspection {
@@ -19,7 +21,8 @@ public enum MediaInspection {
         let media = MediaType(fileName: text)
         switch media.kind {
         case .image:
-            return isImage(media, try content(0, 16)) ? .image(preview: "") : .file
+            let format = PictureFormat(start: try content(0, PictureFormat.bytesToTell))
+            return format?.mediaType == media.name ? .image(preview: "") : .file
         case .video:
             guard let seconds = try duration(media, size, content) else { return .file }
             return .video(preview: "", seconds: seconds)
@@ -30,18 +33,6 @@ public enum MediaInspection {
             return .voice(seconds: seconds)
         case .other:
             return .file
-        }
-    }
-
-    /// The formats that the apps show.
-    private static func isImage(_ media: MediaType, _ start: [UInt8]) -> Bool {
-        switch media.name {
-        case "image/jpeg": start.starts(with: [0xFF, 0xD8, 0xFF])
-        case "image/png": start.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        case "image/gif": start.starts(with: Array("GIF8".utf8))
-        case "image/webp":
-            start.starts(with: Array("RIFF".utf8)) && start.dropFirst(8).starts(with: Array("WEBP".utf8))
-        default: false
         }
     }
 

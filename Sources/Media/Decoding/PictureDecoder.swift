@@ -1,0 +1,62 @@
+import Posix
+
+/// Has small JPEGs made of pictures, each by a process of its own that a hostile picture may crash, fill or
+/// hold up (`PictureProcess`).
+struct PictureDecoder: Sendable {
+    enum Outcome: Equatable, Sendable {
+        case preview([UInt8])
+        /// It is no picture, only a part of one, or asks for more than any picture needs.
+        case broken
+        /// The picture was not decoded, and may be a good one.
+        case unavailable
+    }
+
+    /// Most a process may use: a picture of 100 million pixels with transparency fits, a second of decoding
+    /// is long. Bytes of address space, of which the program itself needs about a fifth.
+    private static let confinement = ChildProcess.Confinement(mostMemory: 512 << 20, mostSeconds: 10)
+
+    /// A path of this program.
+    let program: String
+    /// Longer than the processor time, for busy machines: what takes so long is not the picture's fault.
+    let patience: Duration
+
+    /// - Parameters:
+    ///   - size: of the file that `content` reads, in bytes.
+    ///   - most: bytes that the JPEG may have.
+    func decode(
+        _ format: PictureFormat, size: UInt64, most: Int, _ content: @escaping SharedContent
+    ) async -> Outcome {
+        var settings = ChildProcess.Settings(
+            program, [PictureProcess.word, format.rawValue, String(size), String(most)])
+        settings.environment = ["SWIFT_BACKTRACE": "enable=no"]
+        settings.input = .pipe
+        settings.output = .pipe
+        settings.errors = .null
+        settings.confinement = Self.confinement
+        let process = ConfinedProgram(settings: settings, patience: patience, mostOutput: most)
+        let outcome = await process.run { input in
+            var position: UInt64 = 0
+            while position < size {
+                let piece = try content(position, 256 << 10)
+                guard !piece.isEmpty else { throw Shortened() }
+                try input.send(piece)
+                position += UInt64(piece.count)
+            }
+        }
+        switch outcome {
+        case .ended(0, let output):
+            return PictureFormat(start: output) == .jpeg ? .preview(output) : .broken
+        case .ended(PictureProcess.Ending.brokenPicture.rawValue, _), .crashed: return .broken
+        case .ended, .notFinished: return .unavailable
+        }
+    }
+
+    /// The file has fewer bytes than it should.
+    private struct Shortened: Error {}
+
+    /// Whether what decodes a format is there and can be held to its limits.
+    func canDecode(_ format: PictureFormat) async -> Bool {
+        // Nothing is no picture: who says so has looked.
+        await decode(format, size: 0, most: 0) { _, _ in [] } == .broken
+    }
+}

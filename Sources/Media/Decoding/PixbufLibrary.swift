@@ -1,0 +1,142 @@
+import Glibc
+
+/// What is used of GdkPixbuf, loaded at run time: only the process that decodes a picture needs it, and
+/// ChatFS works without. The C interface has been stable since version 2.12 (the library's reference manual).
+///
+/// Objects are never given back: the process ends after one picture.
+struct PixbufLibrary {
+    typealias Loader = OpaquePointer
+    typealias Picture = OpaquePointer
+    /// Called with the loader, width, height and the pointer given to `whenSizeIsKnown`.
+    typealias SizeKnown = @convention(c) (Loader, Int32, Int32, UnsafeMutableRawPointer?) -> Void
+
+    private typealias Problem = UnsafeMutableRawPointer?
+    private typealias Strings = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+    private typealias Text = UnsafePointer<CChar>
+    private typealias Connect =
+        @convention(c) (Loader, Text, SizeKnown, UnsafeMutableRawPointer?, UnsafeRawPointer?, UInt32) -> UInt
+    private typealias Make = @convention(c) (Int32, Int32, Int32, Int32, Int32) -> Picture?
+    private typealias MakeLoader = @convention(c) (Text, Problem) -> Loader?
+    private typealias Measure = @convention(c) (Picture) -> Int32
+    private typealias Result = @convention(c) (Loader) -> Picture?
+    private typealias Save =
+        @convention(c) (
+            Picture, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, UnsafeMutablePointer<Int>, Text,
+            Strings, Strings, Problem
+        ) -> Int32
+    private typealias Scale =
+        @convention(c) (Picture, Int32, Int32, UInt32, Int32, Int32, UInt32, UInt32) -> Picture?
+    private typealias SetSize = @convention(c) (Loader, Int32, Int32) -> Void
+    private typealias Write = @convention(c) (Loader, UnsafeRawPointer, Int, Problem) -> Int32
+    private typealias Close = @convention(c) (Loader, Problem) -> Int32
+    private typealias Turn = @convention(c) (Picture) -> Picture?
+
+    private let connect: Connect
+    private let make: Make
+    private let makeLoader: MakeLoader
+    private let widthOf: Measure
+    private let heightOf: Measure
+    private let result: Result
+    private let save: Save
+    private let scale: Scale
+    private let setSize: SetSize
+    private let write: Write
+    private let close: Close
+    private let turn: Turn
+
+    /// nil when it is not installed, or is another one than it should be.
+    init?() {
+        guard let library = dlopen("libgdk_pixbuf-2.0.so.0", RTLD_NOW | RTLD_LOCAL) else { return nil }
+        // Names of the libraries it is built on are found through it too.
+        func symbol<Function>(_ name: String) -> Function? {
+            dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
+        }
+        guard let connect: Connect = symbol("g_signal_connect_data"),
+            let make: Make = symbol("gdk_pixbuf_new"),
+            let makeLoader: MakeLoader = symbol("gdk_pixbuf_loader_new_with_type"),
+            let widthOf: Measure = symbol("gdk_pixbuf_get_width"),
+            let heightOf: Measure = symbol("gdk_pixbuf_get_height"),
+            let result: Result = symbol("gdk_pixbuf_loader_get_pixbuf"),
+            let save: Save = symbol("gdk_pixbuf_save_to_bufferv"),
+            let scale: Scale = symbol("gdk_pixbuf_composite_color_simple"),
+            let setSize: SetSize = symbol("gdk_pixbuf_loader_set_size"),
+            let write: Write = symbol("gdk_pixbuf_loader_write"),
+            let close: Close = symbol("gdk_pixbuf_loader_close"),
+            let turn: Turn = symbol("gdk_pixbuf_apply_embedded_orientation")
+        else { return nil }
+        self.connect = connect
+        self.make = make
+        self.makeLoader = makeLoader
+        self.widthOf = widthOf
+        self.heightOf = heightOf
+        self.result = result
+        self.save = save
+        self.scale = scale
+        self.setSize = setSize
+        self.write = write
+        self.close = close
+        self.turn = turn
+    }
+
+    // MARK: - Reading
+
+    /// For one picture of a format, or nil when the library's part for it is missing.
+    func loader(for format: PictureFormat) -> Loader? { makeLoader(format.rawValue, nil) }
+
+    /// `call` comes as soon as the size of the picture is known, before it is decoded: the time to ask for
+    /// another one with `setSize`.
+    func whenSizeIsKnown(_ loader: Loader, _ library: UnsafeMutableRawPointer, _ call: @escaping SizeKnown) {
+        _ = connect(loader, "size-prepared", call, library, nil, 0)
+    }
+
+    /// Asks for another size than the picture's own.
+    func ask(_ loader: Loader, for size: PictureSize) {
+        setSize(loader, Int32(clamping: size.width), Int32(clamping: size.height))
+    }
+
+    /// Takes the next bytes of the file. False: they make no picture.
+    func take(_ bytes: UnsafeRawBufferPointer, _ loader: Loader) -> Bool {
+        bytes.baseAddress.map { write(loader, $0, bytes.count, nil) != 0 } ?? true
+    }
+
+    /// The picture, or the first of a film, turned as its camera was held; nil when it is not complete.
+    func finish(_ loader: Loader) -> Picture? {
+        guard close(loader, nil) != 0, let picture = result(loader) else { return nil }
+        return turn(picture)
+    }
+
+    // MARK: - Writing
+
+    func size(of picture: Picture) -> PictureSize {
+        PictureSize(width: Int(widthOf(picture)), height: Int(heightOf(picture)))
+    }
+
+    /// In another size; on white, where it is transparent.
+    func scaled(_ picture: Picture, to size: PictureSize) -> Picture? {
+        // 2: bilinear, over areas when it becomes smaller. The ground is a chequer board of two whites.
+        scale(
+            picture, Int32(clamping: size.width), Int32(clamping: size.height), 2, 255, 16, 0xFF_FFFF,
+            0xFF_FFFF)
+    }
+
+    /// Loads the writer of JPEG too. False when it is missing.
+    func prepareWriting() -> Bool {
+        // RGB, opaque, 8 bits, one pixel.
+        guard let probe = make(0, 0, 8, 1, 1) else { return false }
+        return jpeg(probe, quality: 50) != nil
+    }
+
+    /// As JPEG; nil when that fails.
+    func jpeg(_ picture: Picture, quality: Int) -> [UInt8]? {
+        var keys: [UnsafeMutablePointer<CChar>?] = [strdup("quality"), nil]
+        var values: [UnsafeMutablePointer<CChar>?] = [strdup(String(quality)), nil]
+        defer {
+            free(keys[0])
+            free(values[0])
+        }
+        var bytes: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        guard save(picture, &bytes, &count, "jpeg", &keys, &values, nil) != 0, let bytes else { return nil }
+        return Array(UnsafeBufferPointer(start: bytes, count: count))
+    }
+}

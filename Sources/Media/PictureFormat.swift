@@ -1,0 +1,42 @@
+/// The formats of pictures that the SimpleX apps show. The raw value is what GdkPixbuf calls it.
+enum PictureFormat: String, CaseIterable, Sendable {
+    case jpeg
+    case png
+    case gif
+    case webp
+
+    /// How many bytes at the start of a file tell it.
+    static let bytesToTell = 16
+
+    /// By the first bytes of a file.
+    init?(start: [UInt8]) {
+        func begins(_ mark: [UInt8], at place: Int = 0) -> Bool { start.dropFirst(place).starts(with: mark) }
+        if begins([0xFF, 0xD8, 0xFF]) {
+            self = .jpeg
+        } else if begins([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
+            self = .png
+        } else if begins(Array("GIF8".utf8)) {
+            self = .gif
+        } else if begins(Array("RIFF".utf8)), begins(Array("WEBP".utf8), at: 8) {
+            self = .webp
+        } else {
+            return nil
+        }
+    }
+
+    /// IANA name.
+    var mediaType: String { "image/" + rawValue }
+}
+
+/// In pixels, both at least 1.
+struct PictureSize: Equatable {
+    var width: Int
+    var height: Int
+
+    /// In proportion, with the longer side at most `side`.
+    func fitting(_ side: Int) -> PictureSize {
+        let longer = max(width, height)
+        guard longer > side else { return self }
+        return PictureSize(width: max(1, width * side / longer), height: max(1, height * side / longer))
+    }
+}

@@ -1,0 +1,15 @@
+import Glibc
+
+/// Programs by their names, as a shell finds them.
+public enum ProgramSearch {
+    /// The folders of PATH, or the usual ones where it is not set.
+    public static func folders() -> [String] {
+        let search = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
+        return search.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+    }
+
+    /// The path of the first program of that name that this user may run, or nil.
+    public static func path(of name: String, in folders: [String] = folders()) -> String? {
+        folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+    }
+}

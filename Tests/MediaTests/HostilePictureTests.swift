@@ -1,0 +1,145 @@
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Media
+
+/// Pictures that are broken or made to do harm cost nothing but their preview.
+@Suite struct HostilePictureTests {
+    /// Greyscale PNGs of one colour, of one bit for each pixel and of 16 bits.
+    private static func bomb(_ side: Int, bits: Int) -> String {
+        """
+        import struct, sys, zlib
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        packer = zlib.compressobj(9)
+        row = b"\\0" * (1 + \(side) * \(bits) // 8)
+        data = b"".join(packer.compress(row) for _ in range(\(side))) + packer.flush()
+        open(sys.argv[1], "wb").write(b"\\x89PNG\\r\\n\\x1a\\n"
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", \(side), \(side), \(bits), 0, 0, 0, 0))
+            + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+        """
+    }
+
+    /// The one has more pixels than any picture, the other needs more memory than is given.
+    @Test(arguments: [(30_000, 1), (15_000, 16)])
+    func aPictureThatUnpacksToGigabytesIsSentAsAFile(side: Int, bits: Int) async throws {
+        let studio = try Studio()
+        let bytes = try await studio.python(Self.bomb(side, bits: bits))
+        #expect(bytes.count < 2 << 20)
+        #expect(try await studio.kind(of: bytes) == .file)
+    }
+
+    @Test(arguments: ["a.png", "a.jpg", "a.gif", "a.webp"])
+    func aPictureThatIsCutOffIsSentAsAFile(name: String) async throws {
+        let studio = try Studio()
+        let bytes = try await studio.draw("testsrc2=size=400x300", name)
+        #expect(try await studio.kind(of: Array(bytes.prefix(20))) == .file)
+        // Of one that lacks only its end some decoders show what is there.
+        switch try await studio.kind(of: Array(bytes.prefix(bytes.count / 2))) {
+        case .file: break
+        case .image(let text): _ = try await studio.look(at: text)
+        default: Issue.record("neither picture nor file")
+        }
+    }
+
+    @Test func anythingBehindTheMarkOfAPictureIsSentAsAFile() async throws {
+        let studio = try Studio()
+        var generator = SeededGenerator(state: 11)
+        let marks: [[UInt8]] = [
+            [0xFF, 0xD8, 0xFF, 0xE0], [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], Array("GIF89a".utf8),
+            Array("RIFF____WEBPVP8 ".utf8),
+        ]
+        for mark in marks {
+            let noise = (0..<5_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            #expect(try await studio.kind(of: mark + noise) == .file)
+        }
+    }
+
+    @Test(arguments: ["a.png", "a.jpg", "a.gif", "a.webp"])
+    func aDamagedPictureHasASoundPreviewOrNone(name: String) async throws {
+        let studio = try Studio()
+        let whole = try await studio.draw("testsrc2=size=64x48", name)
+        var generator = SeededGenerator(state: 5)
+        for _ in 0..<12 {
+            var bytes = whole
+            for _ in 0..<Int.random(in: 1..<12, using: &generator) {
+                bytes[Int.random(in: 12..<bytes.count, using: &generator)] = UInt8.random(
+                    in: 0...255, using: &generator)
+            }
+            switch try await studio.kind(of: bytes) {
+            case .file: continue
+            case .image(let text): _ = try await studio.look(at: text)
+            default: Issue.record("neither picture nor file")
+            }
+        }
+    }
+
+    @Test func aPictureOfMoreThan64MiBIsNotDecoded() async throws {
+        let studio = try Studio()
+        var message = try studio.message([0xFF, 0xD8, 0xFF])
+        message.size = PreviewMaker.largestPicture + 1
+        #expect(await studio.maker("/nowhere").completed(message).content.kind == .file)
+    }
+
+    // MARK: - What a library that was taken over may do
+
+    /// A picture of 3 bytes, decoded by a program that behaves as it is told.
+    private func kind(decodedBy script: String) async throws -> MessageContent.Kind {
+        let studio = try Studio()
+        let maker = studio.maker(try studio.script(script), patience: .seconds(2))
+        return await maker.completed(try studio.message([0xFF, 0xD8, 0xFF])).content.kind
+    }
+
+    private let grey = MessageContent.Kind.image(preview: PreviewMaker.text(NeutralPreview.picture))
+
+    @Test func aDecoderThatHangsIsEndedAndThePictureGoesWithAGreyPreview() async throws {
+        #expect(try await kind(decodedBy: "#!/bin/sh\nexec sleep 1000\n") == grey)
+    }
+
+    @Test func aDecoderThatCrashesCostsThePictureItsPreview() async throws {
+        let crash = "#!/usr/bin/python3\nimport ctypes\nctypes.string_at(0)\n"
+        #expect(try await kind(decodedBy: crash) == .file)
+    }
+
+    @Test func aDecoderThatSaysTooMuchIsNotBelieved() async throws {
+        #expect(try await kind(decodedBy: "#!/bin/sh\nexec yes\n") == grey)
+        #expect(try await kind(decodedBy: "#!/bin/sh\nexec echo '<script>'\n") == .file)
+    }
+
+    @Test func withoutTheLibraryPicturesAreGreyFields() async throws {
+        let studio = try Studio()
+        // A library of that name that is another one.
+        let other = try await Shell.script(
+            "cp /lib/*/libz.so.1 libgdk_pixbuf-2.0.so.0", folder: studio.folder.path)
+        #expect(other.succeeded, "\(other.errors)")
+        let program = try studio.script(
+            """
+            #!/bin/sh
+            LD_LIBRARY_PATH=\(studio.folder.path) exec \(ChatFSProcess.path) "$@"
+            """)
+        let bytes = try await studio.draw("testsrc2=size=64x48", "a.png")
+        #expect(await studio.maker(program).completed(try studio.message(bytes)).content.kind == grey)
+        #expect(await studio.maker(program).equipment().decodesPictures == false)
+        guard case .image(let text) = grey else { return }
+        let preview = try await studio.look(at: text)
+        #expect(preview.isLike([96, 96, 96], 45, 50))
+    }
+
+    @Test func thePictureIsDecodedWhereNoFileCanBeOpened() async throws {
+        var settings = ChildProcess.Settings(ChatFSProcess.path, [PictureProcess.word, "png", "100", "9000"])
+        settings.input = .pipe
+        settings.output = .pipe
+        settings.confinement = ChildProcess.Confinement(mostMemory: 512 << 20, mostSeconds: 10)
+        let child = try await ChildProcess.start(settings)
+        // One filter since it was started, one more before it reads its first byte.
+        try await wait(until: "it has given up what it does not need") {
+            let status = try OpenFile("/proc/\(child.identifier)/status", flags: O_RDONLY)
+                .read(count: 4096, at: 0)
+            return String(decoding: status, as: UTF8.self).contains("Seccomp_filters:\t2\n")
+        }
+        #expect(child.endingIfEnded() == nil)
+    }
+}

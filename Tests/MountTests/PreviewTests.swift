@@ -1,0 +1,55 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Pictures that are copied in or sent carry a small one of themselves, and arrive as they were.
+@Suite("pictures are sent with a preview")
+struct PreviewTests {
+    @Test("by copying them into a chat, and by 'chatfs send', mounted or not")
+    func pictures() async throws {
+        let stage = try await CopyStage.start()
+        let drawn = try await stage.copy(
+            """
+            cd "$SOURCE"; for n in copied sent told; do
+                ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=1600x1200 -frames:v 1 $n.png
+            done; { head -c 8 copied.png; head -c 9000 /dev/urandom; } > broken.png
+            """)
+        #expect(drawn.succeeded, "\(drawn.errors)")
+        try await stage.chatfs(["send", stage.source + "/sent.png", "bob", "--profile", "alice"])
+        let (alice, bob) = (try await stage.mount("alice"), try await stage.mount("bob"))
+        #expect(
+            try await stage.copy("cp \"$SOURCE/copied.png\" \"$SOURCE/broken.png\" \"$FOLDER/\"").succeeded)
+        try await stage.chatfs(["send", stage.source + "/told.png", "bob", "--profile", "alice"])
+        try await stage.waitForArrival(of: ["copied.png", "sent.png", "told.png", "broken.png"])
+
+        for name in ["copied", "sent", "told"] {
+            let kept = try await kinds(of: name + ".png", in: stage)
+            // A row for alice and one for bob.
+            #expect(kept.count == 2)
+            for line in kept {
+                #expect(line.hasPrefix("image data:image/jpg;base64,/9j/"), "\(line.prefix(60))")
+                #expect(line.utf8.count <= 14_000 + 6)
+            }
+            let same = try await Shell.run(
+                "cmp", [stage.source + "/\(name).png", stage.fromAlice + "/\(name).png"])
+            #expect(same.succeeded, "\(same.output)")
+        }
+        #expect(try await kinds(of: "broken.png", in: stage) == ["file ", "file "])
+        for mount in [alice, bob] { #expect(try await mount.terminate() == .code(0)) }
+    }
+
+    /// Kind and preview as the database has them, a line for each item.
+    private func kinds(of name: String, in stage: CopyStage) async throws -> [String] {
+        let program = """
+            import sqlite3, sys
+            for row in sqlite3.connect("file:" + sys.argv[1] + "?mode=ro", uri=True).execute(
+                    "SELECT i.kind, i.preview FROM item i JOIN file f ON f.item = i.id WHERE f.name = ?", sys.argv[2:]):
+                print(*row)
+            """
+        let outcome = try await Shell.run(
+            "python3", ["-c", program, stage.folder.path("data/chatfs.db"), name])
+        guard outcome.succeeded else { throw WaitedInVain("python3: \(outcome.errors)") }
+        return outcome.output.split(separator: "\n").map(String.init)
+    }
+}
