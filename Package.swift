@@ -109,5 +109,9 @@ let package = Package(
         .testTarget(
             name: "MountTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
             swiftSettings: settings),
+        .testTarget(
+            name: "OfficialMountTests",
+            dependencies: ["Base", "Cryptography", "Network", "Posix", "TestSupport", "chatfs"],
+            swiftSettings: settings),
     ]
 )

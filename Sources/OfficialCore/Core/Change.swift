@@ -52,6 +52,11 @@ final class Change {
             file.status = .rcvInvitation(described: isDescribed)
             shown.file = file
         }
+        if let known = before?.file?.status, case .sndError = known, file.status.isUpload {
+            // The core forgot the end of this upload (`lookForLostUploads`); what was found out stays.
+            file.status = known
+            shown.file = file
+        }
         try ItemRows.put(shown, file, reference: item.chat.reference.description, connection)
         guard let after = try ItemRows.item(item.id, connection) else { return nil }
         if before == nil {
@@ -163,5 +168,15 @@ enum ChatRows {
         return Chat(
             reference: reference, displayName: row.text(1), updatedAt: row.timestamp(2),
             sendingRefused: row.textOrNil(3))
+    }
+}
+
+extension FileStatus {
+    /// On its way to the relay, as far as the core knows.
+    fileprivate var isUpload: Bool {
+        switch self {
+        case .sndStored, .sndTransfer, .sndWarning: true
+        default: false
+        }
     }
 }

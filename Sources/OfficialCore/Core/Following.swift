@@ -70,7 +70,8 @@ extension OfficialCore {
         }
     }
 
-    private func noteTold(_ items: [ItemID]) {
+    /// What an event or an answer said just now, a page that was asked for before does not overrule.
+    func noteTold(_ items: [ItemID]) {
         let now = ContinuousClock.now
         state.withLock { state in
             for item in items { state.told[item] = now }

@@ -98,8 +98,7 @@ extension OfficialCore {
         _ page: APIChatPage, of walk: Walk, _ began: ContinuousClock.Instant, _ change: Change
     ) throws {
         for item in page.items where !wasTold(item.id, since: began) { try change.take(item, .look) }
-        let newest = page.items.map(\.id.rawValue).max() ?? 0
-        let start = max(walk.start, walk.frontier == nil ? newest : 0)
+        let start = walk.frontier == nil ? try newest(of: page, walk, began, change) : walk.start
         if let oldest = page.items.first?.id, oldest != walk.frontier {
             try change.connection.execute(
                 "UPDATE walk SET frontier = ?, start = ? WHERE reference = ? AND number = ?",
@@ -117,6 +116,18 @@ extension OfficialCore {
             UPDATE walk SET done = 1 - again, number = number + again, start = 0, frontier = NULL, again = 0
             WHERE reference = ? AND number = ?
             """, reference, walk.number)
+    }
+
+    /// Where a walk begins: at the newest message that the core has, or that was known before it was asked:
+    /// a newer one that it does not name is gone.
+    private func newest(
+        of page: APIChatPage, _ walk: Walk, _ began: ContinuousClock.Instant, _ change: Change
+    ) throws -> Int64 {
+        let newest = page.items.map(\.id.rawValue).max() ?? 0
+        let known = try change.connection.query(
+            "SELECT id FROM item WHERE reference = ? AND id > ?", walk.reference.description, newest
+        ) { ItemID($0.integer(0)) }
+        return max(walk.start, newest, known.filter { !wasTold($0, since: began) }.map(\.rawValue).max() ?? 0)
     }
 
     /// The message at which the walk stood is gone: from the newest on once more.

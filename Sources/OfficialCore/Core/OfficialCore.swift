@@ -35,6 +35,7 @@ public final class OfficialCore: ChatCore {
         /// The files that carry the descriptions of standalone uploads.
         var redirects: [FileID: FileID] = [:]
         var hidesAddress = false
+        var compared = Compared()
         /// Commands of somebody who waits, under way.
         var waiting = 0
         var isConnected = false

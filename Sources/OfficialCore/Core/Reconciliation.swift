@@ -16,10 +16,13 @@ extension OfficialCore {
             if look == .whole { try await doubtUnfinishedWalks() }
             try await lookAtChats()
             try await lookAtTransfers()
+            try await lookForLostUploads()
             if look == .whole {
                 try await lookForParts()
-                try await compareCounts()
+                try await compareCounts(.whole)
                 try await noteNetwork()
+            } else if try await hasChanged() {
+                try await compareCounts(.newest)
             }
         } catch {
             // The connection, mostly: the next look does it.
@@ -111,88 +114,6 @@ extension OfficialCore {
                     if wasTold(id, since: began) { return }
                     if let item { try change.take(item, .look) } else { try change.remove([id]) }
                 }
-            }
-        }
-    }
-
-    // MARK: - Deeper
-
-    /// What was deleted behind the place of a walk while nobody listened, that walk does not meet any
-    /// more: it is begun once more when it has ended.
-    private func doubtUnfinishedWalks() async throws(ChatError) {
-        try await work { [self] in
-            _ = try index.transaction {
-                try $0.execute("UPDATE walk SET again = 1 WHERE done = 0 AND frontier IS NOT NULL")
-            }
-        }
-    }
-
-    /// Conversations of single members with the moderators, which no list of chats names.
-    private func lookForParts() async throws(ChatError) {
-        let rows = try await select(
-            "SELECT DISTINCT group_id, coalesce(group_scope_group_member_id, 0) FROM chat_items "
-                + "WHERE user_id = \(profile.id) AND group_scope_tag IS NOT NULL")
-        guard let rows else { return }
-        try await work { [self] in
-            try index.transaction { connection in
-                for row in rows where row.count == 2 && row[0] > 0 {
-                    let part = APIChatReference(
-                        .group(row[0]), scope: .support(member: row[1] > 0 ? row[1] : nil))
-                    try connection.execute(
-                        "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)",
-                        part.description, part.chat.description)
-                }
-            }
-        }
-    }
-
-    /// How many files each chat has, there and here. Where the numbers differ the whole chat is walked
-    /// through again.
-    private func compareCounts() async throws(ChatError) {
-        let rows = try await select(
-            "SELECT coalesce(i.contact_id, 0), coalesce(i.group_id, 0), coalesce(i.note_folder_id, 0), "
-                + "count(*) FROM files f JOIN chat_items i ON i.chat_item_id = f.chat_item_id "
-                + "WHERE i.user_id = \(profile.id) AND i.item_deleted = 0 GROUP BY 1, 2, 3")
-        guard let rows else {
-            // A core that answers no such question: everything is walked through again, and whether a
-            // description has arrived meanwhile is left to the core.
-            try await work { [self] in
-                _ = try index.transaction {
-                    try $0.execute("UPDATE item SET described = 1 WHERE described = 0")
-                }
-            }
-            return try await walkAgain(nil)
-        }
-        var counts: [String: Int64] = [:]
-        for row in rows where row.count == 4 {
-            let chat: ChatReference =
-                row[0] > 0 ? .direct(row[0]) : row[1] > 0 ? .group(row[1]) : .notes(row[2])
-            counts[chat.description, default: 0] += row[3]
-        }
-        let theirs = counts
-        let different = try await work { [self] in
-            try index.read { connection in
-                try connection.query(
-                    """
-                    SELECT chat.chat, (SELECT count(*) FROM item WHERE item.chat = chat.chat) FROM chat
-                    WHERE NOT EXISTS (SELECT 1 FROM walk WHERE walk.chat = chat.chat AND done = 0)
-                    """
-                ) { ($0.text(0), $0.integer(1)) }
-            }.filter { theirs[$0.0, default: 0] != $0.1 }.map(\.0)
-        }
-        if !different.isEmpty { try await walkAgain(different) }
-    }
-
-    /// - Parameter chats: nil for all.
-    private func walkAgain(_ chats: [String]?) async throws(ChatError) {
-        try await work { [self] in
-            try index.transaction { connection in
-                let again = "UPDATE walk SET number = number + 1, start = 0, frontier = NULL, done = 0"
-                guard let chats else {
-                    try connection.execute(again + " WHERE done = 1")
-                    return
-                }
-                for chat in chats { try connection.execute(again + " WHERE chat = ? AND done = 1", chat) }
             }
         }
     }

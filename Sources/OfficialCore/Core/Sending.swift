@@ -144,6 +144,7 @@ extension OfficialCore {
 
     /// The core has it: from now on the message is this item.
     private func note(_ item: APIItem, as message: ComposedMessage) async throws(ChatError) -> ChatItem {
+        noteTold([item.id])
         let shown = try await work { [self] in
             let shown = try commit(durably: true) { change -> ChatItem? in
                 try change.connection.execute(

@@ -54,10 +54,14 @@ extension APICommand {
         case .download(let user, let link, let path):
             return "/_download \(user) \(try Self.link(link)) \(try Self.path(path))"
         case .downloadInfo(let link): return "/_download info \(try Self.link(link))"
-        case .query(let statement):
-            guard statement.hasPrefix("SELECT ") else { throw Self.invalid("Only SELECT may be asked.") }
-            return "/sql chat \(statement)"
+        case .query(let statement): return "/sql chat \(try Self.selection(statement))"
+        case .agentQuery(let statement): return "/sql agent \(try Self.selection(statement))"
         }
+    }
+
+    private static func selection(_ statement: String) throws(OfficialCoreError) -> String {
+        guard statement.hasPrefix("SELECT ") else { throw Self.invalid("Only SELECT may be asked.") }
+        return statement
     }
 
     private static func invalid(_ sentence: String) -> OfficialCoreError {

@@ -44,6 +44,8 @@ public enum APICommand: Hashable, Sendable {
 
     /// One SELECT on the chat database. Only numbers and fixed words may be put into it.
     case query(String)
+    /// The same on the database of transfers and connections.
+    case agentQuery(String)
 }
 
 /// Which part of a chat's history.

@@ -1,53 +1,11 @@
 import Base
 import ChatCore
 import Glibc
-import Network
 import Posix
 import TestSupport
 import Testing
 
 @testable import OfficialCore
-
-/// Somebody with the official program, started and used as a mount does it.
-private final class Person: Sendable {
-    let name: String
-    let transport: ProcessTransport
-    let core: OfficialCore
-    let folder: String
-
-    init(_ name: String, _ relays: OfficialRelays) async throws {
-        self.name = name
-        let settings = try OfficialProgramTests.settings(relays, name)
-        folder = relays.folder.path(name)
-        transport = try await ProcessTransport.start(settings)
-        core = try await OfficialCore.open(
-            transport,
-            OfficialCoreSettings(
-                ownership: .program, filesFolder: settings.filesFolder,
-                temporaryFolder: settings.temporaryFolder, folder: folder + "/kept"))
-    }
-
-    /// A CryptoFile would do; plain bytes show that the core takes both.
-    func send(_ bytes: [UInt8], _ fileName: String, to chat: ChatReference) async throws -> ChatItem {
-        let staged = core.stagingFolder + "/staged-\(bytes.count)-\(Int.random(in: 0..<1 << 40))"
-        try OpenFile(staged, flags: O_WRONLY | O_CREAT | O_EXCL).write(bytes, at: 0)
-        return try await core.send(
-            ComposedMessage(
-                id: staged, fileName: fileName, size: UInt64(bytes.count),
-                source: FileSourceLocation(path: staged, arguments: nil), content: .init(kind: .file)),
-            to: chat)
-    }
-
-    func received(_ fileName: String, in chat: ChatReference) async throws -> ChatFile? {
-        try await core.items(of: chat, before: nil, count: 100).first { $0.file?.name == fileName }?.file
-    }
-
-    func chat(_ name: String) async throws -> Chat {
-        try await wait(for: "the chat \(name)") {
-            try await self.core.chats().first { $0.displayName == name && $0.sendingRefused == nil }
-        }
-    }
-}
 
 @Suite(
     "Two people with the official program", .serialized,
@@ -56,7 +14,7 @@ struct OfficialCoreLiveTests {
     @Test("every size and name arrives, is received for good, and goes with its message")
     func matrix() async throws {
         let relays = try await OfficialRelays()
-        let (alice, bob) = try await acquaintances(relays)
+        let (alice, bob) = try await LivePerson.acquaintances(relays)
         let (toBob, toAlice) = (try await alice.chat("bob"), try await bob.chat("alice"))
         for size in [1, 65_000, 261_121, 1_048_576, 5_500_000] {
             for (sender, receiver, out, into) in [
@@ -71,8 +29,11 @@ struct OfficialCoreLiveTests {
                 try await wait(until: "\(name) is described") {
                     try await receiver.received(name, in: into)?.status == .rcvInvitation(described: true)
                 }
-                let claim = try await receiver.core.claimFile(offer.id, approvedRelays: false)
-                #expect(claim?.description.contains("party: recipient") == true)
+                // A look that found the message before its event takes it for described a moment too early.
+                let claim = try await wait(for: "the description of \(name)") {
+                    try await receiver.core.claimFile(offer.id, approvedRelays: false)
+                }
+                #expect(claim.description.contains("party: recipient"))
                 try await wait(until: "\(name) is received") {
                     try await receiver.received(name, in: into)?.status == .rcvComplete
                 }
@@ -97,7 +58,7 @@ struct OfficialCoreLiveTests {
     @Test("a core that ends in the middle of receiving goes on when it is back")
     func restart() async throws {
         let relays = try await OfficialRelays()
-        let (alice, bob) = try await acquaintances(relays)
+        let (alice, bob) = try await LivePerson.acquaintances(relays)
         let (toBob, toAlice) = (try await alice.chat("bob"), try await bob.chat("alice"))
         _ = try await alice.send(SystemRandomSource().bytes(9_000_000), "film.bin", to: toBob.reference)
         let offer = try await wait(for: "the offer") {
@@ -120,32 +81,5 @@ struct OfficialCoreLiveTests {
 
     private func folder(of path: String) -> String {
         path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
-    }
-
-    /// Two profiles that know each other. Over the program's own commands: making contacts is not what
-    /// ChatFS does.
-    private func acquaintances(_ relays: OfficialRelays) async throws -> (Person, Person) {
-        let invitation = try await command("/connect", of: "alice", relays)
-        let link = try #require(
-            invitation.firstMatch(of: /(?:simplex:|https:\/\/)\S*invitation\S+/)
-        ).output
-        _ = try await command("/connect \(link)", of: "bob", relays)
-        return (try await Person("alice", relays), try await Person("bob", relays))
-    }
-
-    /// Runs one command of a profile that no other process uses, and makes the profile when it is new.
-    private func command(_ text: String, of name: String, _ relays: OfficialRelays) async throws -> String {
-        if access(relays.folder.path(name), F_OK) != 0 { _ = try relays.folder.makeFolder(name) }
-        let outcome = try await Shell.script(
-            """
-            printf '%s\\n' "$NAME" | "$PROGRAM" -d "$DATABASE" -y -s "$MESSAGES" --xftp-server "$FILES" \
-                -e "$COMMAND" -t 4
-            """,
-            environment: [
-                "LC_ALL": "C.UTF-8", "NAME": name, "PROGRAM": OfficialPrograms.path("simplex-chat"),
-                "DATABASE": relays.folder.path(name) + "/db", "MESSAGES": relays.messages.address,
-                "FILES": relays.files.address, "COMMAND": text,
-            ])
-        return outcome.output
     }
 }

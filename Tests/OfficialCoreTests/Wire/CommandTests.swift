@@ -86,6 +86,7 @@ struct CommandTests {
         }
         for statement in ["DELETE FROM files", "SELECT 1\n/_delete", "select 1"] {
             #expect(throws: OfficialCoreError.self) { try APICommand.query(statement).text() }
+            #expect(throws: OfficialCoreError.self) { try APICommand.agentQuery(statement).text() }
         }
         for name in ["", "a\nb", String(repeating: "x", count: 256)] {
             #expect(throws: OfficialCoreError.self) { try APICommand.createUser(displayName: name).text() }

@@ -1,0 +1,72 @@
+import Base
+import Posix
+import TestSupport
+import Testing
+
+@Suite(
+    "Groups of the official core, each member behind a mount", .serialized,
+    .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
+struct GroupTests {
+    @Test("every member reads what one of them copies into the group, on its own copy of the chunks")
+    func members() async throws {
+        let stage = try await OfficialStage.start("alice", "bob", "carol")
+        try await stage.makeGroup("team")
+        for person in stage.people { try await person.mount(.attached) }
+        for sender in stage.people {
+            let name = "from \(sender.name).bin"
+            let digest = try await sender.copy(SystemRandomSource().bytes(1_200_000), as: name, to: "team")
+            for receiver in stage.people where receiver.name != sender.name {
+                try await receiver.waitForFile(name, in: "team")
+                #expect(try await receiver.read(name, in: "team") == digest, "\(receiver.name): \(name)")
+                #expect(try receiver.attribute("sender", of: name, in: "team") == sender.name)
+            }
+            try await sender.waitForState("sent", of: name, in: "team")
+        }
+        try await stage.leave()
+    }
+
+    @Test("what a member says to the moderators is in their folder of the group, and in nobody else's")
+    func support() async throws {
+        let stage = try await OfficialStage.start("alice", "bob", "carol")
+        try await stage.makeGroup("team")
+        let (alice, bob, carol) = (stage.people[0], stage.people[1], stage.people[2])
+        for person in stage.people { try await person.mount(.attached) }
+        // ChatFS sends to the whole group; the part for the moderators is used in the app.
+        let bytes = SystemRandomSource().bytes(400_000)
+        let path = try stage.relays.folder.write(bytes, to: "bob/source/complaint.bin")
+        let client = try await bob.client()
+        let group = try await client.chat("groupId", named: "team")
+        try await client.command(
+            #"/_send #\#(group)(_support) json [{"fileSource":{"filePath":"\#(path)"},"#
+                + #""msgContent":{"type":"file","text":""},"mentions":{}}]"#)
+        client.close()
+        let digest = try await Shell.script("sha256sum < '\(path)'").output.prefix(64)
+        try await alice.waitForFile("complaint.bin", in: "team")
+        #expect(try await alice.read("complaint.bin", in: "team") == digest)
+        try await bob.waitForFile("complaint.bin", in: "team")
+        // What comes after it is there: so would be the other.
+        try await bob.copy([1, 2, 3], as: "for all.bin", to: "team")
+        try await carol.waitForFile("for all.bin", in: "team")
+        #expect(try !carol.names(in: "team").contains("complaint.bin"))
+        try await stage.leave()
+    }
+
+    @Test("a group that takes no files from its members refuses them at create")
+    func refused() async throws {
+        let stage = try await OfficialStage.start("alice", "bob")
+        try await stage.makeGroup("team")
+        let (alice, bob) = (stage.people[0], stage.people[1])
+        let client = try await alice.client()
+        try await client.command("/set files #team off")
+        client.close()
+        for person in stage.people { try await person.mount(.attached) }
+        let refusal = try await wait(for: "the refusal") {
+            let made = try await Shell.script(
+                #"printf 1 2>&1 > "$FOLDER/a.bin""#, environment: ["FOLDER": bob.chats + "/team"])
+            return made.succeeded ? nil : made.output + made.errors
+        }
+        #expect(refusal.contains("Permission denied"))
+        #expect(try alice.names(in: "team").isEmpty)
+        try await stage.leave()
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+import Posix
+import TestSupport
+
+/// A program that holds a file open and reads the pieces that it is asked for.
+final class PieceReader {
+    private static let script = """
+        import errno, hashlib, os, sys
+        descriptor = os.open(sys.argv[1], os.O_RDONLY)
+        for line in sys.stdin:
+            start, length = map(int, line.split())
+            try:
+                piece = b""
+                while len(piece) < length:
+                    part = os.pread(descriptor, length - len(piece), start + len(piece))
+                    if not part: break
+                    piece += part
+                print(hashlib.sha256(piece).hexdigest(), flush=True)
+            except OSError as error:
+                print(errno.errorcode[error.errno], flush=True)
+        """
+
+    private let process: RunningProcess
+    private var count = 0
+
+    static func start(_ path: String) async throws -> PieceReader {
+        var settings = ChildProcess.Settings(try Shell.find("python3"), ["-c", script, path])
+        settings.input = .pipe
+        return PieceReader(try await RunningProcess.start(settings))
+    }
+
+    private init(_ process: RunningProcess) { self.process = process }
+
+    /// The SHA-256 of the piece, or the name of the error number.
+    func read(_ range: Range<Int>) async throws -> String {
+        let line = Array("\(range.lowerBound) \(range.count)\n".utf8)
+        guard write(process.child.input?.descriptor ?? -1, line, line.count) == line.count else {
+            throw WaitedInVain("the reader takes no question: \(process.errors)")
+        }
+        count += 1
+        return try await wait(for: "answer \(count) of the reader", within: .seconds(120)) {
+            process.lines.count >= count ? process.lines[count - 1] : nil
+        }
+    }
+
+    /// As `read`, again and again while there is an error: a failure is remembered for a moment.
+    func readAtLast(_ range: Range<Int>) async throws -> String {
+        try await wait(for: "bytes at last", within: .seconds(120)) {
+            let answer = try await read(range)
+            return answer.hasPrefix("E") ? nil : answer
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite(
+    "An official relay that is away for a while", .serialized,
+    .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
+struct OfficialRelayOutageTests {
+    @Test("a read that meets a silent or dead relay says so in time, and has the bytes afterwards")
+    func reading() async throws {
+        let stage = try await OfficialStage.start("alice", "bob")
+        let (alice, bob) = (stage.people[0], stage.people[1])
+        try await alice.mount(.attached)
+        let bytes = SystemRandomSource().bytes(40_000_000)
+        try await alice.copy(bytes, as: "film.bin", to: "bob")
+        try await alice.waitForState("sent", of: "film.bin", in: "bob")
+        try await bob.mount(.attached)
+        try await bob.waitForFile("film.bin", in: "alice")
+        // Silent from the start: nothing of the file is here, and its connections are taken and not answered.
+        stage.relays.files.send(SIGSTOP)
+        let path = bob.chats + "/alice/film.bin"
+        let reader = try await PieceReader.start(path)
+        #expect(try await reader.read(0..<1000) == "ETIMEDOUT")
+        let sentence = try bob.attribute("error", of: "film.bin", in: "alice")
+        #expect(sentence?.isEmpty == false)
+        stage.relays.files.send(SIGCONT)
+        #expect(try await reader.readAtLast(0..<1000) == Self.digest(bytes[0..<1000]))
+        // Dead in mid-transfer, then back at its old address with what it stored.
+        try await stage.relays.files.kill()
+        let piece = 39_000_000..<39_500_000
+        let meanwhile = try await reader.read(piece)
+        // Unless the core, which receives the whole file beside the reader, was faster.
+        let possible = ["EHOSTUNREACH", "ETIMEDOUT", Self.digest(bytes[piece])]
+        #expect(possible.contains(meanwhile), "\(meanwhile)")
+        try await stage.relays.files.start()
+        #expect(try await reader.readAtLast(piece) == Self.digest(bytes[piece]))
+        #expect(try await reader.readAtLast(0..<bytes.count) == Self.digest(bytes[...]))
+        try await bob.waitForState("stored", "hydrated", of: "film.bin", in: "alice")
+        try await stage.leave()
+    }
+
+    @Test("what is copied in while the relays are away is sent when they are back, once")
+    func sending() async throws {
+        let stage = try await OfficialStage.start("alice", "bob")
+        let (alice, bob) = (stage.people[0], stage.people[1])
+        for person in stage.people { try await person.mount(.attached) }
+        // The relay of files dies in the middle of an upload.
+        let big = try await alice.copy(SystemRandomSource().bytes(30_000_000), as: "big.bin", to: "bob")
+        try await alice.waitForState("sending", "sent", of: "big.bin", in: "bob")
+        try await stage.relays.files.kill()
+        let later = try await alice.copy(SystemRandomSource().bytes(300_000), as: "later.bin", to: "bob")
+        // And the relay of messages is silent, so that not even the offers get through.
+        stage.relays.messages.send(SIGSTOP)
+        let last = try await alice.copy(SystemRandomSource().bytes(100_000), as: "last.bin", to: "bob")
+        try await Task.sleep(for: .seconds(3))
+        #expect(try alice.attribute("state", of: "last.bin", in: "bob") != "sent")
+        stage.relays.messages.send(SIGCONT)
+        try await stage.relays.files.start()
+        for (name, digest) in [("big.bin", big), ("later.bin", later), ("last.bin", last)] {
+            try await alice.waitForState("sent", of: name, in: "bob")
+            try await bob.waitForFile(name, in: "alice")
+            #expect(try await bob.read(name, in: "alice") == digest, "\(name)")
+        }
+        #expect(try bob.names(in: "alice").count == 3)
+        try await stage.leave()
+    }
+
+    private static func digest(_ bytes: ArraySlice<UInt8>) -> String {
+        Hexadecimal.encode(SHA256.hash(Array(bytes)))
+    }
+}
