@@ -64,7 +64,14 @@ public final class ControlServer: Sendable {
             ]
             guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
             let descriptor = chatfs_accept(socket.descriptor)
-            if descriptor >= 0 { welcome(OpenFile(adopting: descriptor)) }
+            if descriptor >= 0 {
+                welcome(OpenFile(adopting: descriptor))
+            } else if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(errno) {
+                // It stays in the queue and would be told again at once: for a moment only the end is
+                // waited for.
+                var end = [requests[1]]
+                _ = try? poll(&end, milliseconds: 100)
+            }
         }
     }
 

@@ -73,11 +73,7 @@ struct BlockCache: Sendable {
     }
 
     /// Bytes that are free on the cache's disk, as far as the filesystem says.
-    func freeBytes() -> UInt64? {
-        var status = statvfs()
-        guard fstatvfs(folder.directory.descriptor, &status) == 0 else { return nil }
-        return UInt64(status.f_bavail) * UInt64(status.f_frsize)
-    }
+    func freeBytes() -> UInt64? { try? folder.directory.availableBytes() }
 
     /// Removes what has a name. The files themselves go with their last reference.
     func remove() { try? folder.empty() }

@@ -59,11 +59,6 @@ final class Spool: Sendable {
 
     /// Bytes that an unprivileged writer can still get on this filesystem.
     func availableBytes() throws(SystemError) -> UInt64 {
-        var status = statvfs()
-        try check("ask for free disk space") { fstatvfs(directory.descriptor, &status) }
-        // Some network filesystems name no limit but the largest number.
-        let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
-            by: UInt64(status.f_frsize))
-        return overflow ? .max : bytes
+        try directory.availableBytes()
     }
 }
