@@ -50,7 +50,7 @@ enum BenchProgram {
     private static func run(_ invocation: Invocation) async throws {
         let quick = invocation.has("quick")
         let plan = Plan(
-            folder: invocation["dir"] ?? "/var/tmp", isQuick: quick,
+            folder: try Self.absolute(invocation["dir"] ?? "/var/tmp"), isQuick: quick,
             repetitions: invocation.integer("repetitions") ?? (quick ? 3 : 5),
             official: getenv("OFFICIAL_BIN").map { String(cString: $0) })
         // A page without marks is found before the work, not after it.
@@ -70,6 +70,15 @@ enum BenchProgram {
             try Self.write(page.text(with: picture + report.markdown), to: page.path)
         }
         if invocation.stop.isRequested { throw ExitCode.failure }
+    }
+
+    /// As the table of mounts has it: absolute, without symbolic links.
+    private static func absolute(_ folder: String) throws(SystemError) -> String {
+        guard let resolved = realpath(folder, nil) else {
+            throw SystemError(code: errno, operation: "work in \(folder)")
+        }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     private static func write(_ text: String, to path: String) throws(SystemError) {

@@ -16,7 +16,8 @@ struct BenchProgramTests {
     private func start(_ arguments: [String]) async throws -> RunningProcess {
         let program = ChatFSProcess.path + "-bench"
         var settings = ChildProcess.Settings(
-            program, ["--quick", "--repetitions", "1", "--dir", work] + arguments)
+            program, ["--quick", "--repetitions", "1", "--dir", "work"] + arguments)
+        settings.folder = folder.path
         settings.environment = ["OFFICIAL_BIN": nil]
         return try await RunningProcess.start(settings)
     }

@@ -19,6 +19,8 @@ enum Picture {
             #"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \#(text(width)) \#(text(height))" "#
                 + #"role="img" aria-label="Figures of chatfs-bench against their targets">"#,
             style,
+            // Also where a viewer does not know whether its surroundings are dark.
+            #"<rect class="ground" width="100%" height="100%" rx="8"/>"#,
             #"<text class="title" x="16" y="28">chatfs against its targets</text>"#,
             #"<text class="small" x="16" y="48">\#(escaped(report.date)); a bar beyond the dashed line meets its "#
                 + "target; the scale is logarithmic</text>",
@@ -67,6 +69,7 @@ enum Picture {
     private static let style = """
         <style>
         text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+        .ground { fill: #ffffff }
         .title { font-size: 17px; font-weight: 600 }
         .small { font-size: 11.5px; fill: #59636e }
         .label { text-anchor: end }
@@ -76,6 +79,7 @@ enum Picture {
         .met { fill: #2da44e }
         .missed { fill: #d4801f }
         @media (prefers-color-scheme: dark) {
+        .ground { fill: #0d1117 }
         text { fill: #e6edf3 }
         .small { fill: #9198a1 }
         .grid { stroke: #3d444d }
