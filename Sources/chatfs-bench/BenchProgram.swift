@@ -63,13 +63,14 @@ enum BenchProgram {
         await MeasureRun(plan: plan, stop: invocation.stop).take(
             Measure.chosen(invocation.all("only")), into: &report)
         Terminal.write(report.markdown, to: STDOUT_FILENO)
+        // Half a run replaces no figures of a whole one.
+        if invocation.stop.isRequested { throw ExitCode.failure }
         if let path = invocation["json"] { try Self.write(report.json, to: path) }
         if let path = invocation["svg"] { try Self.write(Picture.svg(of: report), to: path) }
         if let page {
             let picture = invocation["svg"].map { Page.link(toPicture: $0, from: page.path) } ?? ""
             try Self.write(page.text(with: picture + report.markdown), to: page.path)
         }
-        if invocation.stop.isRequested { throw ExitCode.failure }
     }
 
     /// As the table of mounts has it: absolute, without symbolic links.

@@ -50,13 +50,15 @@ struct BenchProgramTests {
 
     @Test("Ctrl-C in the middle of a measure leaves no mount, no process and no file")
     func interrupted() async throws {
-        let bench = try await start(["--only", "list"])
+        let figures = folder.path("figures.json")
+        let bench = try await start(["--only", "list", "--json", figures])
         try await wait(until: "something is mounted", within: .seconds(60)) {
             try !MountTable.mounts(below: work).isEmpty
         }
         bench.send(SIGINT)
         #expect(try await bench.ending(within: .seconds(60)) == .code(1))
         #expect(bench.output.contains("* list: The run was stopped."))
+        #expect(access(figures, F_OK) != 0)
         try expectNothingLeft()
     }
 
