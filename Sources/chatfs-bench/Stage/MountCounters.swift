@@ -10,12 +10,14 @@ struct MountCounters: Sendable {
 
     /// How many requests of the kernel reach the daemon while `work` goes on. Asking makes some itself, so
     /// these are counted alone first.
-    func requests(while work: @escaping @Sendable () throws -> Void) async throws -> Int {
+    func requests<Result: Sendable>(
+        while work: @escaping @Sendable () throws -> Result
+    ) async throws -> (result: Result, count: Int) {
         let before = try await number("requests")
         let between = try await number("requests")
-        try await ThreadPool.shared.run(work)
+        let result = try await ThreadPool.shared.run(work)
         let after = try await number("requests")
-        return (after - between) - (between - before)
+        return (result, (after - between) - (between - before))
     }
 
     private func number(_ key: String) async throws -> Int {

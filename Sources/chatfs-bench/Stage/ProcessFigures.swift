@@ -21,6 +21,16 @@ struct ProcessFigures: Sendable {
     /// The most there ever were.
     func peakMemory() throws -> Double { try status("VmHWM:") }
 
+    /// Whether one of its threads runs, would run, or waits for the disk.
+    func isBusy() throws -> Bool {
+        let threads = try OpenFile("/proc/\(process)/task", flags: O_RDONLY | O_DIRECTORY)
+        return try PrivateFolder.names(in: threads).contains { thread in
+            // One that ended meanwhile is not busy.
+            let state = try? text("task/\(thread)/stat").split(separator: ")").last?.first { $0 != " " }
+            return state == "R" || state == "D"
+        }
+    }
+
     /// Waits until the process has done nothing for half a second: what was asked of it is finished.
     func rest(on stage: Stage) async throws {
         var last = try processorTime()
@@ -33,7 +43,8 @@ struct ProcessFigures: Sendable {
                 throw BenchError(.failed, "A mount did not come to rest.")
             }
             let now = try processorTime()
-            quiet = now - last > 0.011 ? 0 : quiet + 1
+            let isBusy = try isBusy()
+            quiet = isBusy || now - last > 0.011 ? 0 : quiet + 1
             last = now
         }
     }
