@@ -41,7 +41,7 @@ struct ScriptedCommand {
             outcome.response = send(&state)
         } else if text.hasPrefix("/_delete item ") {
             outcome.response = delete(&state)
-        } else if text.hasPrefix("/sql chat ") {
+        } else if text.hasPrefix("/sql ") {
             outcome.response = rows(state)
         }
         outcome.takes = state.work.command + state.work.message * messages
@@ -104,8 +104,14 @@ struct ScriptedCommand {
             if let description = file.flatMap({ state.descriptions[$0] }) {
                 rows.append(Hexadecimal.encode(Array(description.utf8)).uppercased())
             }
+        } else if text.contains("snd_file") {
+            let isAgent = text.hasPrefix("/sql agent ")
+            for file in state.forgotten.sorted() { rows.append("AB\(file)|\(isAgent ? 1 : file)") }
+        } else if text.contains("total_changes()") {
+            rows.append(String(state.history.changes))
         } else if text.contains("count(*)") {
-            for (chat, count) in state.history.counts {
+            let first = text.firstMatch(of: /chat_item_id >= (\d+)/).flatMap { Int64($0.1) }
+            for (chat, count) in state.history.counts(from: first ?? 0) where count > 0 {
                 let id = chat.dropFirst()
                 let columns = ["@", "#", "*"].map { chat.hasPrefix($0) ? String(id) : "0" }
                 rows.append((columns + [String(count)]).joined(separator: "|"))

@@ -2,12 +2,15 @@
 public struct ScriptedHistory: Sendable {
     private var chats: [String: [ScriptedMessage]] = [:]
     private var chatOfMessage: [Int64: String] = [:]
+    /// How often something changed.
+    private(set) var changes = 0
 
     public init() {}
 
     public var count: Int { chatOfMessage.count }
 
     public mutating func append(_ message: ScriptedMessage) {
+        changes += 1
         let position = position(of: message.id, in: message.chat)
         chats[message.chat, default: []].insert(message, at: position)
         chatOfMessage[message.id] = message.chat
@@ -20,6 +23,7 @@ public struct ScriptedHistory: Sendable {
     @discardableResult
     public mutating func remove(_ id: Int64) -> ScriptedMessage? {
         guard let chat = chatOfMessage.removeValue(forKey: id) else { return nil }
+        changes += 1
         let position = position(of: id, in: chat)
         return chats[chat]?.remove(at: position)
     }
@@ -34,6 +38,7 @@ public struct ScriptedHistory: Sendable {
         _ id: Int64, _ body: (inout ScriptedMessage) -> Void
     ) -> ScriptedMessage? {
         guard let chat = chatOfMessage[id] else { return nil }
+        changes += 1
         let position = position(of: id, in: chat)
         body(&chats[chat, default: []][position])
         return chats[chat]?[position]
@@ -45,11 +50,12 @@ public struct ScriptedHistory: Sendable {
     public var all: [ScriptedMessage] { chats.values.flatMap { $0 } }
     public var newest: Int64 { chats.values.lazy.compactMap(\.last?.id).max() ?? 0 }
 
-    /// How many messages each chat has, parts of groups with their groups.
-    var counts: [String: Int] {
+    /// How many messages from `id` on each chat has, parts of groups with their groups.
+    func counts(from id: Int64) -> [String: Int] {
         var counts: [String: Int] = [:]
         for (chat, messages) in chats {
-            counts[String(chat.prefix { $0 != "(" }), default: 0] += messages.count
+            counts[String(chat.prefix { $0 != "(" }), default: 0] +=
+                messages.count - position(of: id, in: chat)
         }
         return counts
     }

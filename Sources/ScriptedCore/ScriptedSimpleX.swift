@@ -17,6 +17,8 @@ public final class ScriptedSimpleX: Sendable {
         public var refusals: [String: String] = [:]
         /// Descriptions of files by the files' numbers.
         public var descriptions: [Int64: String] = [:]
+        /// Files whose upload is complete in the core's second database and not in the first.
+        public var forgotten: Set<Int64> = []
         /// Whether it answers questions about its database (`/sql`).
         public var answersQuestions = true
         /// Relays that the user has configured.

@@ -52,14 +52,29 @@ extension OfficialCore {
         }
     }
 
+    /// How many files a look by the clock compares, the newest of all chats: so it costs the core some
+    /// milliseconds, however long the history is.
+    private static let newestCompared = 1000
+
     /// How many files each chat has, there and here. Where the numbers differ the whole chat is walked
     /// through again: somebody else deleted a message, and only they were told. A difference that such a
     /// walk left is not walked for again before the core's number changes.
     func compareCounts(_ look: Look) async throws(ChatError) {
+        let first =
+            look == .whole
+            ? 0
+            : try await work { [self] in
+                try index.read { connection in
+                    try connection.first(
+                        "SELECT id FROM item ORDER BY id DESC LIMIT 1 OFFSET ?", Self.newestCompared
+                    ) { $0.integer(0) }
+                } ?? 0
+            }
         let rows = try await select(
             "SELECT coalesce(i.contact_id, 0), coalesce(i.group_id, 0), coalesce(i.note_folder_id, 0), "
                 + "count(*) FROM files f JOIN chat_items i ON i.chat_item_id = f.chat_item_id "
-                + "WHERE i.user_id = \(profile.id) AND i.item_deleted = 0 GROUP BY 1, 2, 3")
+                + "WHERE f.chat_item_id >= \(first) AND i.user_id = \(profile.id) AND i.item_deleted = 0 "
+                + "GROUP BY 1, 2, 3")
         guard let rows else {
             // A core that answers no such question: everything is walked through again, and whether a
             // description has arrived meanwhile is left to the core.
@@ -81,9 +96,10 @@ extension OfficialCore {
             try index.read { connection in
                 try connection.query(
                     """
-                    SELECT chat.chat, (SELECT count(*) FROM item WHERE item.chat = chat.chat) FROM chat
+                    SELECT chat.chat, (SELECT count(*) FROM item WHERE item.chat = chat.chat AND item.id >= ?)
+                    FROM chat
                     WHERE NOT EXISTS (SELECT 1 FROM walk WHERE walk.chat = chat.chat AND done = 0)
-                    """
+                    """, first
                 ) { ($0.text(0), $0.integer(1)) }
             }
         }

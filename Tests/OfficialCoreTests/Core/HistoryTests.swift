@@ -102,6 +102,16 @@ struct HistoryTests {
         await core.shutDown()
     }
 
+    @Test func whatAnotherClientDeletesGoesByLookingTheNewestToo() async throws {
+        let stage = try Stage { $0.history.append(Self.history(300)) }
+        let core = try await stage.open()
+        #expect(try await eventually { try await ids(core).count == 300 })
+        stage.simplex.change { state in for id in [300, 200] { state.history.remove(Int64(id)) } }
+        #expect(try await eventually { try await ids(core).count == 298 })
+        #expect(try await ids(core).first == 299)
+        await core.shutDown()
+    }
+
     @Test func aCoreThatAnswersNoQuestionsIsWalkedThroughAgain() async throws {
         let stage = try Stage { state in
             state.history.append(Self.history(80))
