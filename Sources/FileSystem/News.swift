@@ -74,19 +74,27 @@ extension FileSystem {
         _ = try await ThreadPool.shared.run { try self.names.show(chats) }
         let waiting = outbox.drafts()
         try await ThreadPool.shared.run { for draft in waiting { try self.show(draft) } }
-        for chat in chats {
+        // One chat is read while the one before it is shown.
+        var next = chats.first.map(read)
+        for chat in chats.dropFirst().map(Optional.some) + [nil] {
+            guard let items = try await next?.value else { break }
+            next = chat.map(read)
+            _ = try await ThreadPool.shared.run { try self.names.show(items) }
+        }
+        try await ThreadPool.shared.run { try self.names.removeUnseen() }
+    }
+
+    /// All items of a chat, oldest first: the earlier of two files of one name gets the name.
+    private func read(_ chat: Chat) -> Task<[ChatItem], any Error> {
+        Task { [core] in
             var items: [ChatItem] = []
             while true {
                 let page = try await core.items(
                     of: chat.reference, before: items.last?.id, count: Self.pageOfItems)
-                if page.isEmpty { break }
+                if page.isEmpty { return items.reversed() }
                 items += page
             }
-            // Oldest first: the earlier of two files of one name gets the name.
-            let all = Array(items.reversed())
-            _ = try await ThreadPool.shared.run { try self.names.show(all) }
         }
-        try await ThreadPool.shared.run { try self.names.removeUnseen() }
     }
 
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.

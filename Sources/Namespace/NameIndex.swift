@@ -52,6 +52,7 @@ struct NameIndex {
 
     init(_ connection: Connection) { self.connection = connection }
 
+    /// Every name there is.
     func records() throws -> [Record] {
         try connection.query("SELECT inode, folder, name, chat, item, draft, modified FROM node") { row in
             let owner: Owner
@@ -81,13 +82,39 @@ struct NameIndex {
         }
     }
 
+    /// The items of one folder.
+    func items(in folder: NodeID) throws -> [ItemID: Record] {
+        var records: [ItemID: Record] = [:]
+        _ = try connection.query(
+            "SELECT inode, name, item, modified FROM node WHERE folder = ? AND item IS NOT NULL",
+            folder.rawValue
+        ) { row in
+            let item = ItemID(row.integer(2))
+            records[item] = Record(
+                id: NodeID(row.unsigned(0)), folder: folder, name: EntryName(row.bytes(1)),
+                owner: .item(item), modified: row.timestampOrNil(3))
+        }
+        return records
+    }
+
+    /// How many items and drafts have a name.
+    func fileCount() throws -> Int {
+        try connection.first(
+            """
+            SELECT (SELECT count(*) FROM node WHERE item IS NOT NULL)
+                + (SELECT count(*) FROM node WHERE draft IS NOT NULL)
+            """
+        ) { Int($0.integer(0)) } ?? 0
+    }
+
+    func isInUse(_ name: EntryName, in folder: NodeID) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM node WHERE folder = ? AND name = ?", folder.rawValue, name.bytes)
+    }
+
     /// Whether a name is in use, or was in use by something that is deleted.
     func isTaken(_ name: EntryName, in folder: NodeID) throws -> Bool {
-        if try connection.exists(
-            "SELECT 1 FROM node WHERE folder = ? AND name = ?", folder.rawValue, name.bytes)
-        {
-            return true
-        }
+        if try isInUse(name, in: folder) { return true }
         return try connection.exists(
             "SELECT 1 FROM buried_name WHERE folder = ? AND digest = ?", folder.rawValue, digest(name))
     }
@@ -146,6 +173,28 @@ struct NameIndex {
     private func digest(_ name: EntryName) throws -> [UInt8] {
         let salt = try connection.first("SELECT bytes FROM salt") { $0.bytes(0) } ?? []
         return SHA256.hash(salt + name.bytes)
+    }
+}
+
+/// The names that items have in the index, looked up for many at once: the items of a folder that is shown for
+/// the first time are read together.
+struct KnownNames {
+    private let index: NameIndex
+    private let readsFolders: Bool
+    private var folders: [NodeID: [ItemID: NameIndex.Record]] = [:]
+
+    /// From so many items on.
+    private static let many = 64
+
+    init(_ index: NameIndex, awaiting count: Int) {
+        self.index = index
+        readsFolders = count >= Self.many
+    }
+
+    mutating func record(of item: ItemID, in folder: NodeID) throws -> NameIndex.Record? {
+        guard readsFolders else { return try index.record(of: .item(item)) }
+        if folders[folder] == nil { folders[folder] = try index.items(in: folder) }
+        return folders[folder]?[item]
     }
 }
 

@@ -18,11 +18,8 @@ extension Namespace {
             if let known = try index.record(of: .draft(draft)), known.folder == folder {
                 record = known
             } else {
-                if let known = try index.record(of: .draft(draft)) {
-                    try index.remove(known.id)
-                    shown.release(known)
-                }
-                guard !shown.isTaken(name, in: folder) else {
+                if let known = try index.record(of: .draft(draft)) { try index.remove(known.id) }
+                guard try !index.isInUse(name, in: folder) else {
                     throw NamespaceError(.nameTaken, "The name is in use in this folder.")
                 }
                 let id = try index.insert(.draft(draft), name: name, in: folder)
@@ -56,7 +53,7 @@ extension Namespace {
             if let replaced, case .draft(let gone) = replaced.content, let other = shown.node(.draft(gone)) {
                 try index.remove(other.id)
                 shown.remove(other, at: now)
-            } else if shown.isTaken(name, in: node.folder) {
+            } else if try index.isInUse(name, in: node.folder) {
                 throw NamespaceError(.nameTaken, "The name is in use in this folder.")
             }
             try index.rename(node.id, to: name)
@@ -91,7 +88,6 @@ extension Namespace {
                 changes.append(.vanished(other))
             } else if let record = try index.record(of: .item(item.id)) {
                 try index.remove(record.id)
-                shown.release(record)
             }
             try index.hand(node.id, to: item.id, modified: modified)
             let updated = node.with(content: .item(item.withoutPreview), modified: modified)

@@ -35,7 +35,8 @@ extension Namespace {
         _ items: [ChatItem], at time: Timestamp? = nil
     ) throws(NamespaceError) -> [NamespaceChange] {
         try change { index, shown in
-            try items.compactMap { item in
+            var known = KnownNames(index, awaiting: items.count)
+            return try items.compactMap { item in
                 guard let folder = shown.node(.chat(item.chat)), item.file != nil else { return nil }
                 let item = item.withoutPreview
                 if let node = shown.node(.item(item.id)) {
@@ -45,7 +46,7 @@ extension Namespace {
                     return .changed(updated)
                 }
                 let record =
-                    try index.record(of: .item(item.id))
+                    try known.record(of: item.id, in: folder.id)
                     ?? Self.add(.item(item.id), EntryName(of: item), in: folder.id, index)
                 let node = Node(
                     id: record.id, folder: folder.id, name: record.name, content: .item(item),
@@ -74,6 +75,8 @@ extension Namespace {
     /// deleted while nothing was mounted.
     public func removeUnseen() throws(NamespaceError) {
         try change { index, shown in
+            // Nearly always nothing: then the names need not be read again to find that out.
+            if try index.fileCount() == shown.fileCount { return }
             for record in try index.records() where shown.node(record.owner) == nil {
                 switch record.owner {
                 case .chat: continue
@@ -81,7 +84,6 @@ extension Namespace {
                 case .draft: break
                 }
                 try index.remove(record.id)
-                shown.release(record)
             }
         }
     }

@@ -19,19 +19,14 @@ public final class Namespace: Sendable {
     /// - Parameter path: the index database of one profile.
     public init(path: String, clock: any WallClock = SystemWallClock()) throws(NamespaceError) {
         self.clock = clock
-        var table = NodeTable(now: clock.now())
+        table = Lock(NodeTable(now: clock.now()))
         do {
             // A name that a power cut takes back is given again the same way; what cannot be made again
             // is written durably.
             database = try Database(path: path, migrations: NameIndex.migrations, durability: .eventual)
-            let now = clock.now()
-            for record in try database.read({ try NameIndex($0).records() }) {
-                table.reserve(record.name, for: record.id, in: record.folder, at: now)
-            }
         } catch {
             throw NamespaceError(wrapping: error)
         }
-        self.table = Lock(table)
     }
 
     /// Ends the use of the index; what is in memory can still be looked at. Blocks.
@@ -105,7 +100,7 @@ public final class Namespace: Sendable {
                 let write = { (connection: Connection) in try body(NameIndex(connection), &pending) }
                 let result =
                     try isDurable ? database.durableTransaction(write) : database.transaction(write)
-                for step in pending.steps { table.withLock(step) }
+                pending.carryOut()
                 return result
             }
         } catch {

@@ -14,7 +14,15 @@ public enum NamespaceChange: Sendable {
 /// be shown when the index has it.
 struct PendingChange {
     private let shown: Lock<NodeTable>
-    private(set) var steps: [(inout NodeTable) -> Void] = []
+    private var steps: [Step] = []
+
+    private enum Step {
+        case add(Node, Timestamp)
+        case replace(Node)
+        case remove(Node, Timestamp)
+        case rename(Node, EntryName, Timestamp)
+        case forget(DraftID)
+    }
 
     init(shown: Lock<NodeTable>) { self.shown = shown }
 
@@ -35,24 +43,37 @@ struct PendingChange {
 
     func hasFolder(_ id: NodeID) -> Bool { shown.withLock { $0.nodes[id]?.isFolder == true } }
 
-    func isTaken(_ name: EntryName, in folder: NodeID) -> Bool {
-        shown.withLock { $0.isTaken(name, in: folder) }
-    }
+    /// How many files are shown, drafts included.
+    var fileCount: Int { shown.withLock { $0.items.count + $0.drafts.count } }
 
-    mutating func add(_ node: Node, at time: Timestamp) { steps.append { $0.show(node, at: time) } }
-    mutating func replace(_ node: Node) { steps.append { $0.replace(node) } }
-    mutating func remove(_ node: Node, at time: Timestamp) { steps.append { $0.remove(node, at: time) } }
+    mutating func add(_ node: Node, at time: Timestamp) { steps.append(.add(node, time)) }
+    mutating func replace(_ node: Node) { steps.append(.replace(node)) }
+    mutating func remove(_ node: Node, at time: Timestamp) { steps.append(.remove(node, time)) }
+    mutating func forget(_ draft: DraftID) { steps.append(.forget(draft)) }
 
     mutating func rename(_ node: Node, to name: EntryName, at time: Timestamp) {
-        steps.append { $0.rename(node, to: name, at: time) }
+        steps.append(.rename(node, name, time))
     }
 
-    /// Gives up the name of a record that is not shown.
-    mutating func release(_ record: NameIndex.Record) {
-        steps.append { $0.release(record.name, of: record.id, in: record.folder) }
-    }
+    /// So many steps are shown at once: a reader waits for them, some microseconds.
+    private static let atOnce = 64
 
-    mutating func forget(_ draft: DraftID) { steps.append { $0.drafts[draft] = nil } }
+    /// Shows it all.
+    func carryOut() {
+        for start in stride(from: 0, to: steps.count, by: Self.atOnce) {
+            shown.withLock { table in
+                for step in steps[start..<min(start + Self.atOnce, steps.count)] {
+                    switch step {
+                    case .add(let node, let time): table.show(node, at: time)
+                    case .replace(let node): table.replace(node)
+                    case .remove(let node, let time): table.remove(node, at: time)
+                    case .rename(let node, let name, let time): table.rename(node, to: name, at: time)
+                    case .forget(let draft): table.drafts[draft] = nil
+                    }
+                }
+            }
+        }
+    }
 }
 
 extension NamespaceError {

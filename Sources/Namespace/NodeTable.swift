@@ -4,8 +4,8 @@ import ChatCore
 /// Every node in memory. A plain value: `Namespace` keeps it behind a lock that is held for single
 /// steps only.
 struct NodeTable {
-    /// The names of one folder. A name may belong to a node that is not shown (its item is not known
-    /// yet); it is taken all the same.
+    /// What is shown of one folder. A name of the index whose item is not known yet is not here, and is
+    /// taken all the same.
     struct Folder {
         var children: [EntryName: NodeID] = [:]
         /// Shown nodes by inode number, the order of listings: a reader that comes back with the last
@@ -33,15 +33,6 @@ struct NodeTable {
         )
     }
 
-    /// Keeps a name for a node that may be shown later.
-    mutating func reserve(_ name: EntryName, for id: NodeID, in folder: NodeID, at now: Timestamp) {
-        folders[folder, default: Folder(modified: now)].children[name] = id
-    }
-
-    func isTaken(_ name: EntryName, in folder: NodeID) -> Bool {
-        folders[folder]?.children[name] != nil
-    }
-
     /// Puts a node on show.
     mutating func show(_ node: Node, at now: Timestamp) {
         let isNew = nodes[node.id] == nil
@@ -62,11 +53,6 @@ struct NodeTable {
         case .chat(let chat): chats[chat.reference] = node.id
         case .root, .control, .status, .transfers, .recovered: break
         }
-    }
-
-    /// Frees a name that was reserved and never shown.
-    mutating func release(_ name: EntryName, of id: NodeID, in folder: NodeID) {
-        if folders[folder]?.children[name] == id { folders[folder]?.children[name] = nil }
     }
 
     /// Moves a shown node to another name of its folder.
