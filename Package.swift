@@ -73,7 +73,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "chatfs-bench",
-            dependencies: ["Base", "Posix", "Cryptography", "CommandLineKit", "COpenSSL"],
+            dependencies: ["Base", "Posix", "Cryptography", "CommandLineKit", "ScriptedCore", "COpenSSL"],
             swiftSettings: settings),
 
         .target(

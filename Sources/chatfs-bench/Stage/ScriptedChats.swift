@@ -1,0 +1,42 @@
+import Base
+import Glibc
+import Posix
+import ScriptedCore
+
+/// A scripted official core in this process, behind a socket, with a files folder that it shares with the
+/// mounts attached to it.
+final class ScriptedChats: Sendable {
+    let simplex = ScriptedSimpleX()
+    let filesFolder: String
+    private let stage: Stage
+    private let server: ScriptedServer
+
+    init(on stage: Stage) throws {
+        self.stage = stage
+        filesFolder = try stage.makeFolder("simplex-files")
+        server = try ScriptedServer(simplex)
+    }
+
+    deinit { server.close() }
+
+    /// `chatfs mount` attached to the core. What it keeps about the core stays for the next mount.
+    func mount() async throws -> Mounted {
+        let path = stage.path("mount-simplex")
+        if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-simplex") }
+        let process = try await stage.start(
+            Stage.chatfs,
+            [
+                "mount", path, "--core", "ws://127.0.0.1:\(server.port)", "--files-folder", filesFolder,
+                "--data", stage.path("simplex-data"), "--cache-dir", stage.path("simplex-cache"),
+            ])
+        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
+    }
+
+    /// Writes a file of the core's and says that it has been received.
+    func deliver(_ message: ScriptedMessage) throws {
+        let name = "received-\(message.id)"
+        let file = try OpenFile(filesFolder + "/" + name, flags: O_WRONLY | O_CREAT | O_TRUNC)
+        try file.write([UInt8](repeating: 1, count: Int(message.size)), at: 0)
+        simplex.complete(message.id, path: name, cryptoArguments: nil)
+    }
+}
