@@ -11,6 +11,8 @@ final class Stage: Sendable {
 
     private struct State {
         var children: [ObservedProcess] = []
+        /// Those of the children that are run to their end: they may end while something else is waited for.
+        var passing: [ObservedProcess] = []
         /// Why everything was stopped.
         var end: BenchError?
     }
@@ -49,6 +51,12 @@ final class Stage: Sendable {
     func start(
         _ program: String, _ arguments: [String], environment: [String: String?] = [:]
     ) async throws -> ObservedProcess {
+        try await start(program, arguments, environment, isPassing: false)
+    }
+
+    private func start(
+        _ program: String, _ arguments: [String], _ environment: [String: String?], isPassing: Bool
+    ) async throws -> ObservedProcess {
         try check()
         var settings = ChildProcess.Settings(program, arguments)
         settings.environment = environment
@@ -56,6 +64,7 @@ final class Stage: Sendable {
         let child = try await ObservedProcess.start(settings)
         let isOver = state.withLock { state in
             state.children.append(child)
+            if isPassing { state.passing.append(child) }
             return state.end != nil
         }
         if isOver { child.child.sendToGroup(SIGKILL) }
@@ -67,9 +76,12 @@ final class Stage: Sendable {
     func run(
         _ program: String, _ arguments: [String], environment: [String: String?] = [:]
     ) async throws -> String {
-        let child = try await start(program, arguments, environment: environment)
+        let child = try await start(program, arguments, environment, isPassing: true)
         let ending = await child.ending(within: .seconds(600))
-        state.withLock { $0.children.removeAll { $0 === child } }
+        state.withLock { state in
+            state.children.removeAll { $0 === child }
+            state.passing.removeAll { $0 === child }
+        }
         guard ending == .code(0) else {
             let name = program.split(separator: "/").last.map(String.init) ?? program
             throw failure("\(name) \(arguments.first ?? "")", child)
@@ -98,7 +110,12 @@ final class Stage: Sendable {
         let end = ContinuousClock.now + .seconds(60)
         while try !holds() {
             try check()
-            if let dead = state.withLock({ $0.children.first { !$0.isRunning } }) {
+            let dead = state.withLock { state in
+                state.children.first { child in
+                    !child.isRunning && !state.passing.contains { $0 === child }
+                }
+            }
+            if let dead {
                 throw failure("A process", dead)
             }
             guard ContinuousClock.now < end else { throw BenchError(.failed, "Waited in vain for \(what).") }
