@@ -17,6 +17,8 @@ final class TransferDesk: Sendable {
         var tasks: [FileID: (lane: Lane, task: Task<Void, Never>)] = [:]
         /// What begins when the file's present work has ended.
         var following: [FileID: (lane: Lane, work: Work)] = [:]
+        /// The pauses between two tries.
+        var naps: [FileID: Task<Void, Never>] = [:]
         var progress: [FileID: TransferProgress] = [:]
         var claims: Set<FileID> = []
         var isClosed = false
@@ -33,29 +35,46 @@ final class TransferDesk: Sendable {
         slots = [.upload: Slots(running), .download: Slots(running), .deletion: Slots(1)]
     }
 
-    /// Starts work on a file, repeated with growing delay as long as it wants. Nothing when the file
-    /// has some in this lane already; work of another lane is waited for.
+    /// Starts work on a file, repeated with growing delay as long as it wants. When the file has some in
+    /// this lane already, that does not wait any longer for its next try; work of another lane is waited for.
     func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
         state.withLock { state in
             guard let present = state.tasks[file] else { return begin(file, in: lane, work, &state) }
-            if present.lane != lane { state.following[file] = (lane, work) }
+            if present.lane == lane {
+                state.naps[file]?.cancel()
+            } else {
+                state.following[file] = (lane, work)
+            }
         }
     }
 
     private func begin(_ file: FileID, in lane: Lane, _ work: @escaping Work, _ state: inout State) {
         guard let slots = slots[lane], !state.isClosed else { return }
-        let task = Task { [retry, weak self] in
+        let task = Task { [retry, shared = self.state, weak self] in
             var number = 1
             while await slots.enter() {
                 let wantsMore = await work()
                 slots.leave()
                 number += 1
                 guard wantsMore, let delay = retry.delay(beforeTry: number) else { break }
-                guard (try? await Task.sleep(for: delay)) != nil else { break }
+                guard await Self.pause(delay, before: file, shared) else { break }
             }
             self?.end(file)
         }
         state.tasks[file] = (lane, task)
+    }
+
+    /// Waits until the time has passed or somebody wants the next try. False when there is to be none.
+    private static func pause(_ delay: Duration, before file: FileID, _ state: Lock<State>) async -> Bool {
+        let nap = Task { _ = try? await Task.sleep(for: delay) }
+        state.withLock { $0.naps[file] = nap }
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
+        }
+        state.withLock { $0.naps[file] = nil }
+        return !Task.isCancelled
     }
 
     private func end(_ file: FileID) {

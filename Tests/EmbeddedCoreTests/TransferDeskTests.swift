@@ -45,6 +45,26 @@ import Testing
         #expect(tries.withLock { $0 } == after)
     }
 
+    @Test func whoAsksAgainDoesNotWaitForTheNextTry() async throws {
+        let desk = TransferDesk(
+            retry: RetryPolicy(first: .seconds(3600), longest: .seconds(3600), tries: .max))
+        let tries = Lock(0)
+        desk.start(FileID(1), in: .download) {
+            tries.withLock { $0 += 1 }
+            return true
+        }
+        try await wait(until: "it was tried") { tries.withLock { $0 } == 1 }
+        for number in 2...4 {
+            try await wait(until: "it is tried again") {
+                // Asking while it is being tried is too early: it has not failed yet.
+                if tries.withLock({ $0 }) < number { desk.start(FileID(1), in: .download) { true } }
+                return tries.withLock { $0 } == number
+            }
+        }
+        await desk.stop(FileID(1))
+        #expect(!desk.isBusy(with: FileID(1)))
+    }
+
     @Test func whoWaitsInLineCanBeStoppedAndTheLineMovesOn() async throws {
         let desk = TransferDesk(retry: retry, running: 1)
         let order = Lock<[Int64]>([])
