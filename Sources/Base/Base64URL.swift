@@ -37,8 +37,11 @@ public enum Base64URL {
 
     /// The bytes of a text, or nil when it is not base64url. Missing padding is accepted, as the
     /// official parsers do; wrong padding, `+`, `/` and bits beyond the last byte are not.
-    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        var digits = Array(text.utf8)
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(Array(text.utf8)[...]) }
+
+    /// The same for a text that is at hand as its bytes.
+    public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var digits = text
         if digits.count % 4 == 0 {
             for _ in 0..<2 where digits.last == UInt8(ascii: "=") { digits.removeLast() }
         }

@@ -15,8 +15,14 @@ struct XFTPSource: ChunkSource {
         let description = try FileDescription(parsing: claim.description)
         reader = try ChunkwiseReader(description, client: client)
         self.buffers = buffers
+        var names: [RelayAddress: String] = [:]
         chunks = description.chunks.map { chunk in
-            ChunkPlace(size: chunk.size, relay: chunk.replicas.first?.relay.text ?? "")
+            guard let relay = chunk.replicas.first?.relay else {
+                return ChunkPlace(size: chunk.size, relay: "")
+            }
+            let name = names[relay] ?? relay.text
+            names[relay] = name
+            return ChunkPlace(size: chunk.size, relay: name)
         }
     }
 
@@ -86,7 +92,8 @@ private final class BufferedChunk: FetchedChunk {
 /// hydrator's settings; memory of a silent relay's chunks was never touched.
 final class SpareBuffers: Sendable {
     private let state = Lock((spare: [ChunkBuffer](), out: 0))
-    private static let most = 4
+    /// As many as go through the check or wait for it while others arrive.
+    private static let most = 6
 
     func take(_ size: Int) -> ChunkBuffer {
         let found: ChunkBuffer? = state.withLock { state in

@@ -112,9 +112,11 @@ extension FileDescription {
     private static func read(
         _ text: String?, on relay: RelayAddress, into drafts: inout [Int: Draft]
     ) throws(XFTPError) {
-        let fields = text?.split(separator: ":", maxSplits: 5, omittingEmptySubsequences: false) ?? []
-        guard (3...5).contains(fields.count), fields[0].utf8.allSatisfy({ (48...57).contains($0) }),
-            let number = Int(fields[0]), (1...mostChunks).contains(number)
+        // Bytes, not characters: a reader waits for all chunks of a file to be read.
+        let fields = Array((text ?? "").utf8).split(
+            separator: UInt8(ascii: ":"), maxSplits: 5, omittingEmptySubsequences: false)
+        guard (3...5).contains(fields.count), fields[0].allSatisfy({ (48...57).contains($0) }),
+            let number = Int(String(decoding: fields[0], as: UTF8.self)), (1...mostChunks).contains(number)
         else { throw malformed("a chunk is not written as number, ID, key, digest, size") }
         guard let id = Base64URL.decode(fields[1]), (1...255).contains(id.count) else {
             throw malformed("the ID of chunk \(number) is wrong")
@@ -134,7 +136,8 @@ extension FileDescription {
             draft.digest = digest
         }
         if fields.count > 4 {
-            guard let size = ByteCount.parse(fields[4]), isChunkSize(size), draft.size ?? size == size
+            guard let size = ByteCount.parse(String(decoding: fields[4], as: UTF8.self)),
+                isChunkSize(size), draft.size ?? size == size
             else { throw malformed("the size of chunk \(number) is impossible or given in two ways") }
             draft.size = size
         }
