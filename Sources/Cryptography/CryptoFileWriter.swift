@@ -23,17 +23,18 @@ public final class CryptoFileWriter {
 
     deinit { buffer.deallocate() }
 
-    /// Adds the next bytes of plaintext, any number. Blocks on the disk.
+    /// Adds the next bytes of plaintext, any number. Up to 256 KiB at once are taken whole or, when the disk
+    /// fails, not at all: then they may be given again. Blocks on the disk.
     public func append(_ bytes: UnsafeRawBufferPointer) throws(CryptographyError) {
         var start = 0
         while start < bytes.count {
-            let count = min(buffer.count - filled, bytes.count - start)
-            let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
-            piece.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]))
-            box.seal(piece)
+            let count = min(buffer.count, bytes.count - start)
+            if filled + count > buffer.count { try flush() }
+            box.seal(
+                UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]),
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count]))
             filled += count
             start += count
-            if filled == buffer.count { try flush() }
         }
     }
 
@@ -43,6 +44,16 @@ public final class CryptoFileWriter {
         }
     }
 
+    /// Brings what was appended to the file, so that `UnfinishedCryptoFile` gives it back. What a failing disk
+    /// did not take is written by the next call.
+    public func flush() throws(CryptographyError) {
+        guard filled > 0 else { return }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<filled])
+        try wrappingSystemError { () throws(SystemError) in try file.write(bytes, at: written) }
+        written += UInt64(filled)
+        filled = 0
+    }
+
     /// Writes the tag and answers the size of the plaintext. Durability is the caller's: `synchronise`.
     @discardableResult
     public func finish() throws(CryptographyError) -> UInt64 {
@@ -50,13 +61,5 @@ public final class CryptoFileWriter {
         let tag = box.tag()
         try wrappingSystemError { () throws(SystemError) in try file.write(tag, at: written) }
         return box.position
-    }
-
-    private func flush() throws(CryptographyError) {
-        guard filled > 0 else { return }
-        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<filled])
-        try wrappingSystemError { () throws(SystemError) in try file.write(bytes, at: written) }
-        written += UInt64(filled)
-        filled = 0
     }
 }

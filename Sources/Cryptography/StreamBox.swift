@@ -53,19 +53,29 @@ public struct StreamBox: Sendable {
 
     /// Encrypts the next bytes of the stream in place and authenticates the result.
     public mutating func seal(_ bytes: UnsafeMutableRawBufferPointer) {
-        inPieces(bytes) { box, piece in
-            box.transform(piece, at: box.position)
-            box.authenticate(UnsafeRawBufferPointer(piece))
+        seal(UnsafeRawBufferPointer(bytes), into: bytes)
+    }
+
+    /// The same from one place to another of at least this length, or in place.
+    public mutating func seal(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
+        inPieces(bytes, target) { box, piece, target in
+            box.transform(piece, into: target, at: box.position)
+            box.authenticate(UnsafeRawBufferPointer(target))
         }
     }
 
     /// Authenticates the next bytes of the stream and decrypts them in place. What comes out must not be
     /// trusted before the tag at the end was compared, unless something else vouches for it.
     public mutating func open(_ bytes: UnsafeMutableRawBufferPointer) {
-        inPieces(bytes) { box, piece in
+        open(UnsafeRawBufferPointer(bytes), into: bytes)
+    }
+
+    /// The same from one place to another of at least this length, or in place.
+    public mutating func open(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) {
+        inPieces(bytes, target) { box, piece, target in
             let start = box.position
-            box.authenticate(UnsafeRawBufferPointer(piece))
-            box.transform(piece, at: start)
+            box.authenticate(piece)
+            box.transform(piece, into: target, at: start)
         }
     }
 
@@ -144,13 +154,16 @@ public struct StreamBox: Sendable {
     }
 
     private mutating func inPieces(
-        _ bytes: UnsafeMutableRawBufferPointer,
-        _ body: (inout StreamBox, UnsafeMutableRawBufferPointer) -> Void
+        _ bytes: UnsafeRawBufferPointer, _ target: UnsafeMutableRawBufferPointer,
+        _ body: (inout StreamBox, UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
     ) {
+        precondition(target.count >= bytes.count, "no room for the transformed bytes")
         var start = 0
         while start < bytes.count {
             let end = min(start + Self.piece, bytes.count)
-            body(&self, UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end]))
+            body(
+                &self, UnsafeRawBufferPointer(rebasing: bytes[start..<end]),
+                UnsafeMutableRawBufferPointer(rebasing: target[start..<end]))
             start = end
         }
     }

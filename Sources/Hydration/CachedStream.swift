@@ -11,18 +11,46 @@ final class CachedStream: Sendable {
         case plain(PlainStream)
     }
 
-    private enum Place {
-        case disk
+    enum Place {
+        /// Just arrived, in the memory it was received into.
+        case arrived(any FetchedChunk)
+        /// With a number that no other stay on the disk has.
+        case disk(UInt64)
         case memory
+        /// Only in the CryptoFile that the check of the whole writes.
+        case written
+
+        var isOnDisk: Bool {
+            switch self {
+            case .disk, .written: true
+            case .arrived, .memory: false
+            }
+        }
+
+        /// Whether it is the same stay at the same place.
+        func isSame(as other: Place?) -> Bool {
+            switch (self, other) {
+            case (.disk(let number), .disk(let now)): number == now
+            case (.memory, .memory), (.written, .written): true
+            case (.arrived(let fetched), .arrived(let now)): fetched === now
+            default: false
+            }
+        }
+    }
+
+    struct Places {
+        var chunks: [Int: Place] = [:]
+        var lastNumber: UInt64 = 0
+        var written: WrittenContent?
     }
 
     /// Tells the streams of one cache apart.
     let id: UInt64
     let layout: ChunkLayout
-    private let disk: Disk?
-    private let memory: ChunkMemory
-    private let usage: CacheUsage
-    private let places = Lock<[Int: Place]>([:])
+    let disk: Disk?
+    let memory: ChunkMemory
+    let usage: CacheUsage
+    let places = Lock(Places())
 
     init(id: UInt64, layout: ChunkLayout, disk: Disk?, memory: ChunkMemory, usage: CacheUsage) {
         self.id = id
@@ -37,108 +65,31 @@ final class CachedStream: Sendable {
         usage.give(bytesOnDisk)
     }
 
-    /// Bytes of chunks that lie on the disk.
+    /// Bytes of chunks that lie on the disk, in the cache or in the CryptoFile that is being written.
     var bytesOnDisk: UInt64 {
         places.withLock { places in
-            places.reduce(0) { $0 + ($1.value == .disk ? layout.size(of: $1.key) : 0) }
+            places.chunks.reduce(0) { sum, chunk in
+                chunk.value.isOnDisk ? sum + layout.size(of: chunk.key) : sum
+            }
         }
     }
 
     func holds(_ chunk: Int) -> Bool {
-        switch places.withLock({ $0[chunk] }) {
-        case .disk: true
+        switch places.withLock({ $0.chunks[chunk] }) {
+        case .disk, .arrived, .written: true
         case .memory: memory.holds(ChunkMemory.Key(stream: id, chunk: chunk))
         case nil: false
         }
     }
 
-    // MARK: - Keeping
-
-    /// Keeps a chunk on the disk. When this fails, nothing of it is left there. One caller per chunk at a
-    /// time. Blocks on the disk.
-    func keepOnDisk(_ fetched: any FetchedChunk, _ chunk: Int) throws {
-        guard let disk else { preconditionFailure("a cache in memory has no disk") }
-        forget(chunk)
-        let offset = layout.range(of: chunk).lowerBound
-        do {
-            switch disk {
-            case .sealed(let file): try Self.seal(fetched, at: offset, in: file)
-            case .plain(let file): try Self.write(fetched, at: offset, to: file)
-            }
-        } catch {
-            discard(chunk)
-            throw error
-        }
-        places.withLock { $0[chunk] = .disk }
-        usage.take(layout.size(of: chunk))
-    }
-
-    /// Keeps a chunk in memory and answers which chunks of which streams had to go for it.
-    func keepInMemory(_ fetched: any FetchedChunk, _ chunk: Int) -> [ChunkMemory.Key] {
-        forget(chunk)
-        let gone = memory.keep(ChunkMemory.Key(stream: id, chunk: chunk), count: fetched.count) {
-            fetched.decrypt(from: 0, into: $0)
-        }
-        places.withLock { $0[chunk] = .memory }
-        return gone
-    }
-
-    private static func seal(_ fetched: any FetchedChunk, at offset: UInt64, in file: SealedFile) throws {
-        var start = 0
-        while start < fetched.count {
-            let count = min(SealedFile.blockSize, fetched.count - start)
-            let number = Int((offset + UInt64(start)) / UInt64(SealedFile.blockSize))
-            if file.hasBlock(number) { try file.dropBlock(number) }
-            let from = start
-            try file.storeNewBlock(number, count: count) { fetched.decrypt(from: from, into: $0) }
-            start += count
+    /// Whether a chunk lies in the cache, for as long as that lets it.
+    func keeps(_ chunk: Int) -> Bool {
+        switch places.withLock({ $0.chunks[chunk] }) {
+        case .disk: true
+        case .memory: memory.holds(ChunkMemory.Key(stream: id, chunk: chunk))
+        case .arrived, .written, nil: false
         }
     }
-
-    private static func write(_ fetched: any FetchedChunk, at offset: UInt64, to file: PlainStream) throws {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-        defer { buffer.deallocate() }
-        var start = 0
-        while start < fetched.count {
-            let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(fetched.count - start))
-            fetched.decrypt(from: start, into: part)
-            try file.write(UnsafeRawBufferPointer(part), at: offset + UInt64(start))
-            start += part.count
-        }
-    }
-
-    /// The chunk's blocks are not what was stored, or not wanted any more.
-    func forget(_ chunk: Int) {
-        guard places.withLock({ $0.removeValue(forKey: chunk) }) == .disk else { return }
-        usage.give(layout.size(of: chunk))
-        discard(chunk)
-    }
-
-    /// Gives the disk space of a chunk back. A disk that cannot even do that keeps it until the file goes.
-    private func discard(_ chunk: Int) {
-        let range = layout.range(of: chunk)
-        switch disk {
-        case .plain(let file): try? file.discard(range)
-        case .sealed(let file):
-            let size = UInt64(SealedFile.blockSize)
-            for number in Int(range.lowerBound / size)..<Int((range.upperBound + size - 1) / size) {
-                try? file.dropBlock(number)
-            }
-        case nil: break
-        }
-    }
-
-    /// The content as a file on the disk, once all of it is there; nil when it is sealed, in memory, or laid
-    /// otherwise.
-    func contentFile(at offset: UInt64, size: UInt64) throws -> OpenFile? {
-        let isOnDisk = places.withLock { places in
-            (0..<layout.count).allSatisfy { places[$0] == .disk }
-        }
-        guard isOnDisk, case .plain(let file) = disk else { return nil }
-        return try file.content(at: offset, size: size)
-    }
-
-    // MARK: - Reading
 
     /// Fills the buffer; false when a part is missing or not what was stored.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Bool {
@@ -148,18 +99,34 @@ final class CachedStream: Sendable {
             let part = range.clamped(to: offset..<end)
             let start = Int(part.lowerBound - offset)
             let target = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + part.count])
-            switch places.withLock({ $0[chunk] }) {
-            case .disk:
-                guard try readFromDisk(into: target, at: part.lowerBound) else { return false }
-            case .memory:
-                let key = ChunkMemory.Key(stream: id, chunk: chunk)
-                guard memory.read(key, from: Int(part.lowerBound - range.lowerBound), into: target) else {
-                    return false
-                }
-            case nil: return false
+            guard try read(chunk, from: Int(part.lowerBound - range.lowerBound), into: target) else {
+                return false
             }
         }
         return true
+    }
+
+    private func read(
+        _ chunk: Int, from start: Int, into target: UnsafeMutableRawBufferPointer
+    ) throws -> Bool {
+        let position = layout.range(of: chunk).lowerBound + UInt64(start)
+        while true {
+            let (place, written) = places.withLock { ($0.chunks[chunk], $0.written) }
+            let isRead: Bool
+            switch place {
+            case .arrived(let fetched):
+                fetched.decrypt(from: start, into: target)
+                return true
+            case .written: return try written?.read(into: target, at: position) ?? false
+            case .disk: isRead = try readFromDisk(into: target, at: position)
+            case .memory:
+                isRead = memory.read(ChunkMemory.Key(stream: id, chunk: chunk), from: start, into: target)
+            case nil: return false
+            }
+            // Blocks that were given back meanwhile read as zeros, and a chunk may have moved on.
+            let now = places.withLock { $0.chunks[chunk] }
+            if place?.isSame(as: now) == true { return isRead }
+        }
     }
 
     private func readFromDisk(
@@ -178,7 +145,7 @@ final class CachedStream: Sendable {
     }
 }
 
-/// Bytes of decrypted blocks on the disk, over all files of a cache.
+/// Bytes of chunks on the disk, over all files of a cache.
 final class CacheUsage: Sendable {
     private let bytes = Lock<UInt64>(0)
 

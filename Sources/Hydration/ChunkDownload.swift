@@ -142,9 +142,8 @@ struct ChunkDownload: Sendable {
 
     mutating func passed(upTo count: Int) { passed = max(passed, min(count, layout.count)) }
 
-    /// The check of the whole begins again.
+    /// The check of the whole goes on where it failed.
     mutating func passAgain() {
-        passed = 0
         isCompleting = false
         completionProblem = nil
     }
@@ -167,8 +166,12 @@ struct ChunkDownload: Sendable {
     mutating func failed(
         _ chunk: Int, _ problem: FileProblem, now: Duration, settings: HydrationSettings
     ) {
-        guard states[chunk] == .inFlight else { return }
-        inFlight -= 1
+        switch states[chunk] {
+        case .inFlight: inFlight -= 1
+        // It came, but could not be kept.
+        case .present: presentBytes -= layout.size(of: chunk)
+        case .missing: return
+        }
         states[chunk] = .missing
         let count = (failures[chunk]?.count ?? 0) + 1
         let pause = min(settings.pauseAfterFailure * (1 << min(count - 1, 10)), .seconds(60))

@@ -66,6 +66,16 @@ final class ChunkMemory: Sendable {
         return true
     }
 
+    /// Lets go of a chunk.
+    func drop(_ key: Key) {
+        let released = state.withLock { state in
+            let pages = state.chunks.removeValue(forKey: key)?.bytes
+            state.held -= UInt64(pages?.bytes.count ?? 0)
+            return pages
+        }
+        withExtendedLifetime(released) {}
+    }
+
     /// Lets go of all chunks of a stream.
     func drop(stream: UInt64) {
         let released = state.withLock { state in

@@ -5,8 +5,11 @@ import ChatCore
 extension HydrationMachine {
     /// The file that was used longest ago goes from the cache, among those that have bytes there; nil when
     /// nothing may go. Pages of the kernel stay: what they hold is right.
-    mutating func evictOldest() -> [Action]? {
-        let oldest = entries.filter { isEvictable($0.key, $0.value) && cached($0.value) > 0 }
+    /// - Parameter spared: the file that the room is for.
+    mutating func evictOldest(sparing spared: FileID? = nil) -> [Action]? {
+        let oldest =
+            entries
+            .filter { $0.key != spared && isEvictable($0.key, $0.value) && cached($0.value) > 0 }
             .min { $0.value.lastUse < $1.value.lastUse }
         return oldest.map { letGo($0.key) + [.changed($0.key)] }
     }

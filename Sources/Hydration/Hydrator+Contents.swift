@@ -8,13 +8,13 @@ extension Hydrator {
     }
 
     /// The streams of all downloads.
-    func streams() -> [(file: FileID, generation: UInt64, id: UInt64)] {
+    func streams() -> [(file: FileID, generation: UInt64, stream: CachedStream)] {
         shared.withLock { shared in
             shared.contents.compactMap { file, content in
                 guard case .chunks(let download) = content, let entry = shared.machine.entries[file] else {
                     return nil
                 }
-                return (file, entry.generation, download.stream.id)
+                return (file, entry.generation, download.stream)
             }
         }
     }

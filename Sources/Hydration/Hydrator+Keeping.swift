@@ -8,9 +8,9 @@ import Posix
 extension Hydrator {
     /// Keeps a chunk where there is room: on the disk, if need be at the cost of what was used longest ago,
     /// else in memory. Blocks on the disk.
-    func keep(_ fetched: any FetchedChunk, _ chunk: Int, _ download: Download) throws {
+    func store(_ fetched: any FetchedChunk, _ chunk: Int, of file: FileID, _ download: Download) throws {
         let stream = download.stream
-        if cache.usesDisk && makeRoom(for: UInt64(fetched.count)) {
+        if cache.usesDisk && makeRoom(for: UInt64(fetched.count), of: file) {
             do {
                 return try stream.keepOnDisk(fetched, chunk)
             } catch  where FileProblem(error).kind == .noSpace {
@@ -21,11 +21,11 @@ extension Hydrator {
     }
 
     /// False when everything that may go has gone and there is still no room.
-    private func makeRoom(for bytes: UInt64) -> Bool {
+    func makeRoom(for bytes: UInt64, of file: FileID) -> Bool {
         while !cache.hasRoom(for: bytes) {
             var hasEvicted = false
             transact { machine, _ in
-                let actions = machine.evictOldest()
+                let actions = machine.evictOldest(sparing: file)
                 hasEvicted = actions != nil
                 return actions ?? []
             }
@@ -37,8 +37,9 @@ extension Hydrator {
     /// Chunks that left the memory for others.
     private func forgetChunks(_ keys: [ChunkMemory.Key]) {
         guard !keys.isEmpty else { return }
-        for (file, generation, id) in streams() {
-            let chunks = keys.filter { $0.stream == id }.map(\.chunk)
+        for (file, generation, stream) in streams() {
+            let id = stream.id
+            let chunks = keys.filter { $0.stream == id && !stream.holds($0.chunk) }.map(\.chunk)
             guard !chunks.isEmpty else { continue }
             transact { machine, _ in
                 for chunk in chunks { machine.lost(file, generation, chunk: chunk) }
@@ -48,12 +49,13 @@ extension Hydrator {
     }
 
     /// The core's copy, ready to be read; in a cache that is not sealed a plain one, if there is room.
-    func openWhole(_ source: FileSourceLocation, size: UInt64) throws -> WholeContent {
-        guard settings.cacheMode == .plain, let arguments = source.arguments, makeRoom(for: size) else {
+    func openWhole(_ source: FileSourceLocation, of file: FileID, size: UInt64) throws -> WholeContent {
+        guard settings.cacheMode == .plain, let arguments = source.arguments, makeRoom(for: size, of: file)
+        else {
             return try WholeContent.open(source, size: size, verified: verified)
         }
-        let file = try OpenFile(source.path, flags: O_RDONLY)
-        let reader = try CryptoFileReader(file: file, arguments: arguments)
+        let stored = try OpenFile(source.path, flags: O_RDONLY)
+        let reader = try CryptoFileReader(file: stored, arguments: arguments)
         guard reader.size == size else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
         do {
             return .copy(try PlainCopy(of: reader, in: try cache.makeFile(), usage: cache.usage))
@@ -69,8 +71,11 @@ extension Hydrator {
         writes: Bool
     ) -> StoringPass {
         let folder = writes ? core.stagingFolder : nil
-        return StoringPass(stream, source: source, contentSize: size, stagingFolder: folder) {
-            [weak self] progress in
+        // A cache that is not sealed keeps all chunks: it goes on serving when the whole is complete.
+        return StoringPass(
+            stream, source: source, contentSize: size, stagingFolder: folder,
+            servesReaders: settings.cacheMode != .plain
+        ) { [weak self] progress in
             guard let self else { return }
             switch progress {
             case .passed(let count):
@@ -87,17 +92,12 @@ extension Hydrator {
         }
     }
 
-    /// Begins the check of the whole anew, with what is in the cache.
-    func passAgain(_ file: FileID, _ generation: UInt64) async {
-        guard let state = state(of: file, generation), case .chunks(let old) = state.content else { return }
-        let download = Download(
-            source: old.source, stream: old.stream,
-            pass: makePass(
-                file, generation, old.source, old.stream, size: state.file.size,
-                writes: !old.isReceivedByCore),
-            isReceivedByCore: old.isReceivedByCore)
-        guard install(.chunks(download), for: file, generation, { $0.schedule(now: $1) }) else { return }
-        await download.pass.proceed()
+    /// Goes on with the check of the whole where it failed.
+    func passAgain(_ file: FileID, _ generation: UInt64) {
+        guard let state = state(of: file, generation), case .chunks(let download) = state.content else {
+            return
+        }
+        download.pass.resume()
     }
 
     /// All chunks have gone through the check: hands the CryptoFile to the core and serves from there.
@@ -134,7 +134,7 @@ extension Hydrator {
         _ location: FileSourceLocation, _ download: Download, _ file: FileID, size: UInt64
     ) throws -> WholeContent {
         if settings.cacheMode == .plain, let offset = contentOffset(of: file),
-            (0..<download.stream.layout.count).allSatisfy(download.stream.holds)
+            (0..<download.stream.layout.count).allSatisfy(download.stream.keeps)
         {
             if let file = try download.stream.contentFile(at: offset, size: size) {
                 return .copy(PlainCopy(adopting: file, size: size, usage: cache.usage))

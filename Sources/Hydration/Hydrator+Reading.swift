@@ -75,17 +75,15 @@ extension Hydrator {
     }
 
     /// Parts of a range could not be read back: what is still there of their chunks goes too, and they are
-    /// fetched again when somebody wants them.
+    /// fetched again when somebody wants them. At once, or the reader would be sent to the same place again.
     private func lose(
         _ file: FileID, _ generation: UInt64, _ download: Download, _ range: Range<UInt64>
     ) {
         let chunks = download.stream.layout.chunks(range)
-        spawn { hydrator in
-            await ThreadPool.shared.run { for chunk in chunks { download.stream.forget(chunk) } }
-            hydrator.transact { machine, now in
-                for chunk in chunks { machine.lost(file, generation, chunk: chunk) }
-                return machine.schedule(now: now) + [.changed(file)]
-            }
+        for chunk in chunks { download.stream.forget(chunk) }
+        transact { machine, now in
+            for chunk in chunks { machine.lost(file, generation, chunk: chunk) }
+            return machine.schedule(now: now) + [.changed(file)]
         }
     }
 }

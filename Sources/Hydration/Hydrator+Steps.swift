@@ -46,7 +46,7 @@ extension Hydrator {
             case .fetch(let file, let generation, let chunk):
                 spawn { await $0.fetch(file, generation, chunk) }
             case .pass(let file, let generation):
-                spawn { await $0.passAgain(file, generation) }
+                spawn { $0.passAgain(file, generation) }
             case .complete(let file, let generation):
                 spawn { await $0.complete(file, generation) }
             case .abandon(let file, let problem):

@@ -6,7 +6,7 @@ extension Hydrator {
     /// What the cache holds at this moment.
     public struct CacheReport: Hashable, Sendable {
         public var mode: CacheMode
-        /// Decrypted bytes on the disk.
+        /// Bytes on the disk: in the cache, and of files that are on their way into the core's keeping.
         public var bytesOnDisk: UInt64
         /// nil: without a limit.
         public var limit: UInt64?

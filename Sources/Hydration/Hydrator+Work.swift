@@ -31,7 +31,7 @@ extension Hydrator {
             transact { $0.preparationFailed(file.id, generation, .noCopy, now: $1) }
             return
         }
-        let whole = try await onPool { try self.openWhole(source, size: file.size) }
+        let whole = try await onPool { try self.openWhole(source, of: file.id, size: file.size) }
         _ = install(.whole(whole), for: file.id, generation) { machine, now in
             machine.prepared(file.id, generation, .whole(cached: whole.cached), now: now)
         }
@@ -97,8 +97,9 @@ extension Hydrator {
         }
     }
 
-    /// Fetches one chunk into the cache, and gives it to the check of the whole while it is in memory. The
-    /// first one also says where the content begins.
+    /// Fetches one chunk. Readers have it from its memory as soon as it was compared with its digest; then it
+    /// goes through the check of the whole or, when that is not so far yet, into the cache. The first one
+    /// also says where the content begins.
     func fetch(_ file: FileID, _ generation: UInt64, _ chunk: Int) async {
         if let state = state(of: file, generation), case .chunks(let download) = state.content {
             await fetch(state.file, generation, chunk, download)
@@ -120,17 +121,31 @@ extension Hydrator {
             guard fetched.count == Int(layout.size(of: chunk)) else {
                 throw HydrationError(.damaged, "A chunk has another length than the description says.")
             }
-            let offset = try await onPool {
-                let offset = chunk == 0 ? try Self.contentOffset(fetched, layout, expected: file.size) : nil
-                try self.keep(fetched, chunk, download)
-                return offset
-            }
+            let offset = chunk == 0 ? try Self.contentOffset(fetched, layout, expected: file.size) : nil
+            download.stream.hold(fetched, chunk)
             transact { $0.arrived(file.id, generation, chunk: chunk, contentOffset: offset, now: $1) }
-            await download.pass.take(chunk, fetched)
+            try await keep(fetched, chunk, of: file.id, download)
         } catch {
             let problem = describe(error, missing: layout.size(of: chunk))
             transact { $0.fetchFailed(file.id, generation, chunk: chunk, problem, now: $1) }
         }
+    }
+
+    private func keep(
+        _ fetched: any FetchedChunk, _ chunk: Int, of file: FileID, _ download: Download
+    ) async throws {
+        let pass = download.pass
+        if pass.servesReaders, await pass.take(chunk, fetched) {
+            // It takes room on the disk too: what was used longest ago goes for it.
+            return await ThreadPool.shared.run { _ = self.makeRoom(for: 0, of: file) }
+        }
+        do {
+            try await onPool { try self.store(fetched, chunk, of: file, download) }
+        } catch {
+            download.stream.forget(chunk)
+            throw error
+        }
+        if pass.servesReaders { pass.proceed() } else { _ = await pass.take(chunk, fetched) }
     }
 
     private static func contentOffset(

@@ -1,9 +1,5 @@
 import Base
-import CLinux
 import ChatCore
-import Cryptography
-import Glibc
-import Posix
 import XFTP
 
 /// What a storing pass works with: the check, the file that is written, and how far both are.
@@ -23,16 +19,11 @@ final class PassWork: @unchecked Sendable {
 
     private struct Started {
         var check: any WholeCheck
-        let output: Output?
+        var output: PassOutput?
     }
 
-    private struct Output {
-        let writer: CryptoFileWriter
-        let file: OpenFile
-        let arguments: FileArguments
-    }
-
-    private static let piece = 256 << 10
+    /// Every step over a piece finds it in the processor's cache.
+    private static let piece = 64 << 10
     /// Bytes after which the disk is told to begin writing.
     private static let portion: UInt64 = 4 << 20
 
@@ -46,7 +37,7 @@ final class PassWork: @unchecked Sendable {
     /// Takes a chunk from memory. Blocks for the time of hashing and encrypting it.
     func pass(_ chunk: Int, _ fetched: any FetchedChunk) throws {
         let range = layout.range(of: chunk)
-        try inPieces(of: range) { piece, buffer in
+        _ = try inPieces(of: range) { piece, buffer in
             let offset = Int(piece.lowerBound - range.lowerBound)
             fetched.decrypt(from: offset, into: buffer)
             try write(buffer, at: piece)
@@ -60,46 +51,44 @@ final class PassWork: @unchecked Sendable {
 
     /// Takes a chunk from the cache; false when the cache does not give it back.
     func pass(_ chunk: Int, from stream: CachedStream) throws -> Bool {
-        try inPieces(of: layout.range(of: chunk)) { piece, buffer in
+        return try inPieces(of: layout.range(of: chunk)) { piece, buffer in
             guard try stream.read(into: buffer, at: piece.lowerBound) else { return false }
             try write(buffer, at: piece)
             try started?.check.add(stream: buffer)
             return true
         }
-        return position == layout.range(of: chunk).upperBound
+    }
+
+    /// What has passed, for readers; nil before the header is known, and when nothing is written.
+    var written: WrittenContent? {
+        guard let content, let output = started?.output else { return nil }
+        return WrittenContent(file: output.readable, content: content)
     }
 
     private func inPieces(
         of range: Range<UInt64>, _ body: (Range<UInt64>, UnsafeMutableRawBufferPointer) throws -> Bool
-    ) throws {
+    ) throws -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 4096)
         defer { buffer.deallocate() }
-        let file = try begin()?.file
+        let output = try begin()
         while position < range.upperBound {
             let piece = position..<min(position + UInt64(Self.piece), range.upperBound)
             guard try body(piece, UnsafeMutableRawBufferPointer(rebasing: buffer[..<piece.count])) else {
-                return
+                return false
             }
             position = piece.upperBound
-            if let file, position % Self.portion == 0 { file.beginWritingBack() }
+            if position % Self.portion == 0 { output?.beginWritingBack() }
         }
+        // Readers are sent to the file for what has passed.
+        try output?.flush()
+        return true
     }
 
-    /// The file has no name until it is complete and right.
-    private func begin() throws -> Output? {
+    private func begin() throws -> PassOutput? {
         if let started { return started.output }
-        let output = try folder.map(Self.makeOutput)
+        let output = try folder.map { try PassOutput(in: $0) }
         started = Started(check: try source.wholeCheck(), output: output)
         return output
-    }
-
-    private static func makeOutput(in folder: String) throws -> Output {
-        let directory = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
-        let file = OpenFile(
-            adopting: try check("make a file") { chatfs_open_unnamed(directory.descriptor) })
-        let arguments = CryptoFile.freshArguments()
-        return Output(
-            writer: try CryptoFileWriter(file: file, arguments: arguments), file: file, arguments: arguments)
     }
 
     private func write(_ bytes: UnsafeMutableRawBufferPointer, at piece: Range<UInt64>) throws {
@@ -113,8 +102,7 @@ final class PassWork: @unchecked Sendable {
         }
         guard let part = content?.clamped(to: piece), !part.isEmpty else { return }
         let start = Int(part.lowerBound - piece.lowerBound)
-        try started?.output?.writer.append(
-            UnsafeRawBufferPointer(rebasing: bytes[start..<start + part.count]))
+        try started?.output?.append(UnsafeRawBufferPointer(rebasing: bytes[start..<start + part.count]))
     }
 
     func finish(at path: String) throws -> FileArguments? {
@@ -122,12 +110,6 @@ final class PassWork: @unchecked Sendable {
             preconditionFailure("finished before all chunks had passed")
         }
         try started.check.finish()
-        guard let output = started.output else { return nil }
-        try output.writer.finish()
-        try output.file.synchronise()
-        try Posix.check("give a file its name") {
-            linkat(AT_FDCWD, "/proc/self/fd/\(output.file.descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW)
-        }
-        return output.arguments
+        return try started.output?.finish(at: path)
     }
 }

@@ -7,23 +7,25 @@ import XFTP
 
 /// The way of a file through the check of the whole into a CryptoFile with a key of its own, from front to
 /// end while its chunks arrive in any order: a frontier that moves on whenever the next chunk is here. A
-/// chunk that arrives at the frontier is taken from memory, one that came earlier is read back from the
-/// cache. After the last chunk only the tag and the disk's own work are left.
+/// chunk that arrives at the frontier, or a little before it, is taken from memory; one that came earlier is
+/// read back from the cache. What has passed is there for readers in the file that is written. After the
+/// last chunk only the tag and the disk's own work are left.
 ///
-/// Any task. One at a time does the work, on a thread of the pool; the others leave it to that one.
+/// Any task. One thread of a small pool does the work, one piece of it at a time.
 final class StoringPass: Sendable {
     enum Progress: Sendable {
         /// So many chunks, from the first on, have gone through.
         case passed(Int)
         /// The cache did not give this chunk back.
         case unreadable(Int)
-        /// The end, without a file.
+        /// It rests, without a file, until `resume`.
         case failed(any Error)
     }
 
     private struct Waiting {
+        var id: UInt64
         var fetched: any FetchedChunk
-        var continuation: CheckedContinuation<Void, Never>?
+        var continuation: CheckedContinuation<Bool, Never>
     }
 
     private struct State {
@@ -31,21 +33,25 @@ final class StoringPass: Sendable {
         var next = 0
         var isBusy = false
         var isOver = false
+        /// It has failed and rests.
+        var isPaused = false
         /// Something came while somebody was busy.
         var looksAgain = false
         var waiting: [Int: Waiting] = [:]
+        var lastID: UInt64 = 0
 
-        /// Whether the frontier comes to `chunk` soon, and over nothing that is still to be fetched.
-        func isNear(_ chunk: Int, cached: Set<Int>) -> Bool {
-            chunk - next <= StoringPass.reach
-                && (next..<chunk).allSatisfy { $0 == next || waiting[$0] != nil || cached.contains($0) }
+        mutating func takeWaiting() -> [Waiting] {
+            defer { waiting = [:] }
+            return Array(waiting.values)
         }
-    }
 
-    private enum Turn {
-        case work
-        case wait
-        case leave
+        /// True for who has to see to it that the work begins.
+        mutating func wantsWorker() -> Bool {
+            looksAgain = true
+            guard !isBusy, !isOver, !isPaused else { return false }
+            isBusy = true
+            return true
+        }
     }
 
     private enum Step {
@@ -57,9 +63,14 @@ final class StoringPass: Sendable {
     /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
     /// before, so that a download is not faster than its check for long.
     private static let reach = 3
+    /// The longest that one of them waits for those before it: several that come side by side are complete
+    /// one shortly after the other, in any order, but one that hangs must not hold the memory of the others.
+    private static let patience = Duration.milliseconds(250)
     /// Of their own, few: who reads must not wait for what is only kept.
     private static let threads = ThreadPool(name: "storing", threads: 2)
 
+    /// What has passed lies in the CryptoFile and nowhere else.
+    let servesReaders: Bool
     private let stream: CachedStream
     private let work: PassWork
     private let report: @Sendable (Progress) -> Void
@@ -67,70 +78,73 @@ final class StoringPass: Sendable {
 
     /// - Parameters:
     ///   - stagingFolder: where the CryptoFile is written; nil: nothing is, the pass only checks.
+    ///   - servesReaders: whether `stream` finds what has passed in the CryptoFile.
     ///   - report: called on the thread that works.
     init(
         _ stream: CachedStream, source: any ChunkSource, contentSize: UInt64, stagingFolder: String?,
-        report: @escaping @Sendable (Progress) -> Void
+        servesReaders: Bool, report: @escaping @Sendable (Progress) -> Void
     ) {
         self.stream = stream
         self.report = report
+        self.servesReaders = servesReaders && stagingFolder != nil
         work = PassWork(
             source: source, layout: stream.layout, contentSize: contentSize, folder: stagingFolder)
     }
 
-    /// A chunk has arrived and is in the cache. Returns when its memory is not needed any more.
-    func take(_ chunk: Int, _ fetched: any FetchedChunk) async {
-        let next = state.withLock { $0.next }
-        let cached = chunk - next <= Self.reach ? Set((next..<max(next, chunk)).filter(stream.holds)) : []
-        let turn = state.withLock { state -> Turn in
-            guard !state.isOver, chunk >= state.next else { return .leave }
-            if !state.isBusy {
-                state.isBusy = true
-                if chunk == state.next { state.waiting[chunk] = Waiting(fetched: fetched) }
-                return .work
-            }
-            state.looksAgain = true
-            return chunk > state.next && state.isNear(chunk, cached: cached) ? .wait : .leave
-        }
-        switch turn {
-        case .leave: return
-        case .work: await Self.threads.run { self.advance() }
-        case .wait:
-            await withCheckedContinuation { continuation in
-                // The one who is busy may have come to rest meanwhile: then it is read back later.
-                let waits = state.withLock { state in
-                    guard state.isBusy, !state.isOver, chunk > state.next else { return false }
-                    state.waiting[chunk] = Waiting(fetched: fetched, continuation: continuation)
-                    return true
+    /// A chunk has arrived, and the stream holds it. Returns when its memory is not needed any more: true
+    /// when it has passed.
+    func take(_ chunk: Int, _ fetched: any FetchedChunk) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let (id, isWorker) = state.withLock { state -> (UInt64?, Bool) in
+                let isNear = state.next...state.next + Self.reach ~= chunk
+                guard isNear, !state.isOver, !state.isPaused, state.waiting[chunk] == nil else {
+                    return (nil, false)
                 }
-                if !waits { continuation.resume() }
+                state.lastID += 1
+                state.waiting[chunk] = Waiting(
+                    id: state.lastID, fetched: fetched, continuation: continuation)
+                return (state.lastID, state.wantsWorker())
+            }
+            guard let id else { return continuation.resume(returning: false) }
+            if isWorker { Self.threads.submit { self.advance() } }
+            Task { [weak self] in
+                try? await Task.sleep(for: Self.patience)
+                self?.giveUp(chunk, id)
             }
         }
     }
 
-    /// Moves on over what the cache holds.
-    func proceed() async {
-        let works = state.withLock { state in
-            guard !state.isOver, !state.isBusy else {
-                state.looksAgain = true
-                return false
-            }
-            state.isBusy = true
-            return true
+    /// A chunk has waited long enough, unless it is its turn.
+    private func giveUp(_ chunk: Int, _ id: UInt64) {
+        let waiting: Waiting? = state.withLock { state in
+            guard state.waiting[chunk]?.id == id, !(state.isBusy && state.next == chunk) else { return nil }
+            return state.waiting.removeValue(forKey: chunk)
         }
-        if works { await Self.threads.run { self.advance() } }
+        waiting?.continuation.resume(returning: false)
+    }
+
+    /// Moves on over what the stream holds.
+    func proceed() {
+        if state.withLock({ $0.wantsWorker() }) { Self.threads.submit { self.advance() } }
+    }
+
+    /// Tries again after a failure: what had been taken before it stays.
+    func resume() {
+        let next = state.withLock { state in
+            state.isPaused = false
+            return state.next
+        }
+        report(.passed(next))
+        proceed()
     }
 
     /// Nothing is wanted any more. What has been written disappears with this object.
-    func stop() { end() }
-
-    private func end() {
+    func stop() {
         let waiting = state.withLock { state in
             state.isOver = true
-            defer { state.waiting = [:] }
-            return state.waiting.values.compactMap(\.continuation)
+            return state.takeWaiting()
         }
-        for continuation in waiting { continuation.resume() }
+        for one in waiting { one.continuation.resume(returning: false) }
     }
 
     // MARK: - The one who is busy
@@ -153,9 +167,15 @@ final class StoringPass: Sendable {
                     }
                 }
             } catch {
-                end()
-                state.withLock { $0.isBusy = false }
-                return report(.failed(error))
+                let waiting = state.withLock { state in
+                    state.isPaused = true
+                    state.isBusy = false
+                    return state.takeWaiting()
+                }
+                // Reported first: a chunk that is kept elsewhere now must not be taken for one more try.
+                report(.failed(error))
+                for one in waiting { one.continuation.resume(returning: false) }
+                return
             }
         }
     }
@@ -166,32 +186,31 @@ final class StoringPass: Sendable {
                 state.looksAgain = false
                 return state.next
             }
-            let isCached = next < stream.layout.count && stream.holds(next)
-            let (step, leftOver) = state.withLock { state -> (Step?, [CheckedContinuation<Void, Never>]) in
+            let isCached = next < stream.layout.count && stream.keeps(next)
+            let step = state.withLock { state -> Step? in
                 if !state.isOver {
-                    if let waiting = state.waiting[next] { return (.memory(next, waiting.fetched), []) }
-                    if isCached { return (.cache(next), []) }
-                    if state.looksAgain { return (nil, []) }
+                    if let waiting = state.waiting[next] { return .memory(next, waiting.fetched) }
+                    if isCached { return .cache(next) }
+                    if state.looksAgain { return nil }
                 }
                 state.isBusy = false
-                defer { state.waiting = [:] }
-                return (.rest, state.waiting.values.compactMap(\.continuation))
+                return .rest
             }
-            for continuation in leftOver { continuation.resume() }
             if let step { return step }
         }
     }
 
     private func passed(_ chunk: Int) {
+        if servesReaders, let written = work.written { stream.wrote(chunk, to: written) }
         let waiting = state.withLock { state in
             state.next = chunk + 1
             return state.waiting.removeValue(forKey: chunk)
         }
-        waiting?.continuation?.resume()
+        waiting?.continuation.resume(returning: true)
         report(.passed(chunk + 1))
     }
 
     /// After all chunks have passed: compares the whole with its description and makes the file durable
-    /// under `path`; nil when none was written. Blocks on the disk.
+    /// under `path`; nil when none was written. May be repeated after a failure. Blocks on the disk.
     func finish(at path: String) throws -> FileArguments? { try work.finish(at: path) }
 }

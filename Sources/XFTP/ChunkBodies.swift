@@ -75,9 +75,8 @@ final class ChunkSink: BodySink, @unchecked Sendable {
         if content > 0 {
             let start = buffer.count
             let target = UnsafeMutableRawBufferPointer(rebasing: buffer.storage[start..<start + content])
-            target.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<content]))
+            box?.open(UnsafeRawBufferPointer(rebasing: rest[..<content]), into: target)
             buffer.count += content
-            box?.open(target)
             digest.update(UnsafeRawBufferPointer(target))
             counter(content)
         }

@@ -134,7 +134,8 @@ import Testing
                 case .chunks(let download) = entry.phase
             {
                 let count = download.states.prefix { $0 == .present }.count
-                if count > download.passed {
+                // Who goes on after a failure says how far it is, even when nothing was missing.
+                if count > download.passed || chunk == -1 {
                     perform(machine.passed(file, generation, upTo: count, now: now))
                 }
             }
@@ -189,7 +190,7 @@ import Testing
                         : machine.completed(
                             file, generation, machine.entries[file]?.file ?? item(file).file!, cached: 0))
             case .pass(let file, let generation):
-                // From the front again: what is there goes through at once.
+                // It goes on: what is there goes through at once.
                 here.append((file, generation, -1))
             default: break
             }

@@ -1,0 +1,154 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("A file that is half here", .serialized)
+struct HydrationHazardTests {
+    /// What a reader of a disk would look for.
+    private static let mark = Array("MARK-6f1c-of-a-file-that-nobody-else-may-read".utf8)
+
+    /// The mark over and over, each time with its number: no two chunks are alike.
+    private static func marked(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + 64)
+        var number = 0
+        while bytes.count < count {
+            bytes += mark + Array(" \(number)\n".utf8)
+            number += 1
+        }
+        return Array(bytes[..<count])
+    }
+
+    private static func hasMark(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            mark.withUnsafeBytes { mark in
+                (0..<max(0, bytes.count - mark.count)).contains {
+                    memcmp(bytes.baseAddress! + $0, mark.baseAddress!, mark.count) == 0
+                }
+            }
+        }
+    }
+
+    @Test("kill -9 in the middle leaves nothing of it that could be read, on no disk")
+    func killed() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = Self.marked(12_000_000)
+        try await mounts.send(bytes, as: "marked.txt")
+        let path = mounts.path("bob/alice/marked.txt")
+        // The first chunk and the third: one goes to the CryptoFile, one to the cache.
+        let reader = try OpenFile(path, flags: O_RDONLY)
+        let place = UInt64(9_000_000)
+        #expect(try reader.read(count: 4096, at: place) == Array(bytes[Int(place)..<Int(place) + 4096]))
+        let daemon = try mounts.daemon("bob")
+        // The process lets only root look into it. What has no name goes with it; until then it is on the disk.
+        if geteuid() == 0 {
+            try await wait(until: "both lie on the disk") {
+                try Self.bytesOnDisk(of: daemon, below: mounts.folder.path) > 8_000_000
+            }
+            daemon.send(SIGSTOP)
+            for file in try Self.unnamedFiles(of: daemon, below: mounts.folder.path) {
+                #expect(!Self.hasMark(try file.readAll(limit: 1 << 26)))
+            }
+        }
+        daemon.send(SIGKILL)
+        #expect(try await daemon.ending() == .signal(SIGKILL))
+        var looked = 0
+        for tree in ["cache", "data"] {
+            let files = try await Shell.run("find", [mounts.path(tree), "-type", "f"])
+            for path in files.output.split(separator: "\n") {
+                let file = try OpenFile(String(path), flags: O_RDONLY)
+                #expect(!Self.hasMark(try file.readAll(limit: 1 << 26)), "\(path)")
+                looked += 1
+            }
+        }
+        #expect(looked > 3)
+        withExtendedLifetime(reader) {}
+        // And nothing was lost by it.
+        try await mounts.mount("bob")
+        #expect(try mounts.read("bob/alice/marked.txt") == bytes)
+    }
+
+    /// Files without a name that a process has open.
+    private static func unnamedFiles(
+        of process: RunningProcess, below folder: String
+    ) throws -> [OpenFile] {
+        let descriptors = "/proc/\(process.processIdentifier)/fd"
+        return try PrivateFolder.names(in: OpenFile(descriptors, flags: O_RDONLY)).compactMap { name in
+            var target = [UInt8](repeating: 0, count: 4096)
+            let length = target.withUnsafeMutableBytes {
+                readlink(
+                    descriptors + "/" + name, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
+            guard path.hasPrefix(folder), path.hasSuffix("(deleted)") else { return nil }
+            return try OpenFile(descriptors + "/" + name, flags: O_RDONLY)
+        }
+    }
+
+    private static func bytesOnDisk(of process: RunningProcess, below folder: String) throws -> UInt64 {
+        try unnamedFiles(of: process, below: folder).reduce(0) {
+            $0 + UInt64(try $1.status().st_blocks) * 512
+        }
+    }
+
+    @Test("a relay that answers one chunk with another is EBADMSG there, and the other chunks are right")
+    func swapped() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let bytes = TwoMounts.bytes(10_000_000)
+        try mounts.write(bytes, to: "alice/bob/nine.bin")
+        try await mounts.waitForState("sent", of: "alice/bob/nine.bin")
+        // The two small chunks at its end are each other's answer from now on.
+        let folder = mounts.path("relay/chunks")
+        let chunks = try mounts.folder.names(in: "relay/chunks")
+        let bySize = try Dictionary(grouping: chunks) {
+            try OpenFile(folder + "/" + $0, flags: O_RDONLY).size()
+        }
+        let small = try #require(bySize[1 << 20])
+        #expect(small.count == 2)
+        #expect(rename(folder + "/" + small[0], folder + "/other") == 0)
+        #expect(rename(folder + "/" + small[1], folder + "/" + small[0]) == 0)
+        #expect(rename(folder + "/other", folder + "/" + small[1]) == 0)
+        try await mounts.mount("bob")
+        try await mounts.waitForFile("bob/alice/nine.bin")
+        let file = try OpenFile(mounts.path("bob/alice/nine.bin"), flags: O_RDONLY)
+        #expect(try file.read(count: 100_000, at: 0) == Array(bytes[..<100_000]))
+        for start: UInt64 in [9_000_000, 9_900_000] {
+            #expect { _ = try file.read(count: 1000, at: start) } throws: { error in
+                (error as? SystemError)?.code == EBADMSG
+            }
+        }
+        let says = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("bob/alice/nine.bin"))
+        #expect(says?.contains("hunk") == true, "\(says ?? "nothing")")
+    }
+
+    @Test("what was read once is read again from the kernel's pages: no request reaches the daemon")
+    func again() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(6_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        // Its pages are filled while its chunks come, before the file is whole.
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        let script = """
+            import json, os, sys, time
+            mount, name, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+            def requests():
+                time.sleep(0.1)
+                return json.load(open(mount + "/.chatfs/status.json"))["requests"]
+            fd = os.open(mount + name, os.O_RDONLY)
+            def more():
+                first, second = requests(), requests()
+                got = 0
+                for position in range(0, size, 131072): got += len(os.pread(fd, 131072, position))
+                third = requests()
+                assert got == size, got
+                return (third - second) - (second - first)
+            # Asking makes requests too, and what happened a moment ago may make one more.
+            print(min(more() for _ in range(5)))
+            """
+        let outcome = try await Shell.run(
+            "python3", ["-c", script, mounts.path("bob"), "/alice/film.bin", "\(bytes.count)"])
+        #expect(outcome.output == "0\n", "\(outcome.output)\(outcome.errors)")
+    }
+}
