@@ -20,6 +20,16 @@ public struct Timestamp: Hashable, Comparable, Sendable, Codable {
         return rest < 0 ? seconds - 1 : seconds
     }
 
+    /// To the minute, for people: `2026-11-20 14:05 UTC`.
+    public var text: String {
+        var time = time_t(seconds)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        func padded(_ number: Int32) -> String { (number < 10 ? "0" : "") + "\(number)" }
+        let day = "\(parts.tm_year + 1900)-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday))"
+        return day + " \(padded(parts.tm_hour)):\(padded(parts.tm_min)) UTC"
+    }
+
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// This time moved by a duration, to the nanosecond.

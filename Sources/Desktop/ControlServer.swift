@@ -87,9 +87,14 @@ public final class ControlServer: Sendable {
             return true
         }
         guard hasRoom else { return log.notice("too many commands at once: one was turned away") }
-        Thread.start("control-peer") {
-            self.converse(ControlChannel(connection, patience: Self.patience))
-            self.state.withLock { $0.connections -= 1 }
+        do throws(SystemError) {
+            try Thread.begin("control-peer") {
+                self.converse(ControlChannel(connection, patience: Self.patience))
+                self.state.withLock { $0.connections -= 1 }
+            }
+        } catch {
+            state.withLock { $0.connections -= 1 }
+            log.warning("a command was turned away: \(error.sentence)")
         }
     }
 

@@ -60,6 +60,10 @@ extension FileSystem {
             report.problem = problem.sentence
             if problem.isFinal { report.state = EntryState(problem.kind) }
         }
+        if report.state == .expired, let expires = file.expires, expires <= now() {
+            report.problem =
+                (report.problem.map { $0 + " " } ?? "") + "Its time on the relay ended at \(expires.text)."
+        }
         return report
     }
 }

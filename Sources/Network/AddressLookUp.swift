@@ -13,12 +13,16 @@ struct AddressLookUp {
         if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
         let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
         let bell = try WakeUp.orExhausted()
-        Thread.start("resolver") { [endpoint] in
-            let found = Result { () throws(NetworkError) in
-                try SocketAddress.resolve(endpoint, numericOnly: false)
+        do throws(SystemError) {
+            try Thread.begin("resolver") { [endpoint] in
+                let found = Result { () throws(NetworkError) in
+                    try SocketAddress.resolve(endpoint, numericOnly: false)
+                }
+                answer.withLock { $0 = found }
+                bell.ring()
             }
-            answer.withLock { $0 = found }
-            bell.ring()
+        } catch {
+            throw NetworkError(.exhausted, error.sentence, cause: error)
         }
         while true {
             if let found = answer.withLock({ $0 }) { return try found.get() }

@@ -15,22 +15,33 @@ struct ConnectAttempt: Sendable {
         let stop = try WakeUp.orExhausted()
         let outcome: Result<HTTP2Client, NetworkError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                Thread.start("xftp-client") {
-                    do throws(NetworkError) {
-                        // This thread keeps no reference to the client, whose end is the connection's.
-                        let driver = try establish(connection, stop: stop) {
-                            continuation.resume(returning: .success($0))
-                        }
-                        driver.run()
-                    } catch {
-                        continuation.resume(returning: .failure(error))
-                    }
+                do throws(SystemError) {
+                    try Thread.begin("xftp-client") { begin(connection, stop, continuation) }
+                } catch {
+                    continuation.resume(
+                        returning: .failure(NetworkError(.exhausted, error.sentence, cause: error)))
                 }
             }
         } onCancel: {
             stop.ring()
         }
         return try outcome.get()
+    }
+
+    /// The connection's thread, from its beginning to its end.
+    private func begin(
+        _ connection: ClientConnection, _ stop: WakeUp,
+        _ continuation: CheckedContinuation<Result<HTTP2Client, NetworkError>, Never>
+    ) {
+        do throws(NetworkError) {
+            // This thread keeps no reference to the client, whose end is the connection's.
+            let driver = try establish(connection, stop: stop) {
+                continuation.resume(returning: .success($0))
+            }
+            driver.run()
+        } catch {
+            continuation.resume(returning: .failure(error))
+        }
     }
 
     private func establish(

@@ -114,10 +114,15 @@ public final class HTTP2Server: Sendable {
             return state.next
         }
         guard let number else { return }
-        Thread.start("xftp-serve") { [self] in
-            let connection = ServerConnection(
-                server: self, context: context, limits: limits, wakeUp: bell)
-            connection.run(socket, applicationProtocols: applicationProtocols, handler: handler)
+        do throws(SystemError) {
+            try Thread.begin("xftp-serve") { [self] in
+                let connection = ServerConnection(
+                    server: self, context: context, limits: limits, wakeUp: bell)
+                connection.run(socket, applicationProtocols: applicationProtocols, handler: handler)
+                leave { $0.connections[number] = nil }
+            }
+        } catch {
+            // Nobody can serve it: it is closed, and the client comes again.
             leave { $0.connections[number] = nil }
         }
     }

@@ -4,10 +4,22 @@ import Glibc
 /// Operating-system threads for work that blocks. Signals stay blocked in them, so that only the
 /// thread that waits for signals meets one.
 public enum Thread {
-    /// Starts a detached thread. `name` has at most 15 bytes; it shows in `ps -T` and in profiles.
+    /// Starts a thread that the process cannot be without, once for all.
     public static func start(
         _ name: String, stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void
     ) {
+        do throws(SystemError) {
+            try begin(name, stackSize: stackSize, body)
+        } catch {
+            preconditionFailure(error.sentence)
+        }
+    }
+
+    /// Starts a detached thread. `name` has at most 15 bytes; it shows in `ps -T` and in profiles. Throws EAGAIN
+    /// when this user or the system may have no more.
+    public static func begin(
+        _ name: String, stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
         let box = Unmanaged.passRetained(Start(name: name, body: body))
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -16,7 +28,10 @@ public enum Thread {
         defer { pthread_attr_destroy(&attributes) }
         var thread = pthread_t()
         let result = pthread_create(&thread, &attributes, Self.enter, box.toOpaque())
-        precondition(result == 0, "no thread could be started: \(String(cString: strerror(result)))")
+        guard result == 0 else {
+            box.release()
+            throw SystemError(code: result, operation: "start a thread")
+        }
     }
 
     private final class Start: Sendable {

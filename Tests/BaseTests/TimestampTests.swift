@@ -17,4 +17,10 @@ import Testing
         #expect(Timestamp(nanoseconds: 1_999_999_999).seconds == 1)
         #expect(Timestamp(nanoseconds: .min).seconds == -9_223_372_037)
     }
+
+    @Test func peopleAreToldTheMinute() {
+        #expect(Timestamp(seconds: 0).text == "1970-01-01 00:00 UTC")
+        #expect(Timestamp(seconds: 1_795_270_719).text == "2026-11-21 14:18 UTC")
+        #expect(Timestamp(seconds: -1).text == "1969-12-31 23:59 UTC")
+    }
 }

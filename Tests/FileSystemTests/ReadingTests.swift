@@ -43,6 +43,22 @@ struct ReadingTests {
         }
     }
 
+    @Test("a file whose time is over says since when")
+    func expired() async throws {
+        let gone = FileStatus.rcvError(FileProblem(.expired, "The relay does not have it any more."))
+        let deleted = FileStatus.rcvError(FileProblem(.cancelledBySender, "The sender cancelled it."))
+        let fixture = try await Fixture.make { core in
+            _ = core.received("late.bin", in: Fixture.bob, size: 10, status: gone)
+            _ = core.received("other.bin", in: Fixture.bob, size: 10, status: deleted)
+        }
+        #expect(
+            try fixture.attribute("user.chatfs.error", of: "bob/late.bin")
+                == "The relay does not have it any more. Its time on the relay ended at 2023-11-16 22:13 UTC."
+        )
+        #expect(
+            try fixture.attribute("user.chatfs.error", of: "bob/other.bin") == "The sender cancelled it.")
+    }
+
     @Test("a read that has to wait ends with its bytes, at its deadline, or when its reader gives up")
     func waiting() async throws {
         let fixture = try await Fixture.make { core in

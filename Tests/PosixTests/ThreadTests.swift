@@ -1,0 +1,16 @@
+import Base
+import Posix
+import TestSupport
+import Testing
+
+@Suite struct ThreadTests {
+    @Test func aThreadThatCannotBeHadIsAnErrorAndRunsNothing() async throws {
+        let ran = Lock(false)
+        // A stack of a petabyte: no address space has room for it.
+        #expect(throws: SystemError.self) {
+            try Thread.begin("too-large", stackSize: 1 << 50) { ran.withLock { $0 = true } }
+        }
+        try Thread.begin("small") { ran.withLock { $0 = true } }
+        try await wait(until: "the next one runs") { ran.withLock { $0 } }
+    }
+}
