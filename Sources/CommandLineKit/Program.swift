@@ -19,7 +19,7 @@ public enum Program {
             case .help(let path): Terminal.print(Help.text(for: path, width: Terminal.width()))
             case .run(let invocation): run(invocation)
             }
-            exit(ExitCode.success.value)
+            leave(.success)
         } catch {
             refuse(error.error, path: error.path)
         }
@@ -37,7 +37,7 @@ public enum Program {
         Task {
             do {
                 try await work(invocation)
-                exit(ExitCode.success.value)
+                leave(.success)
             } catch {
                 end(with: error, path: invocation.path)
             }
@@ -53,11 +53,11 @@ public enum Program {
 
     private static func end(with error: any Error, path: [String]) -> Never {
         switch error {
-        case let code as ExitCode: exit(code.value)
+        case let code as ExitCode: leave(code)
         case let usage as UsageError: refuse(usage, path: path)
         default:
             Terminal.complain("\(path[0]): \(sentence(of: error))")
-            exit(ExitCode.failure.value)
+            leave(.failure)
         }
     }
 
@@ -65,6 +65,13 @@ public enum Program {
         let name = path.joined(separator: " ")
         let end = error.sentence.hasSuffix("?") ? "" : "."
         Terminal.complain("\(name): \(error.sentence)\(end) Try '\(name) --help'.")
-        exit(ExitCode.usage.value)
+        leave(.usage)
+    }
+
+    /// Ends the process without the exit handlers of libraries: connections are still being closed on their
+    /// threads, and OpenSSL's handler frees what these use (one command in a hundred crashed when it was done).
+    private static func leave(_ code: ExitCode) -> Never {
+        fflush(nil)
+        _exit(code.value)
     }
 }

@@ -9,17 +9,33 @@ extension SealedFile {
     /// as zeros. A failed write (ENOSPC) leaves the blocks that were there readable.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         try Self.checkSize(offset, plus: bytes.count)
-        try turn.writing { () throws(CryptographyError) in
-            try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-                var done = 0
-                while done < bytes.count {
-                    let position = offset + UInt64(done)
-                    let inner = Int(position % UInt64(Self.blockSize))
-                    let length = min(Self.blockSize - inner, bytes.count - done)
-                    let part = UnsafeRawBufferPointer(rebasing: bytes[done..<done + length])
-                    try writePart(part, of: Int(position / UInt64(Self.blockSize)), at: inner, with: cipher)
-                    done += length
-                }
+        if areNewBlocks(offset, bytes.count) {
+            try turn.reading { () throws(CryptographyError) in try writeParts(bytes, at: offset) }
+        } else {
+            try turn.writing { () throws(CryptographyError) in try writeParts(bytes, at: offset) }
+        }
+    }
+
+    /// Whole blocks that are not there yet: who reads others need not wait for them.
+    private func areNewBlocks(_ offset: UInt64, _ count: Int) -> Bool {
+        let size = UInt64(Self.blockSize)
+        guard offset % size == 0, UInt64(count) % size == 0 else { return false }
+        let first = Int(offset / size)
+        return !(first..<first + count / Self.blockSize).contains { hasBlock($0) }
+    }
+
+    private func writeParts(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+    ) throws(CryptographyError) {
+        try BlockCipher.borrow { (cipher) throws(CryptographyError) in
+            var done = 0
+            while done < bytes.count {
+                let position = offset + UInt64(done)
+                let inner = Int(position % UInt64(Self.blockSize))
+                let length = min(Self.blockSize - inner, bytes.count - done)
+                let part = UnsafeRawBufferPointer(rebasing: bytes[done..<done + length])
+                try writePart(part, of: Int(position / UInt64(Self.blockSize)), at: inner, with: cipher)
+                done += length
             }
         }
     }

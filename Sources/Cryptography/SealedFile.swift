@@ -13,7 +13,8 @@ import Posix
 /// leaves of a version under way, the one before is whole, and opening the file finds it. A block that was
 /// written since the last `synchronise` is overwritten where it is, so appending costs nothing more.
 ///
-/// Any thread; reads run at once, a write excludes reads. All calls block on the disk.
+/// Any thread, but one write at a time. Reads run at once; a write excludes them unless it only adds whole
+/// blocks that were not there. All calls block on the disk.
 public final class SealedFile: Sendable {
     /// Plaintext bytes of a block.
     public static let blockSize = 65_536
