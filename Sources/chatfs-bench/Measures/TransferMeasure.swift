@@ -16,8 +16,9 @@ extension Measure {
             var times = Times(size: size)
             for repetition in 0..<stage.plan.repetitions {
                 let name = "\(size)-\(repetition).bin"
-                times.copyIn.append(
-                    try await chats.send(source, as: name, from: alice, to: bob).whole)
+                let sending = try await chats.send(source, as: name, from: alice, to: bob)
+                times.copyIn.append(sending.whole)
+                times.upload.append(sending.fromQueued)
                 let received = bob.inGroup(name)
                 let read = try await ThreadPool.shared.run { () throws(SystemError) in
                     try FileWork.read(received)
@@ -36,6 +37,7 @@ extension Measure {
     private struct Times: Sendable {
         let size: Int
         var copyIn: [Double] = []
+        var upload: [Double] = []
         var read: [Double] = []
         var first: [Double] = []
         var send: [Double] = []
@@ -85,6 +87,9 @@ extension Measure {
                     target: .atLeast(150))
             }
             return [
+                Row(
+                    "transfer-upload", "upload of \(label), queued to sent", .megabytesPerSecond,
+                    upload.map { $0.megabytesPerSecond(of: size) }, target: .atLeast(150)),
                 rate(
                     "transfer-copy-in", "copied in until sent", copyIn, Measure.plainName + ", cp", copyPlain),
                 rate("transfer-read", "cold sequential read", read, Measure.plainName, readPlain),
