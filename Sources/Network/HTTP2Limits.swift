@@ -1,7 +1,8 @@
 /// What we allow a peer, in the settings we announce and where there is no setting for it.
 enum HTTP2Limits {
-    /// Streams open at once, as the official relay announces.
-    static let streams = 100
+    /// Streams open at once, several times what a client uses for chunks: each may hold a block of 16 KiB and
+    /// an open file. Who has more to ask waits, as HTTP/2 has it (RFC 9113, 5.1.2).
+    static let streams = 16
     /// Bytes a peer may send before it is credited: enough for a chunk of 4 MiB on each of several
     /// streams over a network of 100 ms and 1 Gbit/s. They wait in the kernel's buffers, not in ours.
     static let streamWindow = 8 << 20

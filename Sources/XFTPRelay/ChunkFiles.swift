@@ -7,6 +7,7 @@ import Posix
 final class ChunkFiles: Sendable {
     private let folder: RelayFolder
     private let quota: UInt64
+    private let buffers = UploadBuffers()
     private let state = Lock(State())
 
     private struct State {
@@ -62,7 +63,7 @@ final class ChunkFiles: Sendable {
         do throws(SystemError) {
             let flags = O_RDWR | O_CREAT | O_EXCL
             let file = try OpenFile("\(number)", flags: flags, in: folder.incoming)
-            return ChunkUpload(record: record, file: file, name: "\(number)")
+            return ChunkUpload(record: record, file: file, name: "\(number)", buffer: buffers.take())
         } catch {
             state.withLock { $0.reserved -= size }
             throw error

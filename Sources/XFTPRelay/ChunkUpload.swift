@@ -10,21 +10,17 @@ final class ChunkUpload {
     let name: String
     private var hash = SHA256()
     private(set) var received: UInt64 = 0
-    /// Bytes that wait to be written together: a record of TLS is small, a system call is not. The
-    /// memory is private to this object.
-    private let gathered: UnsafeMutableRawBufferPointer
+    /// Bytes that wait to be written together: a record of TLS is small, a system call is not.
+    private let gathered: UploadBuffers.Buffer?
     private var waiting = 0
 
-    private static let gather = 128 << 10
-
-    init(record: ChunkRecord, file: OpenFile, name: String) {
+    /// Without a buffer every piece is written as it comes.
+    init(record: ChunkRecord, file: OpenFile, name: String, buffer: UploadBuffers.Buffer?) {
         self.record = record
         self.file = file
         self.name = name
-        gathered = .allocate(byteCount: min(Self.gather, max(1, Int(record.size))), alignment: 64)
+        gathered = buffer
     }
-
-    deinit { gathered.deallocate() }
 
     /// Whether more came than was announced.
     var isTooLong: Bool { received > UInt64(record.size) }
@@ -35,22 +31,30 @@ final class ChunkUpload {
         let wanted = min(UInt64(bytes.count), UInt64(record.size) - min(received, UInt64(record.size)))
         var rest = bytes[..<Int(wanted)]
         while !rest.isEmpty {
-            let count = min(rest.count, gathered.count - waiting)
-            let room = UnsafeMutableRawBufferPointer(rebasing: gathered[waiting..<waiting + count])
+            guard let memory = gathered?.memory else {
+                let piece = UnsafeRawBufferPointer(rebasing: rest)
+                received += UInt64(piece.count)
+                try write(piece)
+                break
+            }
+            let count = min(rest.count, memory.count - waiting)
+            let room = UnsafeMutableRawBufferPointer(rebasing: memory[waiting..<waiting + count])
             room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest.prefix(count)))
             waiting += count
             received += UInt64(count)
             rest = rest.dropFirst(count)
-            if waiting == gathered.count || isComplete { try write() }
+            if waiting == memory.count || isComplete {
+                try write(UnsafeRawBufferPointer(rebasing: memory[..<waiting]))
+                waiting = 0
+            }
         }
         received += UInt64(bytes.count) - wanted
     }
 
-    private func write() throws(SystemError) {
-        let piece = UnsafeRawBufferPointer(rebasing: gathered[..<waiting])
+    /// Writes the last `piece.count` of the bytes that were received.
+    private func write(_ piece: UnsafeRawBufferPointer) throws(SystemError) {
         hash.update(piece)
-        try file.write(piece, at: received - UInt64(waiting))
-        waiting = 0
+        try file.write(piece, at: received - UInt64(piece.count))
     }
 
     /// Whether the bytes of a complete upload are those that were announced.

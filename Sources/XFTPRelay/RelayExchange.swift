@@ -18,6 +18,8 @@ final class RelayExchange: ServerExchange {
 
     private let session: RelaySession
     private var block: [UInt8] = []
+    /// Bytes of the block that have not come yet.
+    private var missing = Block.size
     private var work = Work.gathering
     private var bodyLength: UInt64 = 0
     /// Decided when the request begins; another one may finish the handshake meanwhile.
@@ -29,13 +31,13 @@ final class RelayExchange: ServerExchange {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws -> (any BodySource)? {
-        let missing = min(Block.size - block.count, bytes.count)
-        let rest = UnsafeRawBufferPointer(rebasing: bytes[missing...])
-        if missing > 0 {
-            block.append(contentsOf: bytes[..<missing])
-            if block.count == Block.size, !isHandshake, let refusal = begin() {
-                return BytesBody(refusal)
-            }
+        let count = min(missing, bytes.count)
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[count...])
+        if count > 0 {
+            block.reserveCapacity(Block.size)
+            block.append(contentsOf: bytes[..<count])
+            missing -= count
+            if missing == 0, !isHandshake, let refusal = begin() { return BytesBody(refusal) }
         }
         return rest.isEmpty ? nil : take(rest)
     }
@@ -43,6 +45,8 @@ final class RelayExchange: ServerExchange {
     /// Looks at the complete block. Answers at once what will not be done, so that a client need not
     /// send a chunk for nothing.
     private func begin() -> [UInt8]? {
+        // Nobody looks at it again, and an upload may last for minutes.
+        defer { block = [] }
         switch session.examine(block) {
         case .refused(let answer):
             work = .over

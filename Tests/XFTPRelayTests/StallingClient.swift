@@ -1,0 +1,79 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import XFTP
+
+@testable import Network
+
+/// A client that begins as many uploads as it is let, sends a little of each and then nothing more. It
+/// speaks HTTP/2 by itself (RFC 9113, 4.1) and keeps to no limit of the relay.
+final class StallingClient {
+    private let stream: TLSStream
+    private let bell: WakeUp
+    private var nextStream: UInt32 = 1
+    private static let bound = Duration.seconds(30)
+
+    /// `:method POST`, `:scheme https`, `:path /` from the static table and an authority of one letter.
+    private static let fields: [UInt8] = [0x83, 0x87, 0x84, 0x41, 0x01, UInt8(ascii: "h")]
+
+    /// Connects and shakes hands, in TLS and with the relay.
+    init(_ address: RelayAddress) throws {
+        bell = try WakeUp()
+        let endpoint = Endpoint(host: address.hosts[0], port: address.port)
+        let socket = try Socket.connect(
+            to: SocketAddress.resolve(endpoint, numericOnly: true), deadline: Deadline(after: Self.bound),
+            stop: bell)
+        let settings = TLSClientSettings(identityFingerprint: address.fingerprint)
+        stream = try TLSStream(context: TLSContext(client: settings), socket: socket, isClient: true)
+        let deadline = Deadline(after: Self.bound)
+        while try !stream.handshake() {
+            guard !deadline.hasPassed else { throw WaitedInVain("no handshake") }
+            _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+        }
+        try say(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Self.frame(4))
+        try request([], isWhole: true)
+        try request(ClientHello(version: 3, identity: address.fingerprint).block() ?? [], isWhole: true)
+    }
+
+    /// Begins an upload with the first `bytes` of its chunk.
+    func beginUpload(of chunk: TestChunk, bytes: [UInt8]) throws {
+        var transmission = Transmission(
+            sessionID: stream.channelBinding, correlationID: [], entityID: chunk.senderID,
+            body: XFTPCommand.upload.encoded)
+        transmission.signature = chunk.sender.sign(transmission.signedBytes)
+        try request((transmission.block() ?? []) + bytes, isWhole: false)
+    }
+
+    private func request(_ body: [UInt8], isWhole: Bool) throws {
+        var bytes = Self.frame(1, flags: 4, stream: nextStream, Self.fields)
+        var rest = body[...]
+        while rest.count > Block.size {
+            bytes += Self.frame(0, stream: nextStream, Array(rest.prefix(Block.size)))
+            rest = rest.dropFirst(Block.size)
+        }
+        bytes += Self.frame(0, flags: isWhole ? 1 : 0, stream: nextStream, Array(rest))
+        nextStream += 2
+        try say(bytes)
+    }
+
+    private static func frame(
+        _ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = []
+    ) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: UInt32(payload.count) << 8 | UInt32(type))
+        bytes.append(flags)
+        bytes.append(bigEndian: stream)
+        return bytes + payload
+    }
+
+    private func say(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try stream.write($0) }
+        let deadline = Deadline(after: Self.bound)
+        while try !stream.flush() {
+            guard !deadline.hasPassed else { throw WaitedInVain("nobody listens") }
+            _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: bell)
+        }
+    }
+}
