@@ -114,6 +114,9 @@ final class RelayConnections: Sendable {
     /// Requests at once, at present.
     var requestsAllowed: Int { state.withLock { $0.allowed } }
 
+    /// No connection is open or being opened.
+    var isEmpty: Bool { state.withLock { $0.slots.isEmpty } }
+
     /// Closes all; requests under way fail.
     func close() {
         let (connections, waiting) = state.withLock { state in

@@ -9,25 +9,22 @@ import Cryptography
 /// Cancelling the task closes the connection that its request was on.
 public final class XFTPClient: Sendable {
     public let settings: XFTPClientSettings
-    private let relays = Lock<[RelayAddress: RelayConnections]>([:])
+    private let relays: RelayTable
 
-    public init(settings: XFTPClientSettings) { self.settings = settings }
+    public init(settings: XFTPClientSettings) {
+        self.settings = settings
+        relays = RelayTable(settings: settings)
+    }
 
     deinit { close() }
 
     /// Closes all connections; what is under way fails. The client can be used again.
-    public func close() {
-        let all = relays.withLock { relays in
-            defer { relays = [:] }
-            return Array(relays.values)
-        }
-        for connections in all { connections.close() }
-    }
+    public func close() { relays.close() }
 
     /// Has up to `connections` connections to each of `relays` opened, where there are fewer: for who is
     /// about to use them. Returns at once and reports nothing.
     public func openAhead(_ relays: [RelayAddress], connections: Int) {
-        for relay in relays { self.connections(to: relay).openAhead(connections) }
+        for relay in relays { self.relays.with(relay) { $0.openAhead(connections) } }
     }
 
     /// Asks the relay for a sign of life.
@@ -94,7 +91,7 @@ public final class XFTPClient: Sendable {
         counter: @escaping ByteCounter = { _ in }
     ) async throws(XFTPError) {
         try await retrying { () throws(XFTPError) in
-            try await self.connections(to: relay).withTransfer { connection throws(XFTPError) in
+            try await self.transferring(on: relay) { connection throws(XFTPError) in
                 let body = ChunkBody(buffer, counter: counter)
                 do throws(XFTPError) {
                     try await connection.upload(body, to: senderID, signedBy: key)
@@ -152,7 +149,7 @@ public final class XFTPClient: Sendable {
         counter: @escaping ByteCounter
     ) async throws(XFTPError) {
         let key = try Self.key(of: replica)
-        try await connections(to: replica.relay).withTransfer { connection throws(XFTPError) in
+        try await transferring(on: replica.relay) { connection throws(XFTPError) in
             try await connection.download(
                 chunk, on: replica.id, signedBy: key, into: buffer, counter: counter)
         }
@@ -172,9 +169,19 @@ public final class XFTPClient: Sendable {
         _ command: XFTPCommand, on relay: RelayAddress, entity: [UInt8] = [], signedBy key: SigningKey? = nil
     ) async throws(XFTPError) -> XFTPResponse {
         try await retrying { () throws(XFTPError) in
-            try await self.connections(to: relay).withConnection { connection throws(XFTPError) in
-                try await connection.perform(command, on: entity, signedBy: key)
+            try await self.relays.with(relay) { connections throws(XFTPError) in
+                try await connections.withConnection { connection throws(XFTPError) in
+                    try await connection.perform(command, on: entity, signedBy: key)
+                }
             }
+        }
+    }
+
+    private func transferring(
+        on relay: RelayAddress, _ body: (RelayConnection) async throws(XFTPError) -> Void
+    ) async throws(XFTPError) {
+        try await relays.with(relay) { connections throws(XFTPError) in
+            try await connections.withTransfer(body)
         }
     }
 
@@ -183,16 +190,10 @@ public final class XFTPClient: Sendable {
     }
 
     /// Requests that are sent to a relay at once, at present.
-    func requestsAllowed(at relay: RelayAddress) -> Int { connections(to: relay).requestsAllowed }
+    func requestsAllowed(at relay: RelayAddress) -> Int { relays.with(relay) { $0.requestsAllowed } }
 
-    private func connections(to relay: RelayAddress) -> RelayConnections {
-        relays.withLock { relays in
-            if let known = relays[relay] { return known }
-            let new = RelayConnections(relay: relay.withoutPassword, settings: settings)
-            relays[relay] = new
-            return new
-        }
-    }
+    /// Relays that it keeps connections to, or has used a moment ago.
+    var relayCount: Int { relays.count }
 
     private func retrying<Result: Sendable>(
         _ policy: RetryPolicy? = nil, _ operation: () async throws(XFTPError) -> Result

@@ -1,0 +1,52 @@
+import Base
+import TestSupport
+import Testing
+import XFTPRelay
+
+@testable import XFTP
+
+/// What a client remembers of relays that it met.
+@Suite struct RelayTableTests {
+    @Test func relaysThatAreNotUsedAreForgottenAndMetAgain() async throws {
+        let relays = [try LocalRelay(), try LocalRelay(), try LocalRelay { $0.password = "s3cret" }]
+        let client = XFTPClient.forTests()
+        for _ in 0..<2 {
+            for relay in relays { try await client.ping(relay.address) }
+            // The password makes no other relay of it.
+            try await client.ping(relays[2].address(password: "s3cret"))
+            client.openAhead([relays[0].address], connections: 3)
+            #expect(client.relayCount <= 3)
+            try await wait(until: "all relays are forgotten") { client.relayCount == 0 }
+        }
+        for relay in relays { await relay.relay.stop() }
+    }
+
+    @Test func relaysThatNobodyCanReachAreForgottenToo() async throws {
+        let relay = try LocalRelay()
+        await relay.relay.stop()
+        let client = XFTPClient.forTests { $0.retry.tries = 1 }
+        #expect(await code { try await client.ping(relay.address) } != nil)
+        try await wait(until: "the relay is forgotten") { client.relayCount == 0 }
+    }
+
+    @Test func aRelayInUseStaysHoweverLongItTakes() async throws {
+        let chunk = someBytes(65_536)
+        let relay = try ScriptedRelay(chunk: chunk, faults: Array(repeating: .stalling, count: 5))
+        let other = try LocalRelay()
+        let client = XFTPClient.forTests { $0.idleTime = .milliseconds(10) }
+        let fetching = Task {
+            await code { try await client.fetch(relay.described(), into: ChunkBuffer(capacity: chunk.count)) }
+        }
+        try await wait(until: "the chunk is asked for") { relay.connections.withLock { $0 } == 1 }
+        // Another one comes and goes meanwhile.
+        try await client.ping(other.address)
+        try await wait(until: "only the one in use is left") { client.relayCount == 1 }
+        for _ in 0..<5 { try await client.ping(other.address) }
+        try await wait(until: "only the one in use is left") { client.relayCount == 1 }
+        fetching.cancel()
+        #expect(await fetching.value == .cancelled)
+        try await wait(until: "that is forgotten as well") { client.relayCount == 0 }
+        await relay.stop()
+        await other.relay.stop()
+    }
+}
