@@ -17,7 +17,13 @@ public struct SystemError: DescribedError, Equatable {
     /// (setrlimit(2), RLIMIT_FSIZE).
     public var isFullDisk: Bool { [ENOSPC, EDQUOT, EFBIG].contains(code) }
 
-    public var sentence: String { "Could not \(operation): \(String(cString: strerror(code)))." }
+    public var sentence: String {
+        switch code {
+        case ENOSPC: "Could not \(operation): the disk is full. Free some space and try again."
+        case EDQUOT: "Could not \(operation): your quota of the disk is full. Free some space and try again."
+        default: "Could not \(operation): \(String(cString: strerror(code)))."
+        }
+    }
     public var cause: (any Error)? { nil }
 }
 

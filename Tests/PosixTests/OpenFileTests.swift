@@ -45,7 +45,10 @@ import Testing
 
     @Test func aFullDeviceIsSaid() throws {
         let file = try OpenFile("/dev/full", flags: O_WRONLY)
-        #expect(throws: SystemError(code: ENOSPC, operation: "write a file")) { try file.write([1], at: 0) }
+        let error = #expect(throws: SystemError.self) { try file.write([1], at: 0) }
+        #expect(error == SystemError(code: ENOSPC, operation: "write a file"))
+        #expect(
+            error?.sentence == "Could not write a file: the disk is full. Free some space and try again.")
     }
 
     @Test func aMissingFileIsAPlainSentence() {
