@@ -47,6 +47,9 @@ struct PassthroughTests {
                 report.reason?.contains("kernel") == true || report.reason?.contains("CAP_SYS_ADMIN") == true)
         }
         #expect(status.output.contains("finished files are read"), "\(status.output)")
+        // One line when it is mounted, for a cache that nothing vouches for.
+        let warnings = try mounts.daemon("bob").errors.split(separator: "\n")
+        #expect(warnings.count == 1 && warnings[0].contains("--cache plain"), "\(warnings)")
         if let reason = report.reason { #expect(status.output.contains(reason)) }
         let counts = try await KernelReport.requests(of: ["open", "read"], at: mounts.path("bob")) {
             for _ in 0..<3 {
@@ -119,7 +122,8 @@ struct PassthroughTests {
         let expected = try await Shell.run("sha256sum", [mounts.path("expected")]).output.prefix(64)
         async let crowd = Shell.run("python3", ["-c", script, film, String(expected)], limit: .seconds(240))
         for _ in 0..<10 {
-            #expect(try await ChatFSProcess.run(["cache", "clear", mounts.path("bob")]).succeeded)
+            let cleared = try await ChatFSProcess.run(["cache", "clear", mounts.path("bob")])
+            #expect(cleared.succeeded, "\(cleared.errors)")
         }
         let outcome = try await crowd
         #expect(outcome.succeeded, "\(outcome.errors)")
@@ -184,6 +188,7 @@ struct PassthroughTests {
         let mounts = try await TwoMounts.start()
         let report = try await KernelReport.read(mounts.path("bob"))
         #expect(!report.passesThrough && report.reason == "the cache is not plain")
+        #expect(try mounts.daemon("bob").errors == "")
     }
 
     @Test("what the kernel keeps it does not ask for again")
