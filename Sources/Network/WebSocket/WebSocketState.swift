@@ -1,0 +1,50 @@
+import Base
+import Posix
+
+/// What the connection's thread shares with those who send.
+final class WebSocketState: Sendable {
+    private struct State {
+        var messages: [[UInt8]] = []
+        var waiting = 0
+        var isClosing = false
+        var hasEnded = false
+    }
+
+    let wakeUp: WakeUp
+    private let state = Lock(State())
+
+    init(_ wakeUp: WakeUp) { self.wakeUp = wakeUp }
+
+    var isOpen: Bool { state.withLock { !$0.isClosing && !$0.hasEnded } }
+
+    func send(_ text: [UInt8]) throws(NetworkError) {
+        try state.withLock { state throws(NetworkError) in
+            guard !state.isClosing, !state.hasEnded else {
+                throw NetworkError(.closed, "The connection is closed.")
+            }
+            guard state.waiting + text.count <= WebSocketClient.longestMessage else {
+                throw NetworkError(.exhausted, "The server takes no messages at present.")
+            }
+            state.waiting += text.count
+            state.messages.append(text)
+        }
+        wakeUp.ring()
+    }
+
+    func close() {
+        state.withLock { $0.isClosing = true }
+        wakeUp.ring()
+    }
+
+    func end() { state.withLock { $0.hasEnded = true } }
+
+    func take() -> (messages: [[UInt8]], isClosing: Bool) {
+        state.withLock { state in
+            defer {
+                state.messages = []
+                state.waiting = 0
+            }
+            return (state.messages, state.isClosing)
+        }
+    }
+}

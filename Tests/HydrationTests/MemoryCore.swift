@@ -1,0 +1,79 @@
+import Base
+import ChatCore
+import Glibc
+
+/// A core whose files are claimed, received or stored as the test wants.
+final class MemoryCore: ChatCore {
+    struct State {
+        var claims: [FileID: Result<String?, ChatError>] = [:]
+        var claimCount = 0
+        var received: [FileID] = []
+        var completed: [FileID: FileSourceLocation] = [:]
+        var abandoned: [FileID: [FileProblem?]] = [:]
+        var completionFails: [ChatError] = []
+        /// Whether the core fetches a copy of its own of what is claimed.
+        var receivesWhatIsClaimed = false
+    }
+
+    let stagingFolder: String
+    let state = Lock(State())
+    let profile = Profile(id: 1, displayName: "alice")
+    let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+
+    init(stagingFolder: String) { self.stagingFolder = stagingFolder }
+
+    func claimFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
+        let claim = state.withLock { state in
+            state.claimCount += 1
+            return state.claims[file].map { ($0, state.receivesWhatIsClaimed) }
+        }
+        guard let (claim, isReceived) = claim else { throw ChatError(.noSuchFile, "There is no such file.") }
+        return try claim.get().map { ClaimedFile(description: $0, isReceivedByCore: isReceived) }
+    }
+
+    func completeClaim(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation {
+        let failure = state.withLock { state in
+            state.completionFails.isEmpty ? nil : state.completionFails.removeFirst()
+        }
+        if let failure { throw failure }
+        let kept = stagingFolder + "/kept-\(file.rawValue)"
+        guard rename(staged.path, kept) == 0 else {
+            throw ChatError(.storage, "The staged file is not there.")
+        }
+        let location = FileSourceLocation(path: kept, arguments: staged.arguments)
+        state.withLock { $0.completed[file] = location }
+        return location
+    }
+
+    func abandonClaim(_ file: FileID, problem: FileProblem?) async {
+        state.withLock { $0.abandoned[file, default: []].append(problem) }
+    }
+
+    func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        state.withLock { $0.received.append(file) }
+    }
+
+    // Nothing here asks for the rest.
+    private static let unused = ChatError(.invalidCommand, "This core only gives files.")
+    func events() -> AsyncStream<ChatEvent> { AsyncStream { $0.finish() } }
+    func chats() async throws(ChatError) -> [Chat] { [] }
+    func items(
+        of chat: ChatReference, before: ItemID?, count: Int
+    ) async throws(ChatError) -> [ChatItem] { [] }
+    func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem { throw Self.unused }
+    func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
+        throw Self.unused
+    }
+    func deleteItems(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) { throw Self.unused }
+    func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.unused }
+    func cancelFile(_ file: FileID) async throws(ChatError) { throw Self.unused }
+    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID { throw Self.unused }
+    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        throw Self.unused
+    }
+    func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile { throw Self.unused }
+}

@@ -1,0 +1,127 @@
+import Base
+import Glibc
+import Posix
+import XFTP
+
+@testable import Hydration
+
+/// A described file whose relay is memory: it can be silent, fail, lie and count.
+final class MemorySource: ChunkSource {
+    struct Behaviour {
+        /// Errors for the next fetches of a chunk.
+        var failures: [Int: [any Error]] = [:]
+        var failsAlways: (any Error)?
+        var gate: Gate?
+        var fetches: [Int] = []
+        var inFlight = 0
+        var mostInFlight = 0
+        var isForged = false
+    }
+
+    let chunks: [ChunkPlace]
+    let contentSize: UInt64
+    let header: [UInt8]
+    let seed: UInt64
+    let behaviour = Lock(Behaviour())
+
+    init(
+        size: UInt64, chunkSize: UInt32 = 65_536, relay: String = "relay", seed: UInt64 = 1,
+        name: String = "file", headerSize: UInt64? = nil
+    ) {
+        contentSize = size
+        self.seed = seed
+        header = FileHeader.encode(name: name, contentSize: headerSize ?? size)
+        let stream = UInt64(header.count) + size + 16
+        let count = Int((stream + UInt64(chunkSize) - 1) / UInt64(chunkSize))
+        chunks = Array(repeating: ChunkPlace(size: chunkSize, relay: relay), count: count)
+    }
+
+    var fetches: [Int] { behaviour.withLock { $0.fetches } }
+    var streamSize: UInt64 { chunks.reduce(0) { $0 + UInt64($1.size) } }
+
+    /// The stream: header, content, padding; the tag is padding too, the check does not look at it.
+    func stream(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) {
+        let content = UInt64(header.count)..<UInt64(header.count) + contentSize
+        memset(buffer.baseAddress!, Int32(UInt8(ascii: "#")), buffer.count)
+        for position in range.clamped(to: 0..<content.lowerBound) {
+            buffer[Int(position - range.lowerBound)] = header[Int(position)]
+        }
+        let part = content.clamped(to: range)
+        guard !part.isEmpty else { return }
+        let start = Int(part.lowerBound - range.lowerBound)
+        Pattern.fill(
+            UnsafeMutableRawBufferPointer(rebasing: buffer[start..<start + part.count]),
+            at: part.lowerBound - content.lowerBound, seed: seed)
+    }
+
+    func fetch(
+        _ chunk: Int, progress: @escaping @Sendable () -> Void
+    ) async throws -> any FetchedChunk {
+        let (gate, failure) = behaviour.withLock { behaviour in
+            behaviour.fetches.append(chunk)
+            behaviour.inFlight += 1
+            behaviour.mostInFlight = max(behaviour.mostInFlight, behaviour.inFlight)
+            let failure = behaviour.failures[chunk]?.first ?? behaviour.failsAlways
+            if behaviour.failures[chunk]?.isEmpty == false { behaviour.failures[chunk]?.removeFirst() }
+            return (behaviour.gate, failure)
+        }
+        defer { behaviour.withLock { $0.inFlight -= 1 } }
+        if let gate { try await gate.pass() }
+        if let failure { throw failure }
+        let offset = chunks[..<chunk].reduce(0 as UInt64) { $0 + UInt64($1.size) }
+        let size = Int(chunks[chunk].size)
+        return await ThreadPool.shared.run { MemoryChunk(self, offset: offset, count: size) }
+    }
+
+    func wholeCheck() throws -> any WholeCheck { Check(source: self) }
+
+    /// Compares with the stream itself.
+    private struct Check: WholeCheck {
+        let source: MemorySource
+        var position: UInt64 = 0
+        var isRight = true
+
+        mutating func add(stream: UnsafeMutableRawBufferPointer) throws {
+            try add(encrypted: UnsafeRawBufferPointer(stream))
+            // It may use the memory, and does.
+            memset(stream.baseAddress!, 0xee, stream.count)
+        }
+
+        mutating func add(encrypted stream: UnsafeRawBufferPointer) throws {
+            let expected = UnsafeMutableRawBufferPointer.allocate(byteCount: stream.count, alignment: 1)
+            defer { expected.deallocate() }
+            source.stream(position..<position + UInt64(stream.count), into: expected)
+            if memcmp(expected.baseAddress!, stream.baseAddress!, stream.count) != 0 { isRight = false }
+            position += UInt64(stream.count)
+        }
+
+        func finish() throws {
+            let isForged = source.behaviour.withLock { $0.isForged }
+            guard isRight, !isForged, position == source.streamSize else {
+                throw XFTPError(.damaged, "The file as a whole is not the one that was sent.")
+            }
+        }
+    }
+}
+
+/// A chunk of a memory source, "encrypted" by nothing.
+private final class MemoryChunk: FetchedChunk {
+    let bytes: [UInt8]
+
+    init(_ source: MemorySource, offset: UInt64, count: Int) {
+        bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            source.stream(offset..<offset + UInt64(count), into: UnsafeMutableRawBufferPointer(buffer))
+            filled = count
+        }
+    }
+
+    var count: Int { bytes.count }
+
+    func withEncrypted(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        try bytes.withUnsafeBytes(body)
+    }
+
+    func decrypt(from start: Int, into buffer: UnsafeMutableRawBufferPointer) {
+        buffer.copyBytes(from: bytes[start..<start + buffer.count])
+    }
+}

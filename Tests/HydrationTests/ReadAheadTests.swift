@@ -1,0 +1,48 @@
+import Testing
+
+@testable import Hydration
+
+/// What is fetched ahead of readers.
+@Suite struct ReadAheadTests {
+    private func windows(_ reads: [Range<UInt64>]) -> [Int] {
+        var readAhead = ReadAhead()
+        for read in reads { readAhead.note(read) }
+        return readAhead.windows(most: 8).map(\.chunks)
+    }
+
+    private func run(from start: UInt64, pieces: Int) -> [Range<UInt64>] {
+        (0..<UInt64(pieces)).map { start + $0 * 131_072..<start + ($0 + 1) * 131_072 }
+    }
+
+    @Test func aWindowOpensAndGrowsWithReadingOn() {
+        #expect(windows(run(from: 0, pieces: 3)) == [0])
+        #expect(windows(run(from: 0, pieces: 4)) == [1])
+        #expect(windows(run(from: 0, pieces: 16)) == [4])
+        #expect(windows(run(from: 0, pieces: 64)) == [8])
+        #expect(windows(run(from: 50 << 20, pieces: 65)) == [8])
+    }
+
+    @Test func piecesInDisorderAreStillReadingOn() {
+        var reads = run(from: 0, pieces: 72)
+        for index in stride(from: 0, to: 70, by: 3) { reads.swapAt(index, index + 2) }
+        #expect(windows(reads) == [8])
+    }
+
+    @Test func jumpingAboutOpensNoWindow() {
+        var dice = Dice(seed: 5)
+        let reads = (0..<200).map { _ in
+            let start = UInt64.random(in: 0..<1 << 30, using: &dice)
+            return start..<start + 65_536
+        }
+        #expect(windows(reads).allSatisfy { $0 == 0 })
+    }
+
+    @Test func readingTheSamePlaceAgainOpensNoWindow() {
+        #expect(windows(Array(repeating: 0..<4096, count: 1000)) == [0])
+    }
+
+    @Test func twoReadersOfOneFileHaveAWindowEach() {
+        let pairs = zip(run(from: 0, pieces: 66), run(from: 200 << 20, pieces: 66)).flatMap { [$0, $1] }
+        #expect(windows(pairs) == [8, 8])
+    }
+}
