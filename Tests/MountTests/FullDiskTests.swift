@@ -103,6 +103,61 @@ struct FullDiskTests {
         #expect(try mounts.read("alice/bob/waiting.bin") == waiting)
     }
 
+    @Test("a long file that is encrypted along with its writer when the disk fills goes later, and whole")
+    func following() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("data"), size: "96m")
+        let mounts = try await TwoMounts.start(in: folder)
+        let alice = try mounts.daemon("alice").processIdentifier
+        let whole = TwoMounts.bytes(9_000_000, seed: 5)
+        func write(_ range: Range<Int>, to file: OpenFile) throws {
+            for start in stride(from: range.lowerBound, to: range.upperBound, by: 500_000) {
+                let end = min(start + 500_000, range.upperBound)
+                try file.write(Array(whole[start..<end]), at: UInt64(start))
+            }
+        }
+
+        // All is written; only the copy finds no room.
+        var file: OpenFile? = try mounts.create("alice/bob/closed.bin")
+        try file.map { try write(0..<whole.count, to: $0) }
+        try await disk.fill(for: [alice])
+        file = nil
+        try await wait(until: "it says why it waits, or is through") {
+            let says = try ExtendedAttribute.text(
+                "user.chatfs.error", of: mounts.path("alice/bob/closed.bin"))
+            return says?.isEmpty == false || access(mounts.path("bob/alice/closed.bin"), F_OK) == 0
+        }
+        try await disk.free()
+
+        // The writer meets the full disk, and begins anew when there is room.
+        file = try mounts.create("alice/bob/anew.bin")
+        try file.map { try write(0..<6_000_000, to: $0) }
+        try await disk.fill(for: [alice])
+        #expect(throws: SystemError.self) { try file.map { try write(6_000_000..<whole.count, to: $0) } }
+        try await disk.free()
+        // Going on leaves a gap that only emptying closes.
+        try file.map { try write(8_000_000..<whole.count, to: $0) }
+        file = nil
+        try await wait(until: "it says that it is incomplete") {
+            try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("alice/bob/anew.bin"))?
+                .contains("incomplete") == true
+        }
+        file = try OpenFile(mounts.path("alice/bob/anew.bin"), flags: O_WRONLY | O_TRUNC)
+        try file.map { try write(0..<whole.count, to: $0) }
+        file = nil
+
+        for name in ["closed.bin", "anew.bin"] {
+            try await mounts.waitForState("sent", of: "alice/bob/" + name)
+            try await mounts.waitForFile("bob/alice/" + name)
+            #expect(try mounts.read("bob/alice/" + name) == whole, "\(name) is another")
+        }
+        #expect(try mounts.folder.names(in: "bob/alice") == ["anew.bin", "closed.bin"])
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+        for profile in try mounts.folder.names(in: "data/profiles") {
+            #expect(try mounts.folder.names(in: "data/profiles/\(profile)/staging") == [])
+        }
+    }
+
     @Test("mounting, sending and making profiles on a full disk are one line each")
     func commands() async throws {
         let folder = try TemporaryFolder()

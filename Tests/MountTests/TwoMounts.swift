@@ -82,11 +82,13 @@ final class TwoMounts {
     /// A path below the test's folder: `bob/alice/file.txt`.
     func path(_ name: String) -> String { folder.path(name) }
 
-    /// Writes a file into a chat and closes it.
-    func write(_ bytes: [UInt8], to name: String) throws {
-        let file = try OpenFile(path(name), flags: O_WRONLY | O_CREAT | O_EXCL)
-        try file.write(bytes, at: 0)
+    /// Makes a new file in a chat, open for writing.
+    func create(_ name: String) throws -> OpenFile {
+        try OpenFile(path(name), flags: O_WRONLY | O_CREAT | O_EXCL)
     }
+
+    /// Writes a file into a chat and closes it.
+    func write(_ bytes: [UInt8], to name: String) throws { try create(name).write(bytes, at: 0) }
 
     func read(_ name: String) throws -> [UInt8] { try folder.read(name) }
 
