@@ -38,8 +38,11 @@ public enum ManualPage {
                 escaped(Help.text(of: option)),
             ]
         }
+        if !command.examples.isEmpty { lines += [".PP", "Examples:"] }
         for example in command.examples {
-            lines += [".PP", escaped(example.meaning), ".PP", ".nf", "    $ " + escaped(example.line), ".fi"]
+            lines += [
+                ".PP", ".nf", "$ " + escaped(example.line), ".fi", ".RS", escaped(example.meaning), ".RE",
+            ]
         }
         return lines
     }

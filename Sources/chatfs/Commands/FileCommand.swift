@@ -21,8 +21,10 @@ enum FileCommand {
             + "keeps it out of the list of processes.")
 
     /// What the argument leads to.
-    static func description(from invocation: Invocation) async throws -> FileDescription {
-        let argument = invocation.argument(descriptionArgument.name)
+    static func description(
+        from invocation: Invocation, argument: Argument = descriptionArgument
+    ) async throws -> FileDescription {
+        let argument = invocation.argument(argument.name)
         if argument != "-", FileLink.looksLikeLink(argument) {
             return try FileLink(parsing: argument).fileDescription
         }

@@ -19,8 +19,8 @@ enum FileSendCommand {
         options: [
             .value(
                 "relay", named: "ADDR", .text, repeats: true,
-                "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. May be given several times: the "
-                    + "chunks are spread over them."),
+                "An XFTP relay, xftp://FINGERPRINT[:PASSWORD]@HOST[:PORT]. The chunks are spread over several."
+            ),
             .value(
                 "recipients", named: "N", .integer(1...1000), default: "1",
                 "How many descriptions to make. Each recipient has IDs and keys of its own."),

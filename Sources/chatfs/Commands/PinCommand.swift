@@ -3,7 +3,7 @@ import CommandLineKit
 /// `chatfs pin`: keep files at hand.
 enum PinCommand {
     static let command = Command(
-        "pin", "Receive files and keep them at hand, over mounts too.",
+        "pin", "Receive files and keep them at hand, across mounts.",
         discussion: """
             They are received in the background, and no limit of the cache evicts them, until they are unpinned.
             """,

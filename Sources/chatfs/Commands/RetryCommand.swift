@@ -11,7 +11,7 @@ enum RetryCommand {
             cannot be known whether the core has it. It is never sent again by itself: look into the chat \
             first. Sent again, the others may get it twice, so this command asks.
             """,
-        section: ChatFS.Section.chats,
+        section: ChatFS.Section.daily,
         arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
         options: [.flag("yes", "Do not ask: it may arrive twice.")],
         examples: [Example("chatfs retry ~/Chats/Alice/report.pdf", "After a look into the chat.")]
