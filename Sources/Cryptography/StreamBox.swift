@@ -18,7 +18,8 @@ public struct StreamBox: Sendable {
 
     private let subkey: SIMD32<UInt8>
     private let shortNonce: SIMD8<UInt8>
-    private var authenticator = crypto_onetimeauth_poly1305_state()
+    /// Made when the first byte or the tag needs it: most boxes only reach positions.
+    private var authenticator: Poly1305?
     /// Bytes of content that went through so far.
     public private(set) var position: UInt64 = 0
 
@@ -45,10 +46,6 @@ public struct StreamBox: Sendable {
         var tail = SIMD8<UInt8>()
         for index in 0..<8 { tail[index] = nonce[16 + index] }
         shortNonce = tail
-        var keystream = keystreamBlock(0)
-        withUnsafeBytes(of: &keystream) { block in
-            _ = crypto_onetimeauth_poly1305_init(&authenticator, Self.bytes(block))
-        }
     }
 
     /// Encrypts the next bytes of the stream in place and authenticates the result.
@@ -81,18 +78,20 @@ public struct StreamBox: Sendable {
 
     /// Takes the next ciphertext into the tag without decrypting it: a verification pass.
     public mutating func authenticate(_ ciphertext: UnsafeRawBufferPointer) {
-        guard let start = ciphertext.baseAddress else { return }
-        _ = crypto_onetimeauth_poly1305_update(
-            &authenticator, start.assumingMemoryBound(to: UInt8.self), UInt64(ciphertext.count))
+        guard !ciphertext.isEmpty else { return }
+        if authenticator == nil { authenticator = makeAuthenticator() }
+        authenticator?.update(ciphertext)
         position += UInt64(ciphertext.count)
     }
 
     /// The tag of everything that went through so far, 16 bytes. Does not end the stream.
     public func tag() -> [UInt8] {
-        var state = authenticator
-        return [UInt8](unsafeUninitializedCapacity: Self.tagLength) { buffer, count in
-            _ = crypto_onetimeauth_poly1305_final(&state, buffer.baseAddress!)
-            count = Self.tagLength
+        (authenticator ?? makeAuthenticator()).finalize()
+    }
+
+    private func makeAuthenticator() -> Poly1305 {
+        withUnsafeBytes(of: keystreamBlock(0)) { block in
+            Poly1305(key: UnsafeRawBufferPointer(rebasing: block[..<Poly1305.keyLength]))
         }
     }
 

@@ -61,10 +61,12 @@ final class StoringPass: Sendable {
     }
 
     /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
-    /// before, so that a download is not faster than its check for long.
-    private static let reach = 3
-    /// The longest that one of them waits for those before it: several that come side by side are complete
-    /// one shortly after the other, in any order, but one that hangs must not hold the memory of the others.
+    /// before, so that a download is never faster than its check for long. All that `bytesInFlight` lets a
+    /// file have: sealing one into the cache and reading it back costs as much as its way through here.
+    private static let reach = 5
+    /// The longest that one of them waits while the frontier rests: several that come side by side are
+    /// complete one shortly after the other, in any order, but one that hangs must not hold the memory of
+    /// the others.
     private static let patience = Duration.milliseconds(250)
     /// Of their own, few: who reads must not wait for what is only kept.
     private static let threads = ThreadPool(name: "storing", threads: 2)
@@ -95,32 +97,37 @@ final class StoringPass: Sendable {
     /// when it has passed.
     func take(_ chunk: Int, _ fetched: any FetchedChunk) async -> Bool {
         await withCheckedContinuation { continuation in
-            let (id, isWorker) = state.withLock { state -> (UInt64?, Bool) in
+            let (id, next, isWorker) = state.withLock { state -> (UInt64?, Int, Bool) in
                 let isNear = state.next...state.next + Self.reach ~= chunk
                 guard isNear, !state.isOver, !state.isPaused, state.waiting[chunk] == nil else {
-                    return (nil, false)
+                    return (nil, 0, false)
                 }
                 state.lastID += 1
                 state.waiting[chunk] = Waiting(
                     id: state.lastID, fetched: fetched, continuation: continuation)
-                return (state.lastID, state.wantsWorker())
+                return (state.lastID, state.next, state.wantsWorker())
             }
             guard let id else { return continuation.resume(returning: false) }
             if isWorker { Self.threads.submit { self.advance() } }
             Task { [weak self] in
-                try? await Task.sleep(for: Self.patience)
-                self?.giveUp(chunk, id)
+                var frontier = next
+                repeat {
+                    try? await Task.sleep(for: Self.patience)
+                } while self?.waits(chunk, id, since: &frontier) ?? false
             }
         }
     }
 
-    /// A chunk has waited long enough, unless it is its turn.
-    private func giveUp(_ chunk: Int, _ id: UInt64) {
-        let waiting: Waiting? = state.withLock { state in
-            guard state.waiting[chunk]?.id == id, !(state.isBusy && state.next == chunk) else { return nil }
-            return state.waiting.removeValue(forKey: chunk)
+    /// Whether a chunk still waits with reason: the frontier moves. One that does not is let go.
+    private func waits(_ chunk: Int, _ id: UInt64, since frontier: inout Int) -> Bool {
+        let (waits, given): (Bool, Waiting?) = state.withLock { state in
+            guard state.waiting[chunk]?.id == id else { return (false, nil) }
+            let moves = state.isBusy || state.next != frontier
+            frontier = state.next
+            return moves ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
         }
-        waiting?.continuation.resume(returning: false)
+        given?.continuation.resume(returning: false)
+        return waits
     }
 
     /// Moves on over what the stream holds.

@@ -28,14 +28,12 @@ final class ChunkDownload: BodySource {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        // One thread at a time by the contract of bodies; the lock only shows it to the compiler, so
-        // the state is taken out instead of held over the read.
-        var current = state.withLock { $0 }
-        let count = try give(&current, buffer)
-        current.given += count
-        let result = current
-        state.withLock { $0 = result }
-        return count
+        // One thread at a time by the contract of bodies; the lock only shows it to the compiler.
+        try state.withLock { state in
+            let count = try give(&state, buffer)
+            state.given += count
+            return count
+        }
     }
 
     private func give(_ state: inout State, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int {

@@ -54,6 +54,23 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func aDownloadFasterThanItsCheckWaitsForItInsteadOfSealingWhatComes() async throws {
+        var settings = HydrationSettings()
+        // Room for five chunks on their way, as for those of 4 MiB.
+        settings.bytesInFlight = 6 * Self.chunk
+        settings.bytesForDemand = Self.chunk
+        let stage = try Stage(settings: settings)
+        let size = 12 * Self.chunk
+        let source = MemorySource(size: size)
+        // The last of five waits longer than one may that comes while the check rests.
+        source.behaviour.withLock { $0.checkPause = .milliseconds(80) }
+        let file = stage.hydrator.open(stage.offer(source))
+        #expect(try await file.bytes(0..<size) == Pattern.bytes(0..<size, seed: 1))
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        #expect(source.behaviour.withLock { $0.readBack } == 0)
+        await stage.hydrator.shutDown()
+    }
+
     @Test func nothingOfAnUnfinishedWholeHasAName() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 30 * Self.chunk)

@@ -16,6 +16,10 @@ final class MemorySource: ChunkSource {
         var inFlight = 0
         var mostInFlight = 0
         var isForged = false
+        /// How long the check takes over each piece.
+        var checkPause: Duration = .zero
+        /// Pieces that the check was given from the cache instead of from their own memory.
+        var readBack = 0
     }
 
     let chunks: [ChunkPlace]
@@ -82,6 +86,7 @@ final class MemorySource: ChunkSource {
         var isRight = true
 
         mutating func add(stream: UnsafeMutableRawBufferPointer) throws {
+            source.behaviour.withLock { $0.readBack += 1 }
             try add(encrypted: UnsafeRawBufferPointer(stream))
             // It may use the memory, and does.
             memset(stream.baseAddress!, 0xee, stream.count)
@@ -93,6 +98,8 @@ final class MemorySource: ChunkSource {
             source.stream(position..<position + UInt64(stream.count), into: expected)
             if memcmp(expected.baseAddress!, stream.baseAddress!, stream.count) != 0 { isRight = false }
             position += UInt64(stream.count)
+            let pause = source.behaviour.withLock { $0.checkPause }
+            if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
         }
 
         func finish() throws {

@@ -1,9 +1,10 @@
 import Cryptography
 import Glibc
 
-/// What the bytes of a hydrated file must go through, measured alone: the cryptography of the wire, of the
-/// file, of the sealed cache and of the CryptoFile that is kept. The list is that of the code
-/// (`docs/architecture.md`, "The way of the data"): TLS, `ChunkSink`, `CachedStream`, `PassWork`.
+/// What the bytes of a file that is read from front to end must go through, measured alone: the
+/// cryptography of the wire, of the file, and of the CryptoFile that is kept. The list is that of the code
+/// (`docs/architecture.md`, "The way of the data"): TLS, `ChunkSink`, `CachedStream`, `PassWork`. What comes
+/// in order is not sealed into the cache.
 enum Primitives {
     static let name = "its cryptography alone"
 
@@ -20,23 +21,19 @@ enum Primitives {
             key: [UInt8](repeating: 1, count: StreamBox.keyLength),
             nonce: [UInt8](repeating: 2, count: StreamBox.nonceLength))
         var (chunkDigest, fileDigest) = (SHA256(), SHA512())
-        let record = BlockCipherWork(.chacha20Poly1305, block: 16 << 10)
-        let block = BlockCipherWork(.aes256GCM, block: 64 << 10)
+        let record = TLSRecordWork()
         return time {
             // On the wire: TLS, then the key that relay and recipient agreed on, then the chunk's digest.
             record.open(buffer)
             box.open(buffer)
             chunkDigest.update(UnsafeRawBufferPointer(buffer))
-            // Into the cache: the file's own key, then the cache's.
+            // To the reader: the file's own key.
             box.transform(buffer, at: 0)
-            block.seal(buffer)
             // The whole: decrypted once more, its digest and tag, and a key of its own for what is kept.
             box.transform(buffer, at: 0)
             fileDigest.update(UnsafeRawBufferPointer(buffer))
             box.authenticate(UnsafeRawBufferPointer(buffer))
             box.seal(buffer)
-            // Out of the cache, to the reader.
-            block.open(buffer)
         } * Double(1 << 30) / Double(piece)
     }
 
