@@ -20,7 +20,7 @@ extension Draft {
         guard written.lowerBound >= oldSize else { return stopFollowing() }
         let (begins, isFirst) = record.withLock { record in
             let copy = record.following.copy
-            guard record.following.isInOrder, !record.following.isRunning,
+            guard record.phase == .draft, record.following.isInOrder, !record.following.isRunning,
                 record.entry.size >= room.followers.shortest,
                 record.entry.size - (copy?.copied ?? 0) >= room.followers.step,
                 copy != nil || room.followers.enter()
