@@ -24,6 +24,9 @@ public protocol OpenContent: Sendable {
     func read(
         _ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration
     ) async -> DeferredRead
+    /// Called on the same thread after a read was answered there: time to make what a sequential reader will
+    /// ask for next. As short as a read.
+    func prepareNext()
     /// A file with exactly the bytes of the content, complete and checked, that anybody who may read the
     /// content may read; nil when there is none. The file may leave the cache afterwards, its bytes stay for
     /// who holds it.

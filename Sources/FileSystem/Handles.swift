@@ -155,6 +155,11 @@ extension FileSystem {
         }
     }
 
+    /// After a read was answered on this thread: what comes next may be made.
+    public func readWasAnswered(_ handle: FileHandle) {
+        if case .content(let content, _) = handle.source { content.prepareNext() }
+    }
+
     private func waitingRead(_ content: any OpenContent, _ range: Range<UInt64>) -> ReadAnswer {
         .later { [settings] buffer in
             let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))

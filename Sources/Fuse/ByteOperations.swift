@@ -93,7 +93,9 @@ extension Operations {
             return answer
         }
         switch answer {
-        case .filled: request.wasAnswered()
+        case .filled:
+            request.wasAnswered()
+            session.fileSystem.readWasAnswered(handle)
         case .failed(let error): request.fail(error)
         case .later(let work):
             request.deferred().run {

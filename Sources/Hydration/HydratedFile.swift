@@ -52,6 +52,10 @@ public final class HydratedFile: Sendable {
         return .failed(FileProblem(.other, "The cache on disk does not keep what is written to it."))
     }
 
+    /// The answer to a read has gone: makes what a sequential reader will ask for next. On the calling thread,
+    /// for the time of decrypting a read; nothing where nobody reads on.
+    public func prepareNext() { hydrator.wholeContent(of: file)?.prepareNext() }
+
     /// The content in a file of a cache that is not sealed, once all of it is there and checked; from memory,
     /// at once.
     public var wholePlainFile: OpenFile? { hydrator.wholePlainFile(of: file) }

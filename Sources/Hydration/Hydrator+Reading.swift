@@ -39,11 +39,16 @@ extension Hydrator {
         }
     }
 
-    func wholePlainFile(of file: FileID) -> OpenFile? {
+    func wholeContent(of file: FileID) -> WholeContent? {
         shared.withLock { shared in
-            guard case .whole(.copy(let copy)) = shared.contents[file] else { return nil }
-            return copy.file
+            guard case .whole(let whole) = shared.contents[file] else { return nil }
+            return whole
         }
+    }
+
+    func wholePlainFile(of file: FileID) -> OpenFile? {
+        guard case .copy(let copy) = wholeContent(of: file) else { return nil }
+        return copy.file
     }
 
     /// Waits until what is wanted is at hand or cannot be had.

@@ -6,8 +6,8 @@ import Posix
 
 /// A complete copy, checked as a whole and ready to be read at any position.
 enum WholeContent: Sendable {
-    /// The core's, decrypted on demand.
-    case cryptoFile(CryptoFileReader)
+    /// The core's, decrypted on demand and a little ahead of who reads on.
+    case cryptoFile(CryptoFileReader, DecryptedAhead)
     /// The core's, as it is.
     case plain(OpenFile)
     /// All chunks in a cache that is not sealed, with the position in their stream where the content begins.
@@ -33,7 +33,7 @@ enum WholeContent: Sendable {
             try reader.verify()
             verified.add(try file.status())
         }
-        return .cryptoFile(reader)
+        return .cryptoFile(reader, DecryptedAhead())
     }
 
     private static var wrongLength: HydrationError {
@@ -51,7 +51,11 @@ enum WholeContent: Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
         switch self {
-        case .cryptoFile(let reader): return try reader.read(into: buffer, at: offset)
+        case .cryptoFile(let reader, let ahead):
+            let ready = ahead.take(into: buffer, at: offset)
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[ready...])
+            if rest.isEmpty { return ready }
+            return ready + (try reader.read(into: rest, at: offset + UInt64(ready)))
         case .plain(let file): return try file.read(into: buffer, at: offset)
         case .copy(let copy): return try copy.file.read(into: buffer, at: offset)
         case .stream(let stream, let contentOffset):
@@ -60,6 +64,14 @@ enum WholeContent: Sendable {
             }
             return buffer.count
         }
+    }
+}
+
+extension WholeContent {
+    /// After an answer has gone: what its reader will most likely ask for next.
+    func prepareNext() {
+        guard case .cryptoFile(let reader, let ahead) = self else { return }
+        ahead.prepare { try reader.read(into: $0, at: $1) }
     }
 }
 

@@ -52,6 +52,8 @@ final class MemoryContents: ContentStore {
             }
         }
 
+        func prepareNext() {}
+
         func read(_ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration) async -> DeferredRead {
             if case .never = content {
                 do {

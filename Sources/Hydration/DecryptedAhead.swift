@@ -1,0 +1,130 @@
+import Base
+import Glibc
+
+/// What a sequential reader of a stored file will ask for next, decrypted while the kernel and the reader are
+/// still busy with the answer before. The kernel asks for 128 KiB at a time, and for the next only when the
+/// reader has come to these, so without this the reader waits for every decryption, and all but one of the
+/// processors for the reader.
+///
+/// A few pieces for each file. Nobody waits: who comes for a piece that is not complete takes what is ready
+/// and makes the rest itself. Any thread.
+final class DecryptedAhead: Sendable {
+    private struct State {
+        /// Where the last read ended, its length, and how many before it went on where another ended.
+        var end: UInt64 = 0
+        var length = 0
+        var run = 0
+        /// In order, without gaps.
+        var pieces: [Piece] = []
+    }
+
+    /// Bytes that are made ahead at most, and between two looks whether somebody has come for them.
+    private static let longest = 256 << 10
+    private static let step = 32 << 10
+    /// Reads in order after which the next is expected to be in order too.
+    private static let convincing = 2
+    /// Pieces ahead. More gained nothing on two processors.
+    private static let most = 2
+
+    private let state = Lock(State())
+
+    /// A read at `offset`: copies the beginning of it that is ready into `buffer`, and answers how many bytes
+    /// that are.
+    func take(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+        let (piece, ready) = state.withLock { state -> (Piece?, Int) in
+            state.run = offset == state.end ? state.run + 1 : 0
+            state.end = offset + UInt64(buffer.count)
+            state.length = buffer.count
+            if state.pieces.first?.start != offset {
+                state.pieces = []
+                return (nil, 0)
+            }
+            let piece = state.pieces.removeFirst()
+            // The next one begins where this one was expected to end.
+            if piece.bytes.count != buffer.count { state.pieces = [] }
+            return (piece, min(piece.ready, buffer.count))
+        }
+        guard let piece, ready > 0 else { return 0 }
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.bytes[..<ready]))
+        return ready
+    }
+
+    /// Makes the next pieces, if somebody reads on: `decrypt` fills a buffer from a position and answers how
+    /// many bytes there were. What fails is left to the reader who comes.
+    func prepare(decrypt: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int) {
+        while let piece = begin() {
+            guard make(piece, decrypt) else { return }
+        }
+    }
+
+    private func begin() -> Piece? {
+        state.withLock { state in
+            let wanted = min(state.run - Self.convincing + 1, Self.most)
+            guard state.pieces.count < wanted,
+                let piece = Piece(
+                    start: state.pieces.last?.end ?? state.end, count: min(state.length, Self.longest))
+            else { return nil }
+            state.pieces.append(piece)
+            return piece
+        }
+    }
+
+    /// False when nobody wants it any more, or there is nothing more.
+    private func make(
+        _ piece: Piece, _ decrypt: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int
+    ) -> Bool {
+        var made = 0
+        while made < piece.bytes.count {
+            let part = UnsafeMutableRawBufferPointer(
+                rebasing: piece.bytes[made..<min(made + Self.step, piece.bytes.count)])
+            guard let count = try? decrypt(part, piece.start + UInt64(made)), count == part.count else {
+                return false
+            }
+            made += count
+            let isWanted = state.withLock { state in
+                guard state.pieces.contains(where: { $0 === piece }) else { return false }
+                piece.ready = made
+                return true
+            }
+            guard isWanted else { return false }
+        }
+        return true
+    }
+
+    /// The bytes from `start` on, as far as they are ready.
+    private final class Piece: @unchecked Sendable {
+        // Safe: `ready` is touched only under the lock of the file. Bytes in front of it are only read, those
+        // behind it are written by the one thread that makes the piece.
+        let start: UInt64
+        let bytes: UnsafeMutableRawBufferPointer
+        var ready = 0
+        var end: UInt64 { start + UInt64(bytes.count) }
+        private let memory: UnsafeMutableRawBufferPointer
+
+        /// Memory that was used before, over all files.
+        private static let spare = Lock((idle: [Memory](), made: 0))
+        /// For so many pieces at once; other readers go without.
+        private static let most = 24
+
+        private struct Memory: @unchecked Sendable {
+            // Safe: in the list or in the hands of one piece.
+            let bytes: UnsafeMutableRawBufferPointer
+        }
+
+        init?(start: UInt64, count: Int) {
+            guard count > 0 else { return nil }
+            let found: Memory? = Self.spare.withLock { spare in
+                if let idle = spare.idle.popLast() { return idle }
+                guard spare.made < Self.most else { return nil }
+                spare.made += 1
+                return Memory(bytes: .allocate(byteCount: longest, alignment: 4096))
+            }
+            guard let found else { return nil }
+            self.start = start
+            memory = found.bytes
+            bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
+        }
+
+        deinit { Self.spare.withLock { $0.idle.append(Memory(bytes: memory)) } }
+    }
+}

@@ -1,0 +1,109 @@
+import Base
+import TestSupport
+import Testing
+
+@testable import Hydration
+
+/// What is made ready before somebody asks for it is what they would have got.
+@Suite(.timeLimit(.minutes(1))) struct DecryptedAheadTests {
+    private static let size: UInt64 = 10 << 20
+    private static let piece = 128 << 10
+
+    /// As a stored file: fills from a position, short at the end, and counts.
+    private final class Stored: Sendable {
+        let bytesMade = Lock(0)
+
+        func decrypt(_ buffer: UnsafeMutableRawBufferPointer, _ offset: UInt64) -> Int {
+            guard offset < size else { return 0 }
+            let count = Int(min(UInt64(buffer.count), size - offset))
+            Pattern.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: offset, seed: 9)
+            bytesMade.withLock { $0 += count }
+            return count
+        }
+
+        /// What `WholeContent` does. Answers how many bytes had been ready.
+        func read(_ range: Range<UInt64>, ahead: DecryptedAhead) -> (bytes: [UInt8], ready: Int) {
+            var ready = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
+                let target = UnsafeMutableRawBufferPointer(buffer)
+                ready = ahead.take(into: target, at: range.lowerBound)
+                let rest = UnsafeMutableRawBufferPointer(rebasing: target[ready...])
+                count = ready + decrypt(rest, range.lowerBound + UInt64(ready))
+            }
+            return (bytes, ready)
+        }
+    }
+
+    @Test func whoReadsOnFindsTheNextPieceReady() {
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        var ready = 0
+        for start in stride(from: 0, to: Self.size, by: Self.piece) {
+            let range = start..<min(start + UInt64(Self.piece), Self.size)
+            let answer = stored.read(range, ahead: ahead)
+            #expect(answer.bytes == Pattern.bytes(range, seed: 9))
+            ready += answer.ready
+            ahead.prepare(decrypt: stored.decrypt)
+        }
+        // All but the first ones, and nothing was made twice.
+        #expect(ready >= Int(Self.size) - 4 * Self.piece)
+        #expect(stored.bytesMade.withLock { $0 } == Int(Self.size))
+    }
+
+    @Test func whoJumpsAboutCostsNothingMore() {
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        var dice = Dice(seed: 11)
+        for _ in 0..<200 {
+            let start = UInt64.random(in: 0..<Self.size - 4096, using: &dice)
+            _ = stored.read(start..<start + 4096, ahead: ahead)
+            ahead.prepare(decrypt: stored.decrypt)
+        }
+        #expect(stored.bytesMade.withLock { $0 } == 200 * 4096)
+    }
+
+    @Test func afterAJumpOrAReadOfAnotherLengthTheBytesAreStillRight() {
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        var dice = Dice(seed: 12)
+        var position: UInt64 = 0
+        for _ in 0..<600 {
+            if Int.random(in: 0..<8, using: &dice) == 0 {
+                position = .random(in: 0..<Self.size, using: &dice)
+            }
+            let length: UInt64 = [4096, 4096, 65_536, 131_072, 131_072, 1 << 20].randomElement(using: &dice)!
+            let range = position..<min(position + length, Self.size)
+            #expect(stored.read(range, ahead: ahead).bytes == Pattern.bytes(range, seed: 9))
+            if Bool.random(using: &dice) { ahead.prepare(decrypt: stored.decrypt) }
+            position = range.upperBound == Self.size ? 0 : range.upperBound
+        }
+    }
+
+    @Test func manyReadersOfOneFileAtOnceGetTheirBytes() async {
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    var isRight = true
+                    for start in stride(from: 0, to: Self.size, by: Self.piece) {
+                        let range = start..<min(start + UInt64(Self.piece), Self.size)
+                        isRight =
+                            isRight && stored.read(range, ahead: ahead).bytes == Pattern.bytes(range, seed: 9)
+                        ahead.prepare(decrypt: stored.decrypt)
+                    }
+                    return isRight
+                }
+            }
+            for await isRight in group { #expect(isRight) }
+        }
+    }
+
+    @Test func aFileThatCannotBeReadAheadIsReadByWhoComes() {
+        struct Broken: Error {}
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        for number in 0..<20 {
+            let range = UInt64(number * Self.piece)..<UInt64((number + 1) * Self.piece)
+            let answer = stored.read(range, ahead: ahead)
+            #expect(answer.ready == 0)
+            #expect(answer.bytes == Pattern.bytes(range, seed: 9))
+            ahead.prepare { _, _ in throw Broken() }
+        }
+    }
+}
