@@ -29,7 +29,7 @@ private struct RestlessWriter {
     }
 
     private mutating func step() throws {
-        switch Int.random(in: 0..<12, using: &generator) {
+        switch Int.random(in: 0..<13, using: &generator) {
         case 0:
             // Cut, or made longer by zeros.
             let size = Int.random(in: 0...contents.count + 2_000_000, using: &generator)
@@ -62,6 +62,12 @@ private struct RestlessWriter {
             file = try OpenFile("\(folder)/\(name)", flags: O_RDWR | O_TRUNC)
             contents = []
             try append(4_500_000)
+        case 9:
+            // Without the operation the C library writes a zero into every page that is missing.
+            let size = contents.count + Int.random(in: 0..<1_000_000, using: &generator)
+            let code = posix_fallocate(file.descriptor, 0, off_t(max(size, 1)))
+            guard code == 0 else { throw WaitedInVain("posix_fallocate: errno \(code)") }
+            grow(to: max(size, 1))
         default: try append(Int.random(in: 1..<3_000_000, using: &generator))
         }
     }

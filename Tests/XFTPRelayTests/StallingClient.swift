@@ -37,13 +37,14 @@ final class StallingClient {
         try request(ClientHello(version: 3, identity: address.fingerprint).block() ?? [], isWhole: true)
     }
 
-    /// Begins an upload with the first `bytes` of its chunk.
-    func beginUpload(of chunk: TestChunk, bytes: [UInt8]) throws {
+    /// Begins `count` uploads of one chunk with the first `bytes` of it.
+    func beginUploads(_ count: Int, of chunk: TestChunk, bytes: [UInt8]) throws {
         var transmission = Transmission(
             sessionID: stream.channelBinding, correlationID: [], entityID: chunk.senderID,
             body: XFTPCommand.upload.encoded)
         transmission.signature = chunk.sender.sign(transmission.signedBytes)
-        try request((transmission.block() ?? []) + bytes, isWhole: false)
+        let block = transmission.block() ?? []
+        for _ in 0..<count { try request(block + bytes, isWhole: false) }
     }
 
     private func request(_ body: [UInt8], isWhole: Bool) throws {

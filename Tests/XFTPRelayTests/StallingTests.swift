@@ -29,7 +29,7 @@ import XFTP
         var clients: [StallingClient] = []
         for _ in 0..<24 {
             let client = try StallingClient(address)
-            for _ in 0..<100 { try client.beginUpload(of: stalled, bytes: Array(stalled.bytes[..<1000])) }
+            try client.beginUploads(100, of: stalled, bytes: Array(stalled.bytes[..<1000]))
             clients.append(client)
         }
         // A buffer of 128 KiB and a block of 16 KiB for each of them would be 345 MB.
