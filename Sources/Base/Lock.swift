@@ -3,12 +3,14 @@ import Glibc
 /// State behind a mutex. The only way in is `withLock`, so no access can be forgotten.
 ///
 /// A pthread mutex rather than `Synchronization.Mutex`, whose futex the thread sanitizer does not
-/// know (`docs/contributing.md`). `State` is never a function itself, but a struct that holds it: Swift wraps
-/// a bare one anew at every access, and calling it goes through all wrappings. Not recursive; never hold it over I/O, an `await` or a callback.
+/// know (`docs/contributing.md`). `State` is never a function itself, but a struct that holds it: Swift
+/// wraps a bare one anew at every access, and calling it goes through all wrappings. Not recursive; never
+/// hold it over I/O, an `await` or a callback.
 public final class Lock<State>: @unchecked Sendable {
-    // Safe: `state` is touched only between lock and unlock of `mutex`.
-    private var state: State
+    // Safe: `state` is touched only between lock and unlock of `mutex`. It lies behind it: a state without
+    // bytes would else have the address of `mutex`, and the thread sanitizer would take that for a race.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private var state: State
 
     public init(_ state: State) {
         self.state = state
