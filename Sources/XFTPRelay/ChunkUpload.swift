@@ -13,6 +13,8 @@ final class ChunkUpload {
     /// Bytes that wait to be written together: a record of TLS is small, a system call is not.
     private let gathered: UploadBuffers.Buffer?
     private var waiting = 0
+    /// Bytes after which the disk is told to begin writing, so that it has little left at the end.
+    private static let portion: UInt64 = 1 << 20
 
     /// Without a buffer every piece is written as it comes.
     init(record: ChunkRecord, file: OpenFile, name: String, buffer: UploadBuffers.Buffer?) {
@@ -54,7 +56,9 @@ final class ChunkUpload {
     /// Writes the last `piece.count` of the bytes that were received.
     private func write(_ piece: UnsafeRawBufferPointer) throws(SystemError) {
         hash.update(piece)
-        try file.write(piece, at: received - UInt64(piece.count))
+        let start = received - UInt64(piece.count)
+        try file.write(piece, at: start)
+        if start / Self.portion != received / Self.portion { file.beginWritingBack() }
     }
 
     /// Whether the bytes of a complete upload are those that were announced.

@@ -16,7 +16,8 @@ struct ChunkRecord: Hashable, Sendable {
     let isStored: Bool
 }
 
-/// The records of a relay in SQLite. Every change is on disk when its call returns. Blocks.
+/// The records of a relay in SQLite. Every change outlives the process when its call returns, and, a new record
+/// apart, a power cut. Blocks.
 final class RelayRecords: Sendable {
     private let database: Database
     private let random: any RandomSource
@@ -26,7 +27,7 @@ final class RelayRecords: Sendable {
     private static let columns = "c.id, c.sender_id, c.sender_key, c.size, c.digest, c.created, c.stored"
 
     init(path: String, random: any RandomSource) throws(StoreError) {
-        database = try Database(path: path, migrations: Self.migrations)
+        database = try Database(path: path, migrations: Self.migrations, durability: .eventual)
         self.random = random
     }
 
@@ -60,7 +61,8 @@ final class RelayRecords: Sendable {
             isStored: row.bool(6))
     }
 
-    /// FNEW: a record and its recipients. Answers the new IDs, recipients in the order of their keys.
+    /// FNEW: a record and its recipients. Answers the new IDs, recipients in the order of their keys. Not safe
+    /// against a power cut before its bytes are: who meets one makes the chunk anew.
     func create(
         senderKey: [UInt8], size: UInt32, digest: [UInt8], recipientKeys: [[UInt8]], created: Int64
     ) throws -> (sender: [UInt8], recipients: [[UInt8]]) {
@@ -76,7 +78,7 @@ final class RelayRecords: Sendable {
 
     /// FADD: more recipients; nil when the record is gone.
     func addRecipients(_ keys: [[UInt8]], to chunk: Int64) throws -> [[UInt8]]? {
-        try database.transaction { connection in
+        try database.durableTransaction { connection in
             guard try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) else { return nil }
             return try self.insert(keys, of: chunk, into: connection)
         }
@@ -115,7 +117,7 @@ final class RelayRecords: Sendable {
 
     /// Notes that the bytes are on disk: from here on the chunk is acknowledged.
     func markStored(_ chunk: Int64) throws -> Marking {
-        try database.transaction { connection in
+        try database.durableTransaction { connection in
             if try connection.execute("UPDATE chunk SET stored = 1 WHERE id = ? AND stored = 0", chunk) > 0 {
                 return .marked
             }
@@ -125,12 +127,12 @@ final class RelayRecords: Sendable {
 
     /// The bytes of a chunk are lost; its record stays and can be uploaded again.
     func markLost(_ chunk: Int64) throws {
-        try database.transaction { _ = try $0.execute("UPDATE chunk SET stored = 0 WHERE id = ?", chunk) }
+        try database.durableTransaction { _ = try $0.execute("UPDATE chunk SET stored = 0 WHERE id = ?", chunk) }
     }
 
     /// FDEL. Answers whether bytes were on disk at that moment, nil when the record was gone.
     func delete(_ chunk: Int64) throws -> Bool? {
-        try database.transaction { connection in
+        try database.durableTransaction { connection in
             let stored = try connection.first("SELECT stored FROM chunk WHERE id = ?", chunk) { $0.bool(0) }
             try connection.execute("DELETE FROM chunk WHERE id = ?", chunk)
             return stored
@@ -139,7 +141,7 @@ final class RelayRecords: Sendable {
 
     /// FACK: this one recipient has no more access.
     func removeRecipient(_ id: [UInt8]) throws {
-        try database.transaction { _ = try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id) }
+        try database.durableTransaction { _ = try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id) }
     }
 
     /// Up to `limit` records created before `time`, oldest first.
