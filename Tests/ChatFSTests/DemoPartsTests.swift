@@ -50,15 +50,19 @@ struct DemoPartsTests {
             "bob/alice/a": TransferWatch.Entry(state: "remote", progress: "0", size: 5_000_000),
             "bob/alice/b": TransferWatch.Entry(state: "stored", progress: "100", size: 7),
             "bob/alice/c": TransferWatch.Entry(state: "receiving", progress: "10", size: 9),
+            "bob/alice/e": TransferWatch.Entry(state: "draft", progress: "0", size: 51_900),
         ]
         let new = [
             "bob/alice/a": TransferWatch.Entry(state: "hydrated", progress: "100", size: 5_000_000),
             "bob/alice/c": TransferWatch.Entry(state: "receiving", progress: "60", size: 9),
             "alice/bob/d": TransferWatch.Entry(state: "draft", progress: "0", size: 1200),
+            "bob/alice/e": TransferWatch.Entry(state: "sending", progress: "0", size: 100_000),
+            "bob/alice/f": TransferWatch.Entry(state: "remote", progress: "0", size: 7_000),
         ]
         #expect(
             TransferWatch.changes(from: old, to: new) == [
-                "alice/bob/d  new: draft, 1.2 kB", "bob/alice/a  remote → hydrated", "bob/alice/b  gone",
+                "alice/bob/d  new: draft", "bob/alice/a  remote → hydrated", "bob/alice/b  gone",
+                "bob/alice/e  draft → sending, 100 kB", "bob/alice/f  new: remote, 7.0 kB",
             ])
     }
 

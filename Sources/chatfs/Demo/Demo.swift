@@ -126,8 +126,8 @@ struct Demo {
 
             ChatFS demo: alice and bob, each with a folder, and a relay between them.
 
-              \(path)/alice    what alice has: her chats with bob and 'Book club', her notes
-              \(path)/bob      what bob has
+              \(path)/alice    what alice sees: bob, 'Book club' and her notes
+              \(path)/bob      what bob sees: alice, 'Book club' and his notes
 
             Try in another terminal, or in a file manager:
 

@@ -62,19 +62,24 @@ final class TransferWatch: Sendable {
         ((try? ExtendedAttribute.text("user.chatfs." + name, of: path)) ?? nil) ?? ""
     }
 
-    /// One line for each entry whose state is another than before.
+    /// One line for each entry whose state is another than before. How long a file is shows when it is not
+    /// being written any more.
     static func changes(from old: [String: Entry], to new: [String: Entry]) -> [String] {
         let paths = Set(old.keys).union(new.keys).sorted()
         return paths.compactMap { path in
             switch (old[path], new[path]) {
             case (nil, let entry?):
-                "\(path)  new: \(entry.state), \(ByteCount.rounded(UInt64(max(0, entry.size))))"
+                "\(path)  new: \(entry.state)" + (entry.state == "draft" ? "" : size(of: entry))
             case (let before?, let entry?) where before.state != entry.state:
-                "\(path)  \(before.state) → \(entry.state)"
+                "\(path)  \(before.state) → \(entry.state)" + (before.state == "draft" ? size(of: entry) : "")
             case (_?, nil): "\(path)  gone"
             default: nil
             }
         }
+    }
+
+    private static func size(of entry: Entry) -> String {
+        ", \(ByteCount.rounded(UInt64(max(0, entry.size))))"
     }
 
     private func say(_ line: String) {
