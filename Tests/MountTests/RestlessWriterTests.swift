@@ -185,7 +185,6 @@ struct RestlessWriterTests {
             daemon.send(SIGKILL)
             _ = try await daemon.ending()
             await writing.value
-            _ = try await Shell.run("umount", ["-l", mounts.path("alice")])
             try await mounts.mount("alice")
             let recovered = try mounts.read("alice/.chatfs/recovered/long \(round)")
             #expect(recovered.elementsEqual(whole.prefix(recovered.count)) && recovered.count > 0)
@@ -195,5 +194,36 @@ struct RestlessWriterTests {
         }
         try await mounts.send([1], as: "after.txt")
         #expect(try mounts.folder.names(in: "bob/alice") == ["after.txt"])
+    }
+
+    @Test("killed at any moment after a long copy, it is sent once or recovered, and whole")
+    func killedAfterTheClose() async throws {
+        let mounts = try await TwoMounts.start()
+        let whole = TwoMounts.bytes(6_000_000)
+        // While it rests, while the rest of it is copied, while it is handed over and uploaded. Right after
+        // the close the daemon may not know of it yet: then it was still being written.
+        let delays = [0, 300, 1000, 1100, 1200, 1400, 1700]
+        let names = delays.map { "after \($0).bin" }
+        for (name, delay) in zip(names, delays) {
+            try mounts.write(whole, to: "alice/bob/" + name)
+            try await Task.sleep(for: .milliseconds(delay))
+            let daemon = try mounts.daemon("alice")
+            daemon.send(SIGKILL)
+            _ = try await daemon.ending()
+            try await mounts.mount("alice")
+        }
+        // What waits in a chat is handed over in order.
+        try await mounts.send([1], as: "last.txt")
+        try await wait(until: "every file is somewhere") {
+            let recovered = try mounts.folder.names(in: "alice/.chatfs/recovered")
+            let arrived = try mounts.folder.names(in: "bob/alice")
+            return Set(recovered + arrived) == Set(names + ["last.txt"])
+        }
+        let recovered = try mounts.folder.names(in: "alice/.chatfs/recovered")
+        #expect(try mounts.folder.names(in: "bob/alice").filter(recovered.contains) == [])
+        for name in names {
+            let place = recovered.contains(name) ? "alice/.chatfs/recovered/" : "bob/alice/"
+            #expect(try mounts.read(place + name) == whole, "\(name) is another")
+        }
     }
 }
