@@ -12,6 +12,12 @@ extension FileSystem {
         _ name: EntryName, in folder: NodeID, flags: Int32
     ) -> Answer<(Attributes, FileHandle)> {
         if let error = refusal(ofNew: name) { return .refused(error) }
+        return whenShown(folder) { [self] in createShown(name, in: folder, flags: flags) }
+    }
+
+    private func createShown(
+        _ name: EntryName, in folder: NodeID, flags: Int32
+    ) -> Answer<(Attributes, FileHandle)> {
         guard let parent = names.node(folder) else { return .refused(.notFound) }
         guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
         if let node = names.child(name, of: folder) {

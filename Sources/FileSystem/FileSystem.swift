@@ -9,7 +9,8 @@ import Posix
 /// What each operation does to a node. Knows no C and no FUSE: `Fuse` translates, this decides.
 ///
 /// Every method answers from memory on the calling thread, or says `.later` with the work that waits.
-/// `lookup`, `attributes`, `list` and `statistics` never wait for anything.
+/// `attributes`, `list` and `statistics` never wait for anything; `lookup` and `prepare` only for this disk,
+/// while the files of a chat are not read yet.
 public final class FileSystem: Sendable {
     let names: Namespace
     let contents: any ContentStore
@@ -21,6 +22,7 @@ public final class FileSystem: Sendable {
     /// Open handles by node: what is deleted can still be looked at through them.
     let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
+    let reading = FolderReading()
     private let kernel = Lock(KernelListener())
     let startedAt: Timestamp
     let log = Log("filesystem")
@@ -79,16 +81,22 @@ public final class FileSystem: Sendable {
 
     // MARK: - Looking
 
-    public func lookup(_ name: EntryName, in folder: NodeID) -> Result<Attributes, FileSystemError> {
-        guard name.bytes.count <= EntryName.longest else { return .failure(FileSystemError(ENAMETOOLONG)) }
-        guard let node = names.child(name, of: folder) else { return .failure(.notFound) }
-        return .success(attributes(of: node))
+    public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
+        guard name.bytes.count <= EntryName.longest else { return .refused(FileSystemError(ENAMETOOLONG)) }
+        if let node = names.child(name, of: folder) { return .done(attributes(of: node)) }
+        return whenShown(folder) { [self] in
+            guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
+            return .done(attributes(of: node))
+        }
     }
 
     public func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
         guard let node = node(id) else { return .failure(.notFound) }
         return .success(attributes(of: node))
     }
+
+    /// Answers when `list` knows everything in a folder.
+    public func prepare(_ folder: NodeID) -> Answer<Void> { whenShown(folder) { .done(()) } }
 
     /// Up to `count` entries after the one with number `last`, as they are at this moment.
     public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {

@@ -54,7 +54,11 @@ extension FileSystem {
             return .refused(.isFolder)
         case .status, .transfers:
             guard !writes else { return .refused(.notPermitted) }
-            return .done(handle(on: node, .produced(produce(node.content))))
+            // What is asked for is all there is: the files of some chats may be on their way into the tree.
+            return .later { [self] in
+                await everythingShown()
+                return .success(handle(on: node, .produced(produce(node.content))))
+            }
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
             return .done(handle(on: node, content(of: item)))

@@ -38,7 +38,8 @@ public final class NewsFeed: Sendable {
         ]
     }
 
-    func start() {
+    func start(with chats: [Chat]) {
+        fileSystem.readInBackground(chats.map(\.reference))
         let task = Task { [fileSystem, news] in for await one in news { await fileSystem.take(one) } }
         following.withLock { $0 = task }
     }
@@ -49,52 +50,32 @@ public final class NewsFeed: Sendable {
         await fromOutbox.value
         for task in fromOthers { task.cancel() }
         line.finish()
+        fileSystem.reading.cancel()
         await following.withLock { $0 }?.value
+        await fileSystem.everythingShown()
     }
 }
 
 extension FileSystem {
-    private static let pageOfItems = 500
-
-    /// Fills the tree from core, outbox and index, and follows them from then on. To be called once,
-    /// before anything is mounted.
+    /// Shows the chats, and drafts of earlier mounts in theirs, follows core, outbox and contents from then
+    /// on, and begins to read all other files. To be called once, before anything is mounted.
     public func begin() async throws(FileSystemError) -> NewsFeed {
         let feed = NewsFeed(of: self)
         do {
-            try await load()
+            let chats = try await core.chats()
+            let waiting = outbox.drafts()
+            try await ThreadPool.shared.run { () throws(any Error) in
+                _ = try self.names.show(chats)
+                for draft in waiting { try self.show(draft) }
+                try self.names.removeUnseen()
+            }
+            // Before the outbox goes on sending them: what became of a draft keeps its name.
+            for chat in Set(waiting.map(\.chat)) { try await shown(chat) }
+            feed.start(with: chats)
         } catch {
             throw FileSystemError(error)
         }
-        feed.start()
         return feed
-    }
-
-    private func load() async throws {
-        let chats = try await core.chats()
-        _ = try await ThreadPool.shared.run { try self.names.show(chats) }
-        let waiting = outbox.drafts()
-        try await ThreadPool.shared.run { for draft in waiting { try self.show(draft) } }
-        // One chat is read while the one before it is shown.
-        var next = chats.first.map(read)
-        for chat in chats.dropFirst().map(Optional.some) + [nil] {
-            guard let items = try await next?.value else { break }
-            next = chat.map(read)
-            _ = try await ThreadPool.shared.run { try self.names.show(items) }
-        }
-        try await ThreadPool.shared.run { try self.names.removeUnseen() }
-    }
-
-    /// All items of a chat, oldest first: the earlier of two files of one name gets the name.
-    private func read(_ chat: Chat) -> Task<[ChatItem], any Error> {
-        Task { [core] in
-            var items: [ChatItem] = []
-            while true {
-                let page = try await core.items(
-                    of: chat.reference, before: items.last?.id, count: Self.pageOfItems)
-                if page.isEmpty { return items.reversed() }
-                items += page
-            }
-        }
     }
 
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.
@@ -140,6 +121,7 @@ extension FileSystem {
         case .newChatItems(let items):
             try await show(items)
         case .chatItemsDeleted(let deleted):
+            for chat in Set(deleted.map(\.chat)) { try await shown(chat) }
             let nodes = deleted.compactMap { names.node(of: $0.item) }
             try await change { try self.names.remove(deleted.map(\.item)) }
             for node in nodes {
@@ -147,6 +129,7 @@ extension FileSystem {
             }
         case .chatUpdated(let chat):
             try await change { try self.names.show([chat]) }
+            try await shown(chat.reference)
         case .chatItemUpdated(let item), .rcvFileDescrReady(let item), .rcvFileAccepted(let item),
             .rcvFileStart(let item), .rcvFileProgressXFTP(let item, _, _), .rcvFileComplete(let item),
             .rcvFileSndCancelled(let item), .rcvFileError(let item, _), .rcvFileWarning(let item, _),
@@ -154,6 +137,7 @@ extension FileSystem {
             .sndFileComplete(let item), .sndFileRcvCancelled(let item), .sndFileError(let item, _),
             .sndFileWarning(let item, _):
             // A sent file that is not known yet is about to be told by the outbox, with its name.
+            try await shown(item.chat)
             guard item.direction == .received || names.node(of: item.id) != nil else { return }
             try await show([item])
         case .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
@@ -195,6 +179,7 @@ extension FileSystem {
 
     /// Shows items that came or changed.
     func show(_ items: [ChatItem]) async throws {
+        for chat in Set(items.map(\.chat)) { try await shown(chat) }
         for item in items { contents.update(item) }
         let now = now()
         try await change { try self.names.show(items, at: now) }

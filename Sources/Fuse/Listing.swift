@@ -12,6 +12,15 @@ enum Listing {
     static func answer(
         _ request: consuming Request, _ folder: NodeID, _ size: Int, _ offset: off_t, withAttributes: Bool
     ) {
+        let prepared = request.session.fileSystem.prepare(folder)
+        request.answer(prepared) { request, _ in
+            fill(request, folder, size, offset, withAttributes: withAttributes)
+        }
+    }
+
+    private static func fill(
+        _ request: consuming Request, _ folder: NodeID, _ size: Int, _ offset: off_t, withAttributes: Bool
+    ) {
         let session = request.session
         let pointer = request.withPointer { $0 }
         session.buffers.with(size) { buffer in

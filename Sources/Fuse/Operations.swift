@@ -45,9 +45,9 @@ enum Operations {
             guard let pointer, let name else { return }
             let request = Request(pointer)
             let session = request.session
-            switch session.fileSystem.lookup(EntryName(name), in: NodeID(UInt64(parent))) {
-            case .success(let attributes): request.entry(attributes.entry(of: session.owner))
-            case .failure(let error): request.fail(error)
+            let answer = session.fileSystem.lookup(EntryName(name), in: NodeID(UInt64(parent)))
+            request.answer(answer) { request, attributes in
+                request.entry(attributes.entry(of: session.owner))
             }
         }
         table.getattr = { pointer, node, _ in

@@ -52,23 +52,27 @@ struct NameIndex {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// Every name there is.
-    func records() throws -> [Record] {
-        try connection.query("SELECT inode, folder, name, chat, item, draft, modified FROM node") { row in
-            let owner: Owner
-            if let item = row.integerOrNil(4) {
-                owner = .item(ItemID(item))
-            } else if let draft = row.integerOrNil(5) {
-                owner = .draft(DraftID(draft))
-            } else if let chat = ChatReference(row.text(3)) {
-                owner = .chat(chat)
-            } else {
+    /// Every chat that ever had a folder.
+    func chats() throws -> [Record] {
+        try connection.query(
+            "SELECT inode, name, chat FROM node WHERE folder = ? AND chat IS NOT NULL", NodeID.root.rawValue
+        ) { row in
+            guard let chat = ChatReference(row.text(2)) else {
                 throw NamespaceError(
                     .damaged, "The index of names is damaged: remove it, names are made anew.")
             }
             return Record(
+                id: NodeID(row.unsigned(0)), folder: .root, name: EntryName(row.bytes(1)),
+                owner: .chat(chat))
+        }
+    }
+
+    func drafts() throws -> [Record] {
+        // Not `IS NOT NULL`, for which SQLite would look at every name there is.
+        try connection.query("SELECT inode, folder, name, draft FROM node WHERE draft > 0") { row in
+            Record(
                 id: NodeID(row.unsigned(0)), folder: NodeID(row.unsigned(1)), name: EntryName(row.bytes(2)),
-                owner: owner, modified: row.timestampOrNil(6))
+                owner: .draft(DraftID(row.integer(3))))
         }
     }
 
@@ -95,16 +99,6 @@ struct NameIndex {
                 owner: .item(item), modified: row.timestampOrNil(3))
         }
         return records
-    }
-
-    /// How many items and drafts have a name.
-    func fileCount() throws -> Int {
-        try connection.first(
-            """
-            SELECT (SELECT count(*) FROM node WHERE item IS NOT NULL)
-                + (SELECT count(*) FROM node WHERE draft IS NOT NULL)
-            """
-        ) { Int($0.integer(0)) } ?? 0
     }
 
     func isInUse(_ name: EntryName, in folder: NodeID) throws -> Bool {
@@ -173,28 +167,6 @@ struct NameIndex {
     private func digest(_ name: EntryName) throws -> [UInt8] {
         let salt = try connection.first("SELECT bytes FROM salt") { $0.bytes(0) } ?? []
         return SHA256.hash(salt + name.bytes)
-    }
-}
-
-/// The names that items have in the index, looked up for many at once: the items of a folder that is shown for
-/// the first time are read together.
-struct KnownNames {
-    private let index: NameIndex
-    private let readsFolders: Bool
-    private var folders: [NodeID: [ItemID: NameIndex.Record]] = [:]
-
-    /// From so many items on.
-    private static let many = 64
-
-    init(_ index: NameIndex, awaiting count: Int) {
-        self.index = index
-        readsFolders = count >= Self.many
-    }
-
-    mutating func record(of item: ItemID, in folder: NodeID) throws -> NameIndex.Record? {
-        guard readsFolders else { return try index.record(of: .item(item)) }
-        if folders[folder] == nil { folders[folder] = try index.items(in: folder) }
-        return folders[folder]?[item]
     }
 }
 

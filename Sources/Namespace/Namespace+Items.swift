@@ -35,26 +35,52 @@ extension Namespace {
         _ items: [ChatItem], at time: Timestamp? = nil
     ) throws(NamespaceError) -> [NamespaceChange] {
         try change { index, shown in
-            var known = KnownNames(index, awaiting: items.count)
-            return try items.compactMap { item in
-                guard let folder = shown.node(.chat(item.chat)), item.file != nil else { return nil }
-                let item = item.withoutPreview
-                if let node = shown.node(.item(item.id)) {
-                    if case .item(let old) = node.content, old == item { return nil }
-                    let updated = node.with(content: .item(item))
-                    shown.replace(updated)
-                    return .changed(updated)
+            try items.compactMap { item in
+                guard let folder = shown.node(.chat(item.chat))?.id else { return nil }
+                return try Self.show(item, in: folder, at: time, index, &shown) {
+                    try index.record(of: .item(item.id))
                 }
-                let record =
-                    try known.record(of: item.id, in: folder.id)
-                    ?? Self.add(.item(item.id), EntryName(of: item), in: folder.id, index)
-                let node = Node(
-                    id: record.id, folder: folder.id, name: record.name, content: .item(item),
-                    modified: record.modified)
-                shown.add(node, at: time ?? item.time)
-                return .appeared(node)
             }
         }
+    }
+
+    /// Shows all files of a chat, oldest first: the earlier of two of one name gets the name. What the index
+    /// knows in its folder beyond them was deleted while nothing was mounted: gone, its name stays out of
+    /// use. From now on a name that is not in the folder is not there.
+    public func complete(_ chat: ChatReference, with items: [ChatItem]) throws(NamespaceError) {
+        try change { index, shown in
+            guard let folder = shown.node(.chat(chat))?.id else { return }
+            var records = try index.items(in: folder)
+            for item in items where item.file != nil {
+                _ = try Self.show(item, in: folder, at: nil, index, &shown) { records[item.id] }
+                records[item.id] = nil
+            }
+            // What is shown already was told of since the items were read.
+            for (item, record) in records where shown.node(.item(item)) == nil {
+                try Self.bury(record, index)
+            }
+            shown.complete(folder)
+        }
+    }
+
+    private static func show(
+        _ item: ChatItem, in folder: NodeID, at time: Timestamp?, _ index: NameIndex,
+        _ shown: inout PendingChange, known: () throws -> NameIndex.Record?
+    ) throws -> NamespaceChange? {
+        guard item.file != nil else { return nil }
+        let item = item.withoutPreview
+        if let node = shown.node(.item(item.id)) {
+            if case .item(let old) = node.content, old == item { return nil }
+            let updated = node.with(content: .item(item))
+            shown.replace(updated)
+            return .changed(updated)
+        }
+        let record = try known() ?? add(.item(item.id), EntryName(of: item), in: folder, index)
+        let node = Node(
+            id: record.id, folder: folder, name: record.name, content: .item(item),
+            modified: record.modified)
+        shown.add(node, at: time ?? item.time)
+        return .appeared(node)
     }
 
     /// Takes deleted items away. Their names stay out of use.
@@ -71,21 +97,23 @@ extension Namespace {
         }
     }
 
-    /// After everything the core and the outbox have was shown: what the index knows beyond that was
-    /// deleted while nothing was mounted.
+    /// After all chats and drafts were shown: what the index knows beyond them went while nothing was
+    /// mounted. Drafts are forgotten with their names; of a chat that is gone so are the files, their names
+    /// stay out of use, and its folder would get its own name back.
     public func removeUnseen() throws(NamespaceError) {
         try change { index, shown in
-            // Nearly always nothing: then the names need not be read again to find that out.
-            if try index.fileCount() == shown.fileCount { return }
-            for record in try index.records() where shown.node(record.owner) == nil {
-                switch record.owner {
-                case .chat: continue
-                case .item: try index.bury(record.name, in: record.folder)
-                case .draft: break
-                }
-                try index.remove(record.id)
+            for draft in try index.drafts() where shown.node(draft.owner) == nil {
+                try index.remove(draft.id)
+            }
+            for chat in try index.chats() where shown.node(chat.owner) == nil {
+                for record in try index.items(in: chat.id).values { try Self.bury(record, index) }
             }
         }
+    }
+
+    private static func bury(_ record: NameIndex.Record, _ index: NameIndex) throws {
+        try index.bury(record.name, in: record.folder)
+        try index.remove(record.id)
     }
 
     /// Keeps the time that its writer gave to a sent file.

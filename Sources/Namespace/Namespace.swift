@@ -69,6 +69,11 @@ public final class Namespace: Sendable {
         }
     }
 
+    /// Whether everything that a folder holds is shown: a chat's from `complete` on, others always.
+    public func isComplete(_ folder: NodeID) -> Bool {
+        table.withLock { $0.folders[folder]?.isComplete ?? true }
+    }
+
     /// When a folder's names last changed.
     public func modified(folder: NodeID) -> Timestamp {
         table.withLock { $0.folders[folder]?.modified } ?? clock.now()

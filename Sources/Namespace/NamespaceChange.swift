@@ -22,6 +22,7 @@ struct PendingChange {
         case remove(Node, Timestamp)
         case rename(Node, EntryName, Timestamp)
         case forget(DraftID)
+        case complete(NodeID)
     }
 
     init(shown: Lock<NodeTable>) { self.shown = shown }
@@ -43,13 +44,11 @@ struct PendingChange {
 
     func hasFolder(_ id: NodeID) -> Bool { shown.withLock { $0.nodes[id]?.isFolder == true } }
 
-    /// How many files are shown, drafts included.
-    var fileCount: Int { shown.withLock { $0.items.count + $0.drafts.count } }
-
     mutating func add(_ node: Node, at time: Timestamp) { steps.append(.add(node, time)) }
     mutating func replace(_ node: Node) { steps.append(.replace(node)) }
     mutating func remove(_ node: Node, at time: Timestamp) { steps.append(.remove(node, time)) }
     mutating func forget(_ draft: DraftID) { steps.append(.forget(draft)) }
+    mutating func complete(_ folder: NodeID) { steps.append(.complete(folder)) }
 
     mutating func rename(_ node: Node, to name: EntryName, at time: Timestamp) {
         steps.append(.rename(node, name, time))
@@ -69,6 +68,7 @@ struct PendingChange {
                     case .remove(let node, let time): table.remove(node, at: time)
                     case .rename(let node, let name, let time): table.rename(node, to: name, at: time)
                     case .forget(let draft): table.drafts[draft] = nil
+                    case .complete(let folder): table.complete(folder)
                     }
                 }
             }

@@ -12,6 +12,8 @@ struct NodeTable {
         /// number it saw misses nothing and sees nothing twice, whatever was added or removed.
         var order: [NodeID] = []
         var modified: Timestamp
+        /// Whether a name that is not among the children is not there. A chat's folder begins without.
+        var isComplete = true
     }
 
     private(set) var nodes: [NodeID: Node] = [:]
@@ -37,7 +39,11 @@ struct NodeTable {
     mutating func show(_ node: Node, at now: Timestamp) {
         let isNew = nodes[node.id] == nil
         replace(node)
-        if node.isFolder, folders[node.id] == nil { folders[node.id] = Folder(modified: now) }
+        if node.isFolder, folders[node.id] == nil {
+            var folder = Folder(modified: now)
+            if case .chat = node.content { folder.isComplete = false }
+            folders[node.id] = folder
+        }
         guard isNew, node.id != .root else { return }
         folders[node.folder, default: Folder(modified: now)].insert(node, at: now)
     }
@@ -54,6 +60,8 @@ struct NodeTable {
         case .root, .control, .status, .transfers, .recovered: break
         }
     }
+
+    mutating func complete(_ folder: NodeID) { folders[folder]?.isComplete = true }
 
     /// Moves a shown node to another name of its folder.
     mutating func rename(_ node: Node, to name: EntryName, at now: Timestamp) {

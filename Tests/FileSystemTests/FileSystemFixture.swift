@@ -21,7 +21,8 @@ final class FileSystemFixture {
 
     static func make(
         deletion: DeletionPolicy = .refused, quietTime: Duration = .milliseconds(50),
-        readDeadline: Duration = .milliseconds(200), items: (ScriptedCore) -> Void = { _ in }
+        readDeadline: Duration = .milliseconds(200), showsEverything: Bool = true,
+        items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
         let staging = try folder.makeFolder("staging")
@@ -34,10 +35,13 @@ final class FileSystemFixture {
                     sendingRefused: "This group takes no files."),
             ])
         items(core)
-        return try await FileSystemFixture(folder, core, deletion, quietTime, readDeadline)
+        let fixture = try await FileSystemFixture(folder, core, deletion, quietTime, readDeadline)
+        if showsEverything { await fixture.fileSystem.everythingShown() }
+        return fixture
     }
 
-    private init(
+    /// On a folder that an earlier mount may have used.
+    init(
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
         _ readDeadline: Duration
     ) async throws {
@@ -56,12 +60,25 @@ final class FileSystemFixture {
         outbox.start()
     }
 
+    /// Ends the mount.
+    func end() async {
+        await outbox.shutDown()
+        await news.finish()
+        fileSystem.close()
+    }
+
     // MARK: - As a program would ask
 
     /// The node at a path such as `bob/a.txt`, or the errno.
     func find(_ path: String) -> Result<NodeID, FileSystemError> {
         path.split(separator: "/").reduce(.success(.root)) { folder, name in
-            folder.flatMap { fileSystem.lookup(EntryName(String(name)), in: $0).map(\.id) }
+            folder.flatMap { folder in
+                // Everything is shown since the beginning: nothing is waited for.
+                guard case .now(let found) = fileSystem.lookup(EntryName(String(name)), in: folder) else {
+                    return .failure(FileSystemError(EAGAIN))
+                }
+                return found.map(\.id)
+            }
         }
     }
 

@@ -50,7 +50,7 @@ struct RestartTests {
         let news = try await fileSystem.begin()
         outbox.start()
         try await wait(until: "the outbox has been told") { outbox.drafts().isEmpty }
-        let chat = try fileSystem.lookup(EntryName("bob"), in: .root).get().id
+        let chat = try await fileSystem.lookup(EntryName("bob"), in: .root).value().id
         #expect(fileSystem.list(chat, after: nil, count: 10).map(\.name) == [EntryName("a.txt")])
         await outbox.shutDown()
         await news.finish()

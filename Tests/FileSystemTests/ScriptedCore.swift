@@ -12,6 +12,10 @@ final class ScriptedCore: ChatCore {
         var cancelled: [FileID] = []
         var deleted: [(ItemID, DeletionMode)] = []
         var nextID: Int64 = 1
+        /// Why nothing is sent at present.
+        var refusal: ChatError?
+        /// What happens when the items of a chat are asked for, before they are given.
+        var whenAsked: @Sendable (ChatReference) async throws(ChatError) -> Void = { _ in }
     }
 
     let state = Lock(State())
@@ -58,6 +62,7 @@ final class ScriptedCore: ChatCore {
     func chats() async throws(ChatError) -> [Chat] { state.withLock { $0.chats } }
 
     func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
+        try await state.withLock { $0.whenAsked }(chat)
         let items = state.withLock { $0.items }
         let older = items.filter { item in item.chat == chat && before.map { item.id < $0 } ?? true }
         return Array(older.sorted { $0.id > $1.id }.prefix(count))
@@ -71,7 +76,8 @@ final class ScriptedCore: ChatCore {
     }
 
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
-        state.withLock { state in
+        try state.withLock { state throws(ChatError) in
+            if let refusal = state.refusal { throw refusal }
             let id = state.nextID
             state.nextID += 1
             let file = ChatFile(

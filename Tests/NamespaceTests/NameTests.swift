@@ -34,6 +34,32 @@ struct NameTests {
         #expect([Fixture.alice, Fixture.bob, Fixture.notes].map(fixture.folder) == folders)
     }
 
+    @Test(
+        "names and numbers stay, whichever chat the next mount looks into first, and whatever comes meanwhile"
+    )
+    func lookedIntoLater() throws {
+        let fixture = try Fixture()
+        let items = (1...20).map {
+            Fixture.item($0, "photo.jpg", in: $0 % 2 == 0 ? Fixture.alice : Fixture.bob)
+        }
+        for item in items { _ = try fixture.names.show([item]) }
+        func shown() -> [String?] {
+            items.map { fixture.names.node(of: $0.id).map { "\($0.folder) \($0.id) \($0.name)" } }
+        }
+        let before = shown()
+        try fixture.remount()
+        #expect(!fixture.names.isComplete(fixture.folder(Fixture.bob)))
+        // News of one before its chat is read, and a new one.
+        _ = try fixture.names.show([items[7], Fixture.item(21, "photo.jpg")])
+        for chat in [Fixture.bob, Fixture.alice] {
+            try fixture.names.complete(chat, with: items.filter { $0.chat == chat })
+            #expect(fixture.names.isComplete(fixture.folder(chat)))
+        }
+        #expect(shown() == before)
+        #expect(!before.contains(nil))
+        #expect(fixture.names.node(of: ItemID(21))?.name.description == "photo (11).jpg")
+    }
+
     @Test("the name of a file deleted while mounted or not is given to no other file, nor its number")
     func buried() throws {
         let fixture = try Fixture()
@@ -42,10 +68,28 @@ struct NameTests {
         _ = try fixture.names.remove([ItemID(1)])
         try fixture.remount()
         // Item 2 is not in the core any more.
-        try fixture.names.removeUnseen()
+        try fixture.names.complete(Fixture.alice, with: [])
         _ = try fixture.names.show([Fixture.item(3, "a.txt"), Fixture.item(4, "b.txt")])
         #expect(fixture.list() == ["a (2).txt", "b (2).txt"])
         #expect(fixture.names.node(of: ItemID(4)).map { $0.id > old } == true)
+    }
+
+    @Test(
+        "the files of a chat that went while nothing was mounted go too; back again, it has its folder and number"
+    )
+    func chatGone() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([Fixture.item(1, "a.txt", in: Fixture.bob), Fixture.item(2, "a.txt")])
+        let number = fixture.folder(Fixture.bob)
+        fixture.names = try Namespace(path: fixture.folder + "/names.sqlite")
+        _ = try fixture.names.show([Fixture.chat(Fixture.alice, "Alice")])
+        try fixture.names.removeUnseen()
+        try fixture.names.complete(Fixture.alice, with: [Fixture.item(2, "a.txt")])
+        #expect(fixture.list() == ["a.txt"])
+        try fixture.showChats()
+        #expect(fixture.folder(Fixture.bob) == number)
+        try fixture.names.complete(Fixture.bob, with: [Fixture.item(3, "a.txt", in: Fixture.bob)])
+        #expect(fixture.list(Fixture.bob) == ["a (2).txt"])
     }
 
     @Test(

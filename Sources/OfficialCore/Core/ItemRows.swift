@@ -24,8 +24,8 @@ enum ItemRows {
     ) throws -> [ChatItem] {
         try connection.query(
             "SELECT \(columns) FROM item WHERE chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
-            chat.description, before?.rawValue ?? .max, max(0, count), row: chatItem
-        ).compactMap { $0 }
+            chat.description, before?.rawValue ?? .max, max(0, count)
+        ) { chatItem($0, of: chat) }
     }
 
     /// Which part of a group an item is in, as commands name it.
@@ -61,7 +61,10 @@ enum ItemRows {
     }
 
     private static func chatItem(_ row: borrowing Row) -> ChatItem? {
-        guard let chat = ChatReference(row.text(1)) else { return nil }
+        ChatReference(row.text(1)).map { chatItem(row, of: $0) }
+    }
+
+    private static func chatItem(_ row: borrowing Row, of chat: ChatReference) -> ChatItem {
         let content = MessageContent(kind: kind(row.text(5), seconds: Int(row.integer(6))), text: row.text(7))
         let problem = FileProblem(
             FileProblem.Kind(rawValue: row.text(15)) ?? .other, row.text(16))

@@ -21,7 +21,7 @@ extension OfficialCore {
                 try connection.query(
                     """
                     SELECT file FROM item
-                    WHERE status IN ('sndStored', 'sndTransfer', 'sndWarning') AND transport = 'xftp'
+                    WHERE \(Schema.isMoving) AND direction = 'sent' AND transport = 'xftp'
                     ORDER BY id DESC LIMIT 20
                     """
                 ) { FileID($0.integer(0)) }

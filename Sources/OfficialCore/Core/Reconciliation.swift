@@ -97,9 +97,7 @@ extension OfficialCore {
             try index.read { connection in
                 try connection.query(
                     """
-                    SELECT id, reference FROM item
-                    WHERE status IN ('rcvAccepted', 'rcvTransfer', 'rcvWarning', 'sndTransfer', 'sndWarning')
-                        OR status = 'sndStored' AND transport != 'local'
+                    SELECT id, reference FROM item WHERE \(Schema.isMoving)
                     ORDER BY id DESC LIMIT ?
                     """, Self.mostTransfers
                 ) { (ItemID($0.integer(0)), $0.text(1)) }

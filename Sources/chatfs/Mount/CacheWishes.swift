@@ -62,7 +62,8 @@ struct CacheWishes: Sendable {
     }
 
     /// Brings what is pinned back, after an earlier mount.
-    func receivePinned() {
+    func receivePinned() async {
+        await fileSystem.everythingShown()
         for file in hydrator.pinnedFiles.sorted() {
             if let item = fileSystem.item(of: file) { hydrator.receiveInBackground(item) }
         }

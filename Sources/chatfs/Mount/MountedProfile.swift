@@ -106,7 +106,7 @@ final class MountedProfile: Sendable {
             }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
-            wishes.receivePinned()
+            Task { await wishes.receivePinned() }
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
                 session: session, control: control, cache: cache)

@@ -1,0 +1,112 @@
+import Base
+import ChatCore
+import Namespace
+import Posix
+
+/// The files of chats on their way from the core into the tree.
+///
+/// A mount begins with the names of its chats alone. The files of one are read when somebody looks into its
+/// folder or news of it comes, and those of all others, one chat after the other, in the background: so a
+/// mount of a hundred thousand files is there as soon as one of ten. Until a chat is read, whoever asks for a
+/// name in it that is not known, or for a listing, waits for that; news of it waits too, so that what is
+/// older never overwrites it.
+final class FolderReading: Sendable {
+    /// Chats that are being read.
+    private let underWay = Lock<[ChatReference: Task<Void, any Error>]>([:])
+    private let background = Lock<Task<Void, Never>?>(nil)
+
+    /// The work on a chat: begun by the first who asks, ended for nobody who gives up.
+    func work(on chat: ChatReference, _ body: @escaping @Sendable () async throws -> Void) -> Task<
+        Void, any Error
+    > {
+        underWay.withLock { underWay in
+            if let task = underWay[chat] { return task }
+            let task = Task {
+                defer { self.underWay.withLock { $0[chat] = nil } }
+                try await body()
+            }
+            underWay[chat] = task
+            return task
+        }
+    }
+
+    func begin(_ body: @escaping @Sendable () async -> Void) {
+        background.withLock { $0 = Task(priority: .utility) { await body() } }
+    }
+
+    /// Returns when all chats have been read, as far as they can be.
+    func finish() async { await background.withLock { $0 }?.value }
+
+    func cancel() { background.withLock { $0 }?.cancel() }
+}
+
+extension FileSystem {
+    private static let pageOfItems = 500
+
+    /// Reads the files of all chats, those first that have the newest.
+    func readInBackground(_ chats: [ChatReference]) {
+        reading.begin { [self] in
+            // One chat is read while the one before it is shown.
+            var next = chats.first.map(read)
+            for chat in chats.dropFirst().map(Optional.some) + [nil] {
+                let current = next
+                next = Task.isCancelled ? nil : chat.map(read)
+                do {
+                    try await current?.value
+                } catch {
+                    // Who looks into it has it read again, and is told.
+                    log.error("the files of a chat could not be read: \(Base.sentence(of: error))")
+                }
+            }
+        }
+    }
+
+    /// Returns when every file is shown that there was when the mount began.
+    public func everythingShown() async { await reading.finish() }
+
+    /// Returns when the files of a chat are shown. At once for one that has no folder.
+    func shown(_ chat: ChatReference) async throws {
+        guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
+        try await read(chat).value
+    }
+
+    /// What `body` answers, once everything in a folder is shown.
+    func whenShown<Value: Sendable>(
+        _ folder: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
+    ) -> Answer<Value> {
+        guard !names.isComplete(folder), case .chat(let chat) = names.node(folder)?.content else {
+            return body()
+        }
+        return .later { [self] in
+            do {
+                try await shown(chat.reference)
+            } catch {
+                return .failure(FileSystemError(error))
+            }
+            switch body() {
+            case .now(let result): return result
+            case .later(let work): return await work()
+            }
+        }
+    }
+
+    private func read(_ chat: ChatReference) -> Task<Void, any Error> {
+        reading.work(on: chat) { [self] in
+            guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
+            let items = try await items(of: chat)
+            let before = names.modified(folder: folder)
+            try await ThreadPool.shared.run { try self.names.complete(chat, with: items) }
+            if names.modified(folder: folder) != before { notify(.attributes(folder)) }
+        }
+    }
+
+    /// Oldest first.
+    private func items(of chat: ChatReference) async throws -> [ChatItem] {
+        var items: [ChatItem] = []
+        while true {
+            let page = try await core.items(of: chat, before: items.last?.id, count: Self.pageOfItems)
+            if page.isEmpty { return items.reversed() }
+            items += page
+        }
+    }
+}
