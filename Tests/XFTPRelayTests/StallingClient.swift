@@ -37,7 +37,8 @@ final class StallingClient {
         try request(ClientHello(version: 3, identity: address.fingerprint).block() ?? [], isWhole: true)
     }
 
-    /// Begins `count` uploads of one chunk with the first `bytes` of it.
+    /// Begins `count` uploads of one chunk with the first `bytes` of it: up to 49,000, since a client that has
+    /// not confirmed the relay's settings has a window of 65,535 for each stream.
     func beginUploads(_ count: Int, of chunk: TestChunk, bytes: [UInt8]) throws {
         var transmission = Transmission(
             sessionID: stream.channelBinding, correlationID: [], entityID: chunk.senderID,
