@@ -111,7 +111,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "OfficialMountTests",
-            dependencies: ["Base", "Cryptography", "Network", "Posix", "TestSupport", "chatfs"],
+            dependencies: [
+                "Base", "Cryptography", "Network", "Posix", "ScriptedCore", "TestSupport", "chatfs",
+            ],
             swiftSettings: settings),
     ]
 )

@@ -53,8 +53,9 @@ extension FileSystem {
         }
     }
 
-    /// Sets the caption of a draft, or sends once more what was refused or is unsure. Any other `user.` attribute of what was copied in is accepted and
-    /// dropped, so that copying tools do not complain.
+    /// Sets the caption of a draft, or sends once more what was refused, is unsure or failed on its way. Any
+    /// other `user.` attribute of what was copied in is accepted and dropped, so that copying tools do not
+    /// complain.
     public func setExtendedAttribute(
         _ name: String, _ value: [UInt8], of id: NodeID
     ) -> Answer<Void> {
@@ -73,6 +74,15 @@ extension FileSystem {
             }
             guard file.state == .draft else { return .refused(.notPermitted) }
             return blocking { try file.setCaption(text) }
+        case .item(let item) where item.direction == .sent && name == "user.chatfs.retry":
+            guard case .sndError = item.file?.status else { return .refused(.notPermitted) }
+            return .later { [self] in
+                do {
+                    return .success(try await sendAgain(item))
+                } catch {
+                    return .failure(FileSystemError(error))
+                }
+            }
         case .item(let item) where item.direction == .sent && name != "user.chatfs.caption":
             return .done(())
         case .root, .control, .status, .transfers, .recovered, .chat, .item:

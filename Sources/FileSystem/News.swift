@@ -185,7 +185,7 @@ extension FileSystem {
         try await change { try self.names.show(items, at: now) }
     }
 
-    private func change(_ body: @escaping @Sendable () throws -> [NamespaceChange]) async throws {
+    func change(_ body: @escaping @Sendable () throws -> [NamespaceChange]) async throws {
         for change in try await ThreadPool.shared.run(body) {
             switch change {
             case .appeared(let node), .vanished(let node): notify(.entry(node.name, in: node.folder))

@@ -142,7 +142,7 @@ struct NameIndex {
         try connection.execute("UPDATE node SET name = ? WHERE inode = ?", name.bytes, id.rawValue)
     }
 
-    /// A draft's node is its item's from now on.
+    /// The node of a draft or of an earlier item is this item's from now on.
     func hand(_ id: NodeID, to item: ItemID, modified: Timestamp?) throws {
         try connection.execute(
             "UPDATE node SET draft = NULL, item = ?, modified = ? WHERE inode = ?", item.rawValue,

@@ -77,10 +77,22 @@ extension Namespace {
     public func draft(
         _ draft: DraftID, became item: ChatItem, modified: Timestamp
     ) throws(NamespaceError) -> [NamespaceChange] {
+        try hand(.draft(draft), to: item, modified: modified)
+    }
+
+    /// A file was sent once more, in a message that takes the place of an earlier one: its node, name and
+    /// time are the new one's from now on.
+    public func item(_ earlier: ChatItem, became item: ChatItem) throws(NamespaceError) -> [NamespaceChange] {
+        try hand(.item(earlier.id), to: item, modified: node(of: earlier.id)?.modified ?? earlier.time)
+    }
+
+    private func hand(
+        _ owner: NameIndex.Owner, to item: ChatItem, modified: Timestamp
+    ) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
-        // The outbox forgets the name once this returns.
+        // Whoever sent it forgets the name once this returns.
         return try change(isDurable: true) { index, shown in
-            guard let node = shown.node(.draft(draft)) else { return [] }
+            guard let node = shown.node(owner) else { return [] }
             var changes: [NamespaceChange] = []
             if let other = shown.node(.item(item.id)) {
                 try index.remove(other.id)
@@ -91,7 +103,7 @@ extension Namespace {
             }
             try index.hand(node.id, to: item.id, modified: modified)
             let updated = node.with(content: .item(item.withoutPreview), modified: modified)
-            shown.forget(draft)
+            shown.forget(node.content)
             shown.replace(updated)
             changes.append(.changed(updated))
             return changes

@@ -21,7 +21,7 @@ struct PendingChange {
         case replace(Node)
         case remove(Node, Timestamp)
         case rename(Node, EntryName, Timestamp)
-        case forget(DraftID)
+        case forget(Node.Content)
         case complete(NodeID)
     }
 
@@ -47,7 +47,7 @@ struct PendingChange {
     mutating func add(_ node: Node, at time: Timestamp) { steps.append(.add(node, time)) }
     mutating func replace(_ node: Node) { steps.append(.replace(node)) }
     mutating func remove(_ node: Node, at time: Timestamp) { steps.append(.remove(node, time)) }
-    mutating func forget(_ draft: DraftID) { steps.append(.forget(draft)) }
+    mutating func forget(_ content: Node.Content) { steps.append(.forget(content)) }
     mutating func complete(_ folder: NodeID) { steps.append(.complete(folder)) }
 
     mutating func rename(_ node: Node, to name: EntryName, at time: Timestamp) {
@@ -67,7 +67,7 @@ struct PendingChange {
                     case .replace(let node): table.replace(node)
                     case .remove(let node, let time): table.remove(node, at: time)
                     case .rename(let node, let name, let time): table.rename(node, to: name, at: time)
-                    case .forget(let draft): table.drafts[draft] = nil
+                    case .forget(let content): table.forget(content)
                     case .complete(let folder): table.complete(folder)
                     }
                 }

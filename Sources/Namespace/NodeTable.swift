@@ -74,7 +74,12 @@ struct NodeTable {
     mutating func remove(_ node: Node, at now: Timestamp) {
         nodes[node.id] = nil
         folders[node.folder]?.remove(node, at: now)
-        switch node.content {
+        forget(node.content)
+    }
+
+    /// Whose node it was has none any more.
+    mutating func forget(_ content: Node.Content) {
+        switch content {
         case .item(let item):
             items[item.id] = nil
             if let file = item.file { files[file.id] = nil }

@@ -108,6 +108,11 @@ final class Courier: Sendable {
         }
     }
 
+    /// With its preview, where it has one.
+    func completed(_ message: ComposedMessage) async -> ComposedMessage {
+        await completed([message]).first ?? message
+    }
+
     private func take(_ answer: Result<ChatItem, ChatError>, of draft: Draft) async {
         let pool = ThreadPool.shared
         do throws(ChatError) {

@@ -127,7 +127,9 @@ final class RelayRecords: Sendable {
 
     /// The bytes of a chunk are lost; its record stays and can be uploaded again.
     func markLost(_ chunk: Int64) throws {
-        try database.durableTransaction { _ = try $0.execute("UPDATE chunk SET stored = 0 WHERE id = ?", chunk) }
+        try database.durableTransaction {
+            _ = try $0.execute("UPDATE chunk SET stored = 0 WHERE id = ?", chunk)
+        }
     }
 
     /// FDEL. Answers whether bytes were on disk at that moment, nil when the record was gone.
@@ -141,7 +143,9 @@ final class RelayRecords: Sendable {
 
     /// FACK: this one recipient has no more access.
     func removeRecipient(_ id: [UInt8]) throws {
-        try database.durableTransaction { _ = try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id) }
+        try database.durableTransaction {
+            _ = try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id)
+        }
     }
 
     /// Up to `limit` records created before `time`, oldest first.

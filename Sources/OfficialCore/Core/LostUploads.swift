@@ -13,7 +13,7 @@ extension OfficialCore {
     private static let problem = FileProblem(
         .other,
         "The SimpleX core was interrupted at the end of the upload: the others see the message and can "
-            + "never read its file. Delete the message and copy the file in again.")
+            + "never read its file. 'chatfs retry' sends it in a new message and deletes this one.")
 
     func lookForLostUploads() async throws(ChatError) {
         let moving = try await work { [self] in

@@ -9,7 +9,9 @@ enum RetryCommand {
         discussion: """
             An entry is unsure when the connection to the SimpleX core broke while it was being sent and it \
             cannot be known whether the core has it. It is never sent again by itself: look into the chat \
-            first. Sent again, the others may get it twice, so this command asks.
+            first. Sent again, the others may get it twice, so this command asks. A file whose message is \
+            in the chat and whose upload failed goes out in a new message, and the old one is deleted, for \
+            the others too: they could never read it.
             """,
         section: ChatFS.Section.daily,
         arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],

@@ -21,14 +21,16 @@ public final class OfficialRelay: Sendable {
             ["--no-password", "--ip", "127.0.0.1", "--fqdn", "127.0.0.1", "--disable-web"], nil, folder)
     }
 
-    /// One for files, running. `algorithm` is that of its certificates, `ED25519` or `ED448`.
+    /// One for files, running. `algorithm` is that of its certificates, `ED25519` or `ED448`; `quota` the
+    /// room for chunks, such as `1mb`.
     public static func files(
-        in folder: TemporaryFolder, algorithm: String = "ED448", password: String? = nil
+        in folder: TemporaryFolder, algorithm: String = "ED448", password: String? = nil,
+        quota: String = "10gb"
     ) async throws -> OfficialRelay {
         let stored = try folder.makeFolder("xftp-files")
         return try await OfficialRelay(
             "xftp", "xftp-server", host: "localhost", settings: "file-server.ini",
-            ["-p", stored, "-q", "10gb", "--fqdn", "localhost", "-a", algorithm], password, folder)
+            ["-p", stored, "-q", quota, "--fqdn", "localhost", "-a", algorithm], password, folder)
     }
 
     private init(

@@ -1,0 +1,41 @@
+import Base
+import ChatCore
+import Namespace
+import Outbox
+import Posix
+
+/// `chatfs retry` of a message that the core has and whose upload it gave up. No core takes up such an upload
+/// again: the official one has no command for it, and has forgotten some of them altogether.
+extension FileSystem {
+    /// The file goes out with a new message, and the old one goes, for the others too: they could never read
+    /// it. The entry keeps its name, number and time. After a break it may be asked for again: what was sent
+    /// is not sent twice.
+    func sendAgain(_ item: ChatItem) async throws {
+        guard let file = item.file, case .sndError = file.status else { throw FileSystemError.notPermitted }
+        let location =
+            if let source = file.source { source } else { try await core.location(of: file.id) }
+        guard let location else {
+            throw ChatError(.noSuchFile, "The file is not on this machine any more: copy it in again.")
+        }
+        let sent = try await outbox.sendAgain(item, from: location)
+        try await change { try self.names.item(item, became: sent) }
+        contents.remove(file.id)
+        await withdraw(item)
+        // It may have moved on before its entry was known.
+        try await show([(try? await core.item(sent.id, in: sent.chat)) ?? sent])
+    }
+
+    /// Older than a day, or where that is not allowed, it is deleted for this user alone.
+    private func withdraw(_ item: ChatItem) async {
+        do throws(ChatError) {
+            try await core.deleteItems([item.id], in: item.chat, mode: .broadcast)
+        } catch {
+            do throws(ChatError) {
+                try await core.deleteItems([item.id], in: item.chat, mode: .internal)
+            } catch {
+                log.error(
+                    "a message was sent again, and the one before it could not be deleted: \(error.sentence)")
+            }
+        }
+    }
+}

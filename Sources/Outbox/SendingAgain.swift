@@ -1,0 +1,39 @@
+import ChatCore
+import Glibc
+import Posix
+
+extension Outbox {
+    /// Sends the file of a message whose upload ended for good, in a new message. The same call again gives
+    /// the message that is there: after a break it may be repeated.
+    ///
+    /// - Parameter source: where the core keeps the file; it stays there.
+    /// - Throws: `.noSuchFile` when the file is gone; what the core refuses.
+    public func sendAgain(
+        _ item: ChatItem, from source: FileSourceLocation
+    ) async throws(ChatError) -> ChatItem {
+        guard let file = item.file else {
+            throw ChatError(.noSuchFile, "This message has no file.")
+        }
+        // Swept at a later start, as everything of this name, if this process ends before the core has it.
+        let staged = "\(core.stagingFolder)/send-again-\(item.id.rawValue)"
+        let failure = await ThreadPool.shared.run { () -> Int32 in
+            unlink(staged)
+            return link(source.path, staged) == 0 ? 0 : errno
+        }
+        guard failure == 0 else {
+            throw ChatError(
+                .noSuchFile, "The file is not on this machine any more: copy it in again.",
+                cause: SystemError(code: failure, operation: "stage a file that is sent again"))
+        }
+        let message = ComposedMessage(
+            id: "again-\(item.id.rawValue)", fileName: file.name, size: file.size,
+            source: FileSourceLocation(path: staged, arguments: source.arguments), content: item.content,
+            modified: item.time)
+        do throws(ChatError) {
+            return try await core.send(courier.completed(message), to: item.chat)
+        } catch {
+            await ThreadPool.shared.run { _ = unlink(staged) }
+            throw error
+        }
+    }
+}

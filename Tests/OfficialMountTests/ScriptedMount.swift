@@ -1,0 +1,89 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+import ScriptedCore
+import TestSupport
+
+/// A mount before a scripted core, with a relay of ours on which the files of its messages lie.
+final class ScriptedMount {
+    let simplex = ScriptedSimpleX()
+    let folder: TemporaryFolder
+    let relay: RunningProcess
+    let relayAddress: String
+    private let server: ScriptedServer
+    private var daemon: RunningProcess?
+
+    static func start() async throws -> ScriptedMount {
+        let folder = try TemporaryFolder()
+        let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
+        let address = try await relay.line("its address") { $0.hasPrefix("xftp://") }
+        return try ScriptedMount(folder, relay, address)
+    }
+
+    private init(_ folder: TemporaryFolder, _ relay: RunningProcess, _ address: String) throws {
+        self.folder = folder
+        self.relay = relay
+        relayAddress = address
+        server = try ScriptedServer(simplex)
+        for name in ["files", "Chats"] { _ = try folder.makeFolder(name) }
+        simplex.change { $0.relays = [address] }
+    }
+
+    deinit {
+        daemon?.send(SIGKILL)
+        relay.send(SIGKILL)
+        Unmounting.detach(folder.path("Chats"))
+        server.close()
+    }
+
+    /// Where the relay listens.
+    var relayPort: UInt16 { relayAddress.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
+
+    /// Puts bytes on the relay; the file's description.
+    func upload(_ bytes: [UInt8]) async throws -> String {
+        let source = try folder.write(bytes, to: "source.bin")
+        let outcome = try await ChatFSProcess.run(
+            ["file", "send", source, "--relay", relayAddress, "--out", folder.path("descriptions")],
+            environment: ["HOME": folder.path])
+        guard outcome.succeeded else { throw WaitedInVain("file send: \(outcome.errors)") }
+        return String(decoding: try folder.read("descriptions/rcv1.xftp"), as: UTF8.self)
+    }
+
+    /// A message of bob with a file, which the core has been told the description of.
+    func offer(_ id: Int64, size: Int, description: String) -> ScriptedMessage {
+        let message = ScriptedMessage(id: id, contact: 1, name: "offer \(id).bin", size: Int64(size))
+        simplex.change { state in
+            state.history.append(message)
+            state.descriptions[message.fileID] = description
+        }
+        return message
+    }
+
+    func mount(_ more: [String] = []) async throws {
+        let process = try await ChatFSProcess.start(
+            [
+                "mount", folder.path("Chats"), "--core", "ws://127.0.0.1:\(server.port)", "--files-folder",
+                folder.path("files"), "--data", folder.path("data"), "--cache-dir", folder.path("cache"),
+            ] + more, environment: ["HOME": folder.path])
+        daemon = process
+        try await process.line("that it is mounted") { $0.contains("is mounted at") }
+    }
+
+    func path(of message: ScriptedMessage) -> String { folder.path("Chats/bob/\(message.name)") }
+
+    /// A reader of it, once it is shown.
+    func reader(of message: ScriptedMessage) async throws -> PieceReader {
+        let path = path(of: message)
+        try await wait(until: "\(message.name) is shown") { access(path, F_OK) == 0 }
+        return try await PieceReader.start(path)
+    }
+
+    func error(of message: ScriptedMessage) throws -> String? {
+        try ExtendedAttribute.text("user.chatfs.error", of: path(of: message))
+    }
+
+    static func digest(_ bytes: ArraySlice<UInt8>) -> String {
+        Hexadecimal.encode(SHA256.hash(Array(bytes)))
+    }
+}

@@ -1,0 +1,126 @@
+import Base
+import Glibc
+import Network
+import Posix
+
+/// A SOCKS5 server (RFC 1928, 1929) on loopback: connects to what it is asked for and carries the bytes. A
+/// thread for each direction of each connection.
+public final class SOCKSServer: Sendable {
+    private struct State {
+        var targets: [String] = []
+        var open: Set<Int32> = []
+        var isStopped = false
+    }
+
+    public let port: UInt16
+    private let listener: Int32
+    /// Host names that it knows, as others from /etc/hosts.
+    private let hosts: [String: String]
+    private let state = Lock(State())
+
+    /// Hosts and ports that it was asked for, in order.
+    public var targets: [String] { state.withLock { $0.targets } }
+
+    public init(hosts: [String: String] = [:]) throws {
+        self.hosts = hosts
+        (listener, port) = try LoopbackListener.listen(port: 0)
+        Thread.start("socks") { [self] in
+            while case let client = accept(listener, nil, nil), client >= 0 {
+                guard keep(client) else { return }
+                Thread.start("socks-client") { [self] in serve(client) }
+            }
+        }
+    }
+
+    /// Ends it with all its connections, as a crash does.
+    public func stop() {
+        let open = state.withLock { state in
+            state.isStopped = true
+            return state.open
+        }
+        for descriptor in open.union([listener]) { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    }
+
+    private func keep(_ descriptor: Int32) -> Bool {
+        state.withLock { state in
+            if state.isStopped { return false }
+            state.open.insert(descriptor)
+            return true
+        }
+    }
+
+    private func serve(_ client: Int32) {
+        guard let target = negotiate(client) else { return end(client) }
+        state.withLock { $0.targets.append(target.description) }
+        let place = Endpoint(host: hosts[target.host] ?? target.host, port: target.port)
+        guard let server = Self.connected(to: place), keep(server) else {
+            write(client, [5, 5, 0, 1, 0, 0, 0, 0, 0, 0])
+            return end(client)
+        }
+        write(client, [5, 0, 0, 1, 127, 0, 0, 1, 0, 0])
+        Thread.start("socks-back") { [self] in pump(server, client) }
+        pump(client, server)
+    }
+
+    private func end(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    /// What the client wants to reach; nil when it does not speak SOCKS5 or wants anything else.
+    private func negotiate(_ client: Int32) -> Endpoint? {
+        guard let head = read(client, 2), head[0] == 5, let methods = read(client, Int(head[1])) else {
+            return nil
+        }
+        let isNamed = methods.contains(2)
+        write(client, [5, isNamed ? 2 : 0])
+        if isNamed {
+            guard let user = read(client, 2), read(client, Int(user[1])) != nil,
+                let password = read(client, 1), read(client, Int(password[0])) != nil
+            else { return nil }
+            write(client, [1, 0])
+        }
+        guard let request = read(client, 4), request[0] == 5, request[1] == 1 else { return nil }
+        let host: String
+        switch request[3] {
+        case 1:
+            guard let bytes = read(client, 4) else { return nil }
+            host = bytes.map { "\($0)" }.joined(separator: ".")
+        case 3:
+            guard let length = read(client, 1), let bytes = read(client, Int(length[0])) else { return nil }
+            host = String(decoding: bytes, as: UTF8.self)
+        default: return nil
+        }
+        guard let port = read(client, 2) else { return nil }
+        return Endpoint(host: host, port: UInt16(port[0]) << 8 | UInt16(port[1]))
+    }
+
+    private static func connected(to endpoint: Endpoint) -> Int32? {
+        var hints = addrinfo()
+        hints.ai_family = AF_INET
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(endpoint.host, "\(endpoint.port)", &hints, &found) == 0, let found else {
+            return nil
+        }
+        defer { freeaddrinfo(found) }
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        if connect(descriptor, found.pointee.ai_addr, found.pointee.ai_addrlen) == 0 { return descriptor }
+        close(descriptor)
+        return nil
+    }
+
+    private func read(_ descriptor: Int32, _ count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return recv(descriptor, &bytes, count, Int32(MSG_WAITALL)) == count ? bytes : nil
+    }
+
+    private func write(_ descriptor: Int32, _ bytes: [UInt8]) {
+        send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    private func pump(_ from: Int32, _ to: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while case let count = recv(from, &buffer, buffer.count, 0), count > 0 {
+            guard send(to, buffer, count, Int32(MSG_NOSIGNAL)) == count else { break }
+        }
+        end(to)
+        end(from)
+    }
+}
