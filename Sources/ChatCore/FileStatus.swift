@@ -27,6 +27,15 @@ public enum FileStatus: Hashable, Sendable {
         default: false
         }
     }
+
+    /// The core will not receive it any more, for a reason that need not hold for who fetches it now.
+    public var isGivenUp: Bool {
+        if case .rcvError(let problem) = self {
+            !problem.isFinal && problem.kind != .notApproved
+        } else {
+            false
+        }
+    }
 }
 
 /// What went wrong with a file, by its consequence for who reads or sends it.

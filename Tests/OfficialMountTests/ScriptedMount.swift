@@ -72,11 +72,31 @@ final class ScriptedMount {
 
     func path(of message: ScriptedMessage) -> String { folder.path("Chats/bob/\(message.name)") }
 
-    /// A reader of it, once it is shown.
-    func reader(of message: ScriptedMessage) async throws -> PieceReader {
+    func waitUntilShown(_ message: ScriptedMessage) async throws {
         let path = path(of: message)
         try await wait(until: "\(message.name) is shown") { access(path, F_OK) == 0 }
-        return try await PieceReader.start(path)
+    }
+
+    /// A reader of it, once it is shown.
+    func reader(of message: ScriptedMessage) async throws -> PieceReader {
+        try await waitUntilShown(message)
+        return try await PieceReader.start(path(of: message))
+    }
+
+    func leave() async throws {
+        daemon?.send(SIGTERM)
+        try await daemon?.ending(within: .seconds(60))
+    }
+
+    /// Where a copy lies that ChatFS keeps in the core's place.
+    func copy(of message: ScriptedMessage) -> String { folder.path("files/outbox/kept-\(message.fileID)") }
+
+    func waitForCopy(of message: ScriptedMessage) async throws {
+        try await wait(until: "a copy is kept") { access(copy(of: message), F_OK) == 0 }
+        try await wait(until: "it is stored") {
+            let state = try ExtendedAttribute.text("user.chatfs.state", of: path(of: message))
+            return ["stored", "hydrated"].contains(state ?? "")
+        }
     }
 
     func error(of message: ScriptedMessage) throws -> String? {

@@ -47,7 +47,14 @@ struct HydrationMachine: Sendable {
         if entry.opens == 0 { entry.readAhead.forget() }
         entry.lastUse = now
         entries[id] = entry
-        return entry.opens == 0 ? forgetIfUseless(id) + closeUnused() : []
+        guard entry.opens == 0 else { return [] }
+        if case .chunks(let download) = entry.phase, download.isReceivedByCore, entry.file.status.isGivenUp,
+            !entry.isRemoved
+        {
+            leaveRotation(id)
+            return prepare(id) + closeUnused()
+        }
+        return forgetIfUseless(id) + closeUnused()
     }
 
     /// What the core said about an item.
@@ -72,6 +79,12 @@ struct HydrationMachine: Sendable {
             if file.status.isReadable, !before.status.isReadable, !download.isComplete,
                 !download.isCompleting
             {
+                leaveRotation(file.id)
+                return prepare(file.id)
+            }
+            // It gave up its own copy: the bytes come anew, for one that is kept here. Readers who have all
+            // of them go on with those.
+            if download.isReceivedByCore, file.status.isGivenUp, !download.isComplete || entry.opens == 0 {
                 leaveRotation(file.id)
                 return prepare(file.id)
             }

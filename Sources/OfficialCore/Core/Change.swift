@@ -11,6 +11,8 @@ final class Change {
     private(set) var events: [ChatEvent] = []
     /// Folders of sent files whose items are gone.
     private(set) var abandonedFolders: [String] = []
+    /// Copies of our own whose items are gone.
+    private(set) var abandonedCopies: [String] = []
     /// Items whose status was told without the item.
     private(set) var touched: [ItemID] = []
 
@@ -52,6 +54,10 @@ final class Change {
             file.status = .rcvInvitation(described: isDescribed)
             shown.file = file
         }
+        if file.status.isGivenUp, let kept = try KeptCopies.source(of: file.id, connection) {
+            (file.status, file.source) = (.rcvComplete, kept)
+            shown.file = file
+        }
         if let known = before?.file?.status, case .sndError = known, file.status.isUpload {
             // The core forgot the end of this upload (`lookForLostUploads`); what was found out stays.
             file.status = known
@@ -69,23 +75,28 @@ final class Change {
         return after
     }
 
-    /// Changes the status of a file that is known. Nothing when it is not.
+    /// Changes the status of a file that is known, and where it lies. Nothing when it is not.
     func setStatus(
-        _ status: FileStatus, of file: FileID, _ event: (ChatItem) -> ChatEvent
+        _ status: FileStatus, of file: FileID, source: FileSourceLocation? = nil,
+        _ event: (ChatItem) -> ChatEvent
     ) throws {
         guard var item = try ItemRows.item(of: file, connection), var changed = item.file,
             let reference = try ItemRows.reference(of: item.id, connection)
         else { return }
         // The path of a key that is not here must not be lost.
-        let source = try connection.first(
-            "SELECT path, sealed FROM item WHERE id = ?", item.id.rawValue
-        ) { ($0.textOrNil(0), $0.bool(1)) }
+        let place =
+            if let source {
+                (String?.some(source.path), source.arguments != nil)
+            } else {
+                try connection.first("SELECT path, sealed FROM item WHERE id = ?", item.id.rawValue) {
+                    ($0.textOrNil(0), $0.bool(1))
+                } ?? (nil, false)
+            }
         changed.status = status
         item.file = changed
         try ItemRows.put(item, changed, reference: reference, connection)
         try connection.execute(
-            "UPDATE item SET path = ?, sealed = ? WHERE id = ?", source?.0, source?.1 ?? false,
-            item.id.rawValue)
+            "UPDATE item SET path = ?, sealed = ? WHERE id = ?", place.0, place.1, item.id.rawValue)
         if let after = try ItemRows.item(item.id, connection) { tell(event(after)) }
         touched.append(item.id)
     }
@@ -101,6 +112,9 @@ final class Change {
                 "SELECT folder FROM send WHERE item = ?", id.rawValue
             ) { $0.text(0) }
             try connection.execute("DELETE FROM send WHERE item = ?", id.rawValue)
+            if let file = item.file, let copy = try KeptCopies.forget(file.id, connection) {
+                abandonedCopies.append(copy)
+            }
         }
         if !removed.isEmpty { tell(.chatItemsDeleted(removed)) }
     }

@@ -50,9 +50,6 @@ public final class OfficialCore: ChatCore {
         case whole
     }
 
-    /// For the blocking work of the index.
-    static let pool = ThreadPool(name: "index", threads: 2)
-
     /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
     /// attached core may have outlived ours.
     let run: String
@@ -189,6 +186,8 @@ public final class OfficialCore: ChatCore {
     }
 
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
+        let kept = try await work { [self] in try index.read { try KeptCopies.source(of: file, $0) } }
+        if let kept { return kept }
         let known = try await work { [self] in
             try index.read { connection -> (ItemID, String)? in
                 guard let item = try ItemRows.item(of: file, connection),
@@ -201,61 +200,5 @@ public final class OfficialCore: ChatCore {
             let item = try await find(id, in: chat)
         else { throw ChatError(.noSuchFile, "This file no longer exists.") }
         return item.file?.source?.location(filesFolder: settings.filesFolder)
-    }
-
-    // MARK: - Blocking work
-
-    static func onPool<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(ChatError) -> Result {
-        do {
-            return try await pool.run(body)
-        } catch {
-            throw ChatError(ofOfficialCore: error)
-        }
-    }
-
-    func work<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(ChatError) -> Result {
-        try await Self.onPool(body)
-    }
-
-    /// Changes the index, then tells. Blocks.
-    @discardableResult
-    func commit<Result>(durably: Bool = false, _ body: (Change) throws -> Result) throws -> Result {
-        var turn: UInt64?
-        var events: [ChatEvent] = []
-        defer { if let turn { hub.deliver(events, turn: turn) } }
-        var change: Change?
-        let step = { (connection: Connection) -> Result in
-            turn = self.hub.turn()
-            let begun = Change(
-                connection: connection, own: self.profile.displayName,
-                filesFolder: self.settings.filesFolder)
-            change = begun
-            return try body(begun)
-        }
-        let result = try durably ? index.durableTransaction(step) : index.transaction(step)
-        if let change {
-            events = change.events
-            for folder in change.abandonedFolders { removeStaged(folder) }
-        }
-        return result
-    }
-}
-
-extension ChatError {
-    /// What an error from beneath means for who gave the command.
-    init(ofOfficialCore error: any Error) {
-        switch error {
-        case let error as ChatError: self = error
-        case let error as OfficialCoreError: self = error.chatError
-        case let error as StoreError where error.code == .diskFull:
-            self.init(.file(.noSpace), error.sentence, cause: error)
-        case let error as StoreError where error.code == .wrongVersion:
-            self.init(.wrongVersion, error.sentence, cause: error)
-        default: self.init(.storage, Base.sentence(of: error), cause: error)
-        }
     }
 }

@@ -96,6 +96,12 @@ extension OfficialCore {
         }
         let isUnderWay: Bool
         switch offered.status {
+        case .rcvError where offered.status.isGivenUp:
+            // The relays were approved when the core accepted it. It takes no second order: the copy is ours.
+            guard let description = try await description(of: file), await mayBeFetched(description) else {
+                return nil
+            }
+            return ClaimedFile(description: description)
         case .rcvInvitation, .rcvAborted: isUnderWay = false
         case .rcvAccepted, .rcvTransfer, .rcvWarning: isUnderWay = true
         default: return nil
@@ -135,10 +141,12 @@ extension OfficialCore {
         }
     }
 
-    /// The durable copy is the core's own: what was staged beside it is not needed.
+    /// The durable copy is the core's own, and what was staged beside it is not needed; but where the core
+    /// gave the file up, the staged one is kept.
     public func completeClaim(
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation {
+        if let kept = try await work({ [self] in try keep(file, staged) }) { return kept }
         try? await work { removeFile(staged.path) }
         guard let location = try await location(of: file) else {
             throw ChatError(.noSuchFile, "The SimpleX core has not received this file yet.")

@@ -1,8 +1,9 @@
 import Store
 
 /// The index of a profile's files: what the core would have to be asked page by page. It can always be
-/// made again from the core, so it need not survive a power cut; it holds no keys and no descriptions.
-/// What must survive, sends under way, is written by durable transactions.
+/// made again from the core, so it need not survive a power cut; it holds no descriptions, and no keys but
+/// those of copies that only ChatFS has. What must survive, sends under way and these copies, is written by
+/// durable transactions.
 enum Schema {
     /// Items whose file is on its way, as a condition: few, looked for every ten seconds, and in an index of
     /// their own, which SQLite uses for queries that have this condition word for word. Notes go nowhere.
@@ -69,5 +70,11 @@ enum Schema {
             ) STRICT;
             """),
         Migration("moving", "CREATE INDEX moving_item ON item (id) WHERE \(isMoving)"),
+        Migration(
+            "kept",
+            """
+            CREATE TABLE kept (
+                file INTEGER PRIMARY KEY, path TEXT NOT NULL, key BLOB NOT NULL, nonce BLOB NOT NULL) STRICT;
+            """),
     ]
 }

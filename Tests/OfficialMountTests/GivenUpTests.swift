@@ -1,0 +1,72 @@
+import Base
+import Cryptography
+import Glibc
+import ScriptedCore
+import TestSupport
+import Testing
+
+@Suite("A file that the core gave up while it was read", .serialized)
+struct GivenUpTests {
+    private static let bytes = SystemRandomSource().bytes(9_000_000)
+    private static let whole = ScriptedMount.digest(bytes[...])
+
+    /// The core takes no second order for it, and says in every page of the history that it failed.
+    private func giveUp(_ message: ScriptedMessage, _ stage: ScriptedMount) {
+        let failed = stage.simplex.change { state in
+            state.history.change(message.id) {
+                $0.status = #"{"type":"rcvError","rcvFileError":{"type":"relay","srvError":{"type":"host"}}}"#
+            }
+        }
+        stage.simplex.tell(
+            "rcvFileError", failed ?? message,
+            more: #","rcvFileTransfer":{"fileId":\#(message.fileID)},"#
+                + #""agentError":{"type":"BROKER","brokerErr":{"type":"TIMEOUT"}}"#)
+    }
+
+    @Test(
+        "its reader gets every byte, and a copy is kept for the next mount, when its relay has nothing more")
+    func kept() async throws {
+        let stage = try await ScriptedMount.start()
+        let message = stage.offer(
+            1, size: Self.bytes.count, description: try await stage.upload(Self.bytes))
+        try await stage.mount()
+        let reader = try await stage.reader(of: message)
+        let piece = 100_000..<200_000
+        #expect(try await reader.read(piece) == ScriptedMount.digest(Self.bytes[piece]))
+        #expect(stage.simplex.count("/freceive ") == 1)
+        giveUp(message, stage)
+        #expect(try await reader.readAtLast(0..<Self.bytes.count) == Self.whole)
+        try await stage.waitForCopy(of: message)
+        #expect(stage.simplex.count("/freceive ") == 1)
+        try await stage.leave()
+        stage.relay.send(SIGKILL)
+        try await stage.relay.ending()
+        try await stage.mount()
+        #expect(try await stage.reader(of: message).readAtLast(0..<Self.bytes.count) == Self.whole)
+        #expect(try stage.error(of: message) == nil)
+        // The copy goes with its message.
+        let gone = stage.simplex.change { $0.history.remove(message.id) } ?? message
+        stage.simplex.tell(
+            #"{"type":"chatItemsDeleted",\#(ScriptedSimpleX.user),"chatItemDeletions":"#
+                + #"[{"deletedChatItem":\#(stage.simplex.pair(gone))}]}"#)
+        try await wait(until: "the copy is gone") { access(stage.copy(of: message), F_OK) != 0 }
+        try await stage.leave()
+    }
+
+    @Test("'chatfs hydrate' brings and keeps it when it was given up before anybody read it")
+    func hydrated() async throws {
+        let stage = try await ScriptedMount.start()
+        let message = stage.offer(
+            1, size: Self.bytes.count, description: try await stage.upload(Self.bytes))
+        try await stage.mount()
+        try await stage.waitUntilShown(message)
+        giveUp(message, stage)
+        try await wait(until: "it failed") { try stage.error(of: message) != nil }
+        let outcome = try await ChatFSProcess.run(
+            ["hydrate", stage.path(of: message)], environment: ["HOME": stage.folder.path])
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        try await stage.waitForCopy(of: message)
+        #expect(try await stage.reader(of: message).read(0..<Self.bytes.count) == Self.whole)
+        try await stage.leave()
+    }
+}
