@@ -31,6 +31,8 @@ final class StoringPass: Sendable {
     private struct State {
         /// The chunk at the frontier.
         var next = 0
+        /// Chunks that somebody busy has begun with.
+        var steps = 0
         var isBusy = false
         var isOver = false
         /// It has failed and rests.
@@ -64,7 +66,7 @@ final class StoringPass: Sendable {
     /// before, so that a download is never faster than its check for long. All that `bytesInFlight` lets a
     /// file have: sealing one into the cache and reading it back costs as much as its way through here.
     private static let reach = 5
-    /// The longest that one of them waits while the frontier rests: several that come side by side are
+    /// The longest that one of them waits while nothing is done here: several that come side by side are
     /// complete one shortly after the other, in any order, but one that hangs must not hold the memory of
     /// the others.
     private static let patience = Duration.milliseconds(250)
@@ -97,7 +99,7 @@ final class StoringPass: Sendable {
     /// when it has passed.
     func take(_ chunk: Int, _ fetched: any FetchedChunk) async -> Bool {
         await withCheckedContinuation { continuation in
-            let (id, next, isWorker) = state.withLock { state -> (UInt64?, Int, Bool) in
+            let (id, steps, isWorker) = state.withLock { state -> (UInt64?, Int, Bool) in
                 let isNear = state.next...state.next + Self.reach ~= chunk
                 guard isNear, !state.isOver, !state.isPaused, state.waiting[chunk] == nil else {
                     return (nil, 0, false)
@@ -105,26 +107,26 @@ final class StoringPass: Sendable {
                 state.lastID += 1
                 state.waiting[chunk] = Waiting(
                     id: state.lastID, fetched: fetched, continuation: continuation)
-                return (state.lastID, state.next, state.wantsWorker())
+                return (state.lastID, state.steps, state.wantsWorker())
             }
             guard let id else { return continuation.resume(returning: false) }
             if isWorker { Self.threads.submit { self.advance() } }
             Task { [weak self] in
-                var frontier = next
+                var steps = steps
                 repeat {
                     try? await Task.sleep(for: Self.patience)
-                } while self?.waits(chunk, id, since: &frontier) ?? false
+                } while self?.waits(chunk, id, since: &steps) ?? false
             }
         }
     }
 
-    /// Whether a chunk still waits with reason: the frontier moves. One that does not is let go.
-    private func waits(_ chunk: Int, _ id: UInt64, since frontier: inout Int) -> Bool {
+    /// Whether a chunk still waits with reason: it is its turn, or the work goes on. One that does not is let go.
+    private func waits(_ chunk: Int, _ id: UInt64, since steps: inout Int) -> Bool {
         let (waits, given): (Bool, Waiting?) = state.withLock { state in
             guard state.waiting[chunk]?.id == id else { return (false, nil) }
-            let moves = state.isBusy || state.next != frontier
-            frontier = state.next
-            return moves ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
+            let goesOn = state.isBusy && state.next == chunk || state.steps != steps
+            steps = state.steps
+            return goesOn ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
         }
         given?.continuation.resume(returning: false)
         return waits
@@ -196,6 +198,7 @@ final class StoringPass: Sendable {
             let isCached = next < stream.layout.count && stream.keeps(next)
             let step = state.withLock { state -> Step? in
                 if !state.isOver {
+                    if isCached || state.waiting[next] != nil { state.steps += 1 }
                     if let waiting = state.waiting[next] { return .memory(next, waiting.fetched) }
                     if isCached { return .cache(next) }
                     if state.looksAgain { return nil }
