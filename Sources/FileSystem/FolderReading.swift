@@ -14,6 +14,7 @@ final class FolderReading: Sendable {
     /// Chats that are being read.
     private let underWay = Lock<[ChatReference: Task<Void, any Error>]>([:])
     private let background = Lock<Task<Void, Never>?>(nil)
+    private let isOver = Lock(false)
 
     /// The work on a chat: begun by the first who asks, ended for nobody who gives up.
     func work(on chat: ChatReference, _ body: @escaping @Sendable () async throws -> Void) -> Task<
@@ -31,7 +32,20 @@ final class FolderReading: Sendable {
     }
 
     func begin(_ body: @escaping @Sendable () async -> Void) {
-        background.withLock { $0 = Task(priority: .utility) { await body() } }
+        background.withLock { background in
+            background = Task(priority: .utility) {
+                await body()
+                isOver.withLock { $0 = true }
+            }
+        }
+    }
+
+    /// As `finish`, for a while.
+    func finish(within limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        while !isOver.withLock({ $0 }), ContinuousClock.now < end {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
     }
 
     /// Returns when all chats have been read, as far as they can be.

@@ -58,7 +58,7 @@ public final class NewsFeed: Sendable {
 
 extension FileSystem {
     /// Shows the chats, and drafts of earlier mounts in theirs, follows core, outbox and contents from then
-    /// on, and begins to read all other files. To be called once, before anything is mounted.
+    /// on, and begins to read all other files; those of a small profile are there when this returns. To be called once, before anything is mounted.
     public func begin() async throws(FileSystemError) -> NewsFeed {
         let feed = NewsFeed(of: self)
         do {
@@ -75,8 +75,12 @@ extension FileSystem {
         } catch {
             throw FileSystemError(error)
         }
+        await reading.finish(within: Self.patience)
         return feed
     }
+
+    /// A few thousand files are there when the mount is; more of them are not waited for.
+    private static let patience = Duration.milliseconds(100)
 
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.
     private func show(_ draft: Draft) throws {

@@ -97,6 +97,7 @@ struct CoreRestartTests {
                 let retried = try await ChatFSProcess.run(
                     ["retry", "\(alice.chats)/bob/\(name)"], environment: ["HOME": alice.home])
                 #expect(retried.succeeded, "\(retried.errors)")
+                try await alice.waitForState("sent", of: name, in: "bob")
                 // The dead message keeps its name from the new one: a second of this name.
                 let again = name.replacing(".bin", with: " (2).bin")
                 try await bob.waitForFile(again, in: "alice")
