@@ -77,7 +77,7 @@ public final class ObservedProcess: Sendable {
         // A grandchild may hold the pipes; what it says later is not waited for.
         let end = ContinuousClock.now + .seconds(2)
         while collected.withLock({ $0.openStreams > 0 }), ContinuousClock.now < end {
-            try? await Task.sleep(for: .milliseconds(2))
+            try? await Task.sleep(for: .milliseconds(1))
         }
         return ending
     }

@@ -22,6 +22,7 @@ extension Measure {
         var native = Samples()
         for member in members {
             let mount = try await chats.mount(member, relays: [relay.address])
+            try await stage.settle()
             try await take(member: mount, size: size, on: stage, into: &ours)
             await stage.end(mount.process)
             let reading = try await ThreadPool.shared.run { () throws(SystemError) in

@@ -94,7 +94,9 @@ extension Measure {
         _ source: String, _ name: String, _ chats: Chats, _ sender: Mounted, _ receiver: Mounted,
         on stage: Stage
     ) async throws -> (send: Double, receive: Double) {
+        try await stage.settle()
         let sending = try await chats.send(source, as: name, from: sender, to: receiver)
+        try await stage.settle()
         let path = receiver.inGroup(name)
         let reading = try await ThreadPool.shared.run { try FileWork.read(path) }
         let sum = try await ThreadPool.shared.run { try FileWork.read(source).sum }

@@ -23,7 +23,9 @@ extension Measure {
             let theirs = try await webdav.mount(number)
             let own = ours.inGroup("large.bin")
             let other = theirs.file("large.bin")
+            try await stage.settle()
             let first = try await ThreadPool.shared.run { try FileWork.read(own) }
+            try await stage.settle()
             let theirFirst = try await ThreadPool.shared.run { try FileWork.read(other) }
             guard first.sum == theirFirst.sum else {
                 throw BenchError(.wrong, "The two mounts gave different bytes.")

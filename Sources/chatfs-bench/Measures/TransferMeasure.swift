@@ -16,15 +16,19 @@ extension Measure {
             var times = Times(size: size)
             for repetition in 0..<stage.plan.repetitions {
                 let name = "\(size)-\(repetition).bin"
+                try await stage.settle()
                 let sending = try await chats.send(source, as: name, from: alice, to: bob)
                 times.copyIn.append(sending.whole)
                 times.upload.append(sending.fromQueued)
+                try await alice.figures.rest(on: stage)
+                try await stage.settle()
                 let received = bob.inGroup(name)
                 let read = try await ThreadPool.shared.run { () throws(SystemError) in
                     try FileWork.read(received)
                 }
                 times.read.append(read.whole)
                 times.first.append(read.first)
+                try await bob.figures.rest(on: stage)
                 try await times.addCommands(source, name, through: relay, on: stage)
                 try await times.addPlain(source, name, on: stage)
             }
@@ -51,10 +55,12 @@ extension Measure {
             _ source: String, _ name: String, through relay: OwnRelay, on stage: Stage
         ) async throws {
             let folder = stage.path("descriptions-" + name)
+            try await stage.settle()
             let start = ContinuousClock.now
             try await stage.run(
                 Stage.chatfs, ["file", "send", source, "--relay", relay.address, "--out", folder])
             send.append(FileWork.seconds(since: start))
+            try await stage.settle()
             let sent = ContinuousClock.now
             try await stage.run(
                 Stage.chatfs, ["file", "receive", folder + "/rcv1.xftp", "--out", stage.plain("got-" + name)])
@@ -64,6 +70,7 @@ extension Measure {
 
         mutating func addPlain(_ source: String, _ name: String, on stage: Stage) async throws {
             let copy = stage.plain("copy-" + name)
+            try await stage.settle()
             let start = ContinuousClock.now
             try await stage.run("/bin/cp", [source, copy])
             copyPlain.append(FileWork.seconds(since: start))

@@ -14,9 +14,11 @@ extension Measure {
 
         var (queued, whole, native): ([Double], [Double], [Double]) = ([], [], [])
         for repetition in 0..<stage.plan.repetitions {
+            try await stage.settle()
             let sending = try await chats.send(source, as: "\(repetition).bin", from: alice)
             queued.append(sending.fromQueued.megabytesPerSecond(of: size))
             whole.append(sending.whole.megabytesPerSecond(of: size))
+            try await stage.settle()
             let start = ContinuousClock.now
             try await stage.run("/bin/cp", [source, stage.plain("\(repetition).bin")])
             native.append(FileWork.seconds(since: start).megabytesPerSecond(of: size))

@@ -47,10 +47,12 @@ struct OfficialPrograms: Sendable {
     ) async throws -> (send: Double, receive: Double) {
         let folders = try ["", "-sent", "-received", "-temporary"].map { try stage.makeFolder(name + $0) }
         let file = source.split(separator: "/").last.map(String.init) ?? source
+        try await stage.settle()
         var start = ContinuousClock.now
         try await client(
             ["send", source, folders[1], "-s", relay.address, "--tmp", folders[3]], on: stage)
         let send = FileWork.seconds(since: start)
+        try await stage.settle()
         start = ContinuousClock.now
         try await client(
             ["recv", "\(folders[1])/\(file).xftp/rcv1.xftp", folders[2], "--tmp", folders[3], "-y"], on: stage

@@ -89,6 +89,14 @@ final class Stage: Sendable {
         return child.output
     }
 
+    /// Has the disk take what was written before, so that what is measured next does not wait for it.
+    func settle() async throws {
+        let path = folder.path
+        try await ThreadPool.shared.run { () throws(SystemError) in
+            try OpenFile(path, flags: O_RDONLY).synchroniseFilesystem()
+        }
+    }
+
     /// Ends a process that was started here, politely first.
     func end(_ child: ObservedProcess) async {
         await child.stop(patience: .seconds(10))
