@@ -47,6 +47,8 @@ public final class CryptoFileDestination: DownloadDestination {
     public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws {
         box.withLock { $0.seal(bytes) }
         try file.write(UnsafeRawBufferPointer(bytes), at: offset)
+        // So that the flush at the end has little left to do.
+        file.beginWritingBack()
     }
 
     public func finish(size: UInt64) throws {

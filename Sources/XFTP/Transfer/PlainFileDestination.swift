@@ -60,6 +60,8 @@ public final class PlainFileDestination: DownloadDestination {
 
     public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws {
         try part.write(UnsafeRawBufferPointer(bytes), at: offset)
+        // So that the flush at the end has little left to do.
+        part.beginWritingBack()
     }
 
     public func finish(size: UInt64) throws {
