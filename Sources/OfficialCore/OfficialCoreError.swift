@@ -28,7 +28,10 @@ public struct OfficialCoreError: DescribedError {
         case system
         /// The task that asked was cancelled; whether the command took effect is not known.
         case cancelled
+        /// This process has closed the core. Nothing was sent.
         case closed
+        /// The same while a command was under way; whether it took effect is not known.
+        case interrupted
     }
 
     public let code: Code
@@ -59,7 +62,7 @@ public struct OfficialCoreError: DescribedError {
         if let refusal { return refusal.chatError }
         let code: ChatError.Code =
             switch self.code {
-            case .refused, .notUnderstood, .cancelled, .closed: .internalError
+            case .refused, .notUnderstood, .cancelled, .closed, .interrupted: .internalError
             case .invalidCommand: .invalidCommand
             case .disconnected: .file(.unreachable)
             case .timeout: .file(.timedOut)

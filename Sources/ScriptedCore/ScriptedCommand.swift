@@ -107,6 +107,8 @@ struct ScriptedCommand {
         } else if text.contains("snd_file") {
             let isAgent = text.hasPrefix("/sql agent ")
             for file in state.forgotten.sorted() { rows.append("AB\(file)|\(isAgent ? 1 : file)") }
+        } else if text.contains("'orphans'") {
+            rows.append("orphans|\(state.orphans)")
         } else if text.contains("total_changes()") {
             rows.append(String(state.history.changes))
         } else if text.contains("count(*)") {

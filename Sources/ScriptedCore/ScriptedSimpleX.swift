@@ -19,6 +19,8 @@ public final class ScriptedSimpleX: Sendable {
         public var descriptions: [Int64: String] = [:]
         /// Files whose upload is complete in the core's second database and not in the first.
         public var forgotten: Set<Int64> = []
+        /// Messages that were sent and got no item, since the process ended in between.
+        public var orphans = 0
         /// Whether it answers questions about its database (`/sql`).
         public var answersQuestions = true
         /// Relays that the user has configured.

@@ -61,7 +61,7 @@ extension OfficialCore {
     }
 
     /// Rows of a text and a number; none from a core that answers no questions about its databases.
-    private func pairs(_ command: APICommand) async throws(ChatError) -> [String: Int64] {
+    func pairs(_ command: APICommand) async throws(ChatError) -> [String: Int64] {
         do throws(OfficialCoreError) {
             let response = try await transport.request(command, lane: .background, timeout: .seconds(60))
             guard case .rows(let rows) = response else { return [:] }

@@ -25,7 +25,10 @@ extension OfficialCore {
             if let item = try await found(folder, in: chat, mayBeUnderWay: mayBeUnderWay(begun)) {
                 return try await note(item, as: message)
             }
-            if mayBeUnderWay(begun), !message.mayBeRepeated { throw Self.unsure }
+            if !message.mayBeRepeated {
+                if mayBeUnderWay(begun) { throw Self.unsure }
+                if try await mayBeSentWithoutItem(folder) { throw Self.unsure }
+            }
         }
         let staged = try await work { [self] in try begin(message, folder, chat) }
         do throws(OfficialCoreError) {
@@ -41,8 +44,10 @@ extension OfficialCore {
                     return try await note(item, as: message)
                 }
                 guard hasOver else { throw Self.unsure }
+                if try await mayBeSentWithoutItem(folder) { throw Self.unsure }
             }
-            try? await work { [self] in try forget(message, folder) }
+            // The next process looks what became of it.
+            if error.code != .interrupted { try? await work { [self] in try forget(message, folder) } }
             throw error.chatError
         }
     }

@@ -75,6 +75,7 @@ final class PendingRequests: Sendable {
             defer { state.waiting = [:] }
             return state.waiting.values
         }
-        for continuation in waiting { continuation.resume(returning: .failure(error)) }
+        let ending = error.code == .closed ? OfficialCoreError(.interrupted, error.sentence) : error
+        for continuation in waiting { continuation.resume(returning: .failure(ending)) }
     }
 }

@@ -109,6 +109,29 @@ struct SendingTests {
         await second.shutDown()
     }
 
+    @Test func aSendWhoseMessageWentOutWithoutAnItemIsLeftToTheUser() async throws {
+        let stage = try Stage { $0.silent = ["/_send"] }
+        let first = try await stage.open(.library)
+        let message = try stage.compose("a.txt", id: "one")
+        let sending = Task { try? await first.send(message, to: .direct(1)) }
+        #expect(await eventually { stage.simplex.count("/_send") == 1 })
+        stage.simplex.change { $0.orphans = 1 }
+        await first.shutDown()
+        _ = await sending.value
+        stage.restart()
+        stage.simplex.change { $0.silent = [] }
+        let second = try await stage.open(.library)
+        await #expect {
+            _ = try await second.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUnsure }
+        #expect(sent(stage) == 0)
+        var again = message
+        again.mayBeRepeated = true
+        _ = try await second.send(again, to: .direct(1))
+        #expect(sent(stage) == 1)
+        await second.shutDown()
+    }
+
     @Test func aSendThatAnEarlierProcessDidNotNoteIsFound() async throws {
         let stage = try Stage()
         let first = try await stage.open(.library)
