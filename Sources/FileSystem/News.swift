@@ -58,7 +58,8 @@ public final class NewsFeed: Sendable {
 
 extension FileSystem {
     /// Shows the chats, and drafts of earlier mounts in theirs, follows core, outbox and contents from then
-    /// on, and begins to read all other files; those of a small profile are there when this returns. To be called once, before anything is mounted.
+    /// on, and begins to read all other files; those of a small profile are there when this returns. To be
+    /// called once, before anything is mounted.
     public func begin() async throws(FileSystemError) -> NewsFeed {
         let feed = NewsFeed(of: self)
         do {

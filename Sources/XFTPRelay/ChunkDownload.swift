@@ -1,55 +1,49 @@
-import Base
 import Cryptography
 import Network
 import Posix
 
 /// The answer to FGET: the block, then the chunk encrypted for this one request, then the tag. The
 /// chunk is read from disk into the connection's own buffer and encrypted there.
-final class ChunkDownload: BodySource {
-    private struct State {
-        var given = 0
-        var box: StreamBox
-        /// What of the tag is still to be given, once the chunk has gone.
-        var tag: [UInt8] = []
-    }
+final class ChunkDownload: BodySource, @unchecked Sendable {
+    // Safe: the connection's thread alone touches what changes, by the contract of bodies.
+    private var given = 0
+    private var box: StreamBox
+    /// Known once the chunk has gone.
+    private var tag: [UInt8] = []
 
     let length: Int
     private let block: [UInt8]
     private let file: OpenFile
     private let size: Int
-    private let state: Lock<State>
 
     init(block: [UInt8], file: OpenFile, size: UInt32, box: StreamBox) {
         self.block = block
         self.file = file
         self.size = Int(size)
         length = block.count + self.size + StreamBox.tagLength
-        state = Lock(State(box: box))
+        self.box = box
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        // One thread at a time by the contract of bodies; the lock only shows it to the compiler.
-        try state.withLock { state in
-            let count = try give(&state, buffer)
-            state.given += count
-            return count
-        }
+        let count = try give(buffer)
+        given += count
+        return count
     }
 
-    private func give(_ state: inout State, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        if state.given < block.count {
-            return copy(block, from: state.given, to: buffer)
+    private func give(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        if given < block.count {
+            return copy(block, from: given, to: buffer)
         }
-        let position = state.given - block.count
+        let position = given - block.count
         guard position < size else {
-            if state.tag.isEmpty { state.tag = state.box.tag() }
-            return copy(state.tag, from: position - size, to: buffer)
+            if tag.isEmpty { tag = box.tag() }
+            return copy(tag, from: position - size, to: buffer)
         }
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - position)])
         guard try file.read(into: piece, at: UInt64(position)) == piece.count else {
             throw RelayError(.folder, "A chunk on disk is shorter than its record says.")
         }
-        state.box.seal(piece)
+        box.seal(piece)
         return piece.count
     }
 

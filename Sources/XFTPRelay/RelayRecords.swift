@@ -16,8 +16,8 @@ struct ChunkRecord: Hashable, Sendable {
     let isStored: Bool
 }
 
-/// The records of a relay in SQLite. Every change outlives the process when its call returns, and, a new record
-/// apart, a power cut. Blocks.
+/// The records of a relay in SQLite. Every change outlives the process when its call returns and, a new
+/// record apart, a power cut. Blocks.
 final class RelayRecords: Sendable {
     private let database: Database
     private let random: any RandomSource
