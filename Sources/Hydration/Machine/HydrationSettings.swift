@@ -6,7 +6,7 @@ public struct HydrationSettings: Sendable {
     /// Chunks in flight from one relay: a silent relay holds up its own files only.
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight, or in memory on their way through the check, over all files.
-    public var bytesInFlight: UInt64 = 24 << 20
+    public var bytesInFlight: UInt64 = 20 << 20
     /// Of these, kept free for bytes that somebody waits for.
     public var bytesForDemand: UInt64 = 4 << 20
     /// Chunks in flight in all, those from silent relays included.

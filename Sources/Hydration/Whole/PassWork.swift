@@ -1,31 +1,33 @@
 import Base
 import ChatCore
+import Posix
 import XFTP
 
-/// What a storing pass works with: the check, the file that is written, and how far both are.
+/// What a storing pass works with: the check, the file that is written, and how far both are. They do not
+/// need each other: a chunk from memory is checked by one thread while another writes it.
 ///
 /// Used by whoever is busy in the pass, and after that by who finishes it: never by two at once.
 final class PassWork: @unchecked Sendable {
-    // Safe: see above; the lock of the pass orders one user after the other.
+    // Safe: see above; the lock of the pass orders one user after the other. Of the two threads of one user,
+    // one touches `check` and `checked`, the other everything else.
     private let source: any ChunkSource
     private let layout: ChunkLayout
     private let contentSize: UInt64
     /// nil: only checks.
     private let folder: String?
-    private var started: Started?
-    /// Of the stream; within a chunk when its rest could not be read.
-    private var position: UInt64 = 0
+    private var check: (any WholeCheck)?
+    private var output: PassOutput?
+    /// How far they have come in the stream; within a chunk when its rest could not be read or written.
+    private var checked: UInt64 = 0
+    private var written: UInt64 = 0
     private var content: Range<UInt64>?
-
-    private struct Started {
-        var check: any WholeCheck
-        var output: PassOutput?
-    }
 
     /// Every step over a piece finds it in the processor's cache.
     private static let piece = 64 << 10
     /// Bytes after which the disk is told to begin writing.
     private static let portion: UInt64 = 4 << 20
+    /// Who checks while another writes: as many as there are passes at work.
+    private static let checkers = ThreadPool(name: "checking", threads: StoringPass.threadCount)
 
     init(source: any ChunkSource, layout: ChunkLayout, contentSize: UInt64, folder: String?) {
         self.source = source
@@ -34,61 +36,79 @@ final class PassWork: @unchecked Sendable {
         self.folder = folder
     }
 
-    /// Takes a chunk from memory. Blocks for the time of hashing and encrypting it.
+    /// Takes a chunk from memory. Blocks for the time of hashing or encrypting it, whichever is longer.
     func pass(_ chunk: Int, _ fetched: any FetchedChunk) throws {
+        try begin()
         let range = layout.range(of: chunk)
-        _ = try inPieces(of: range) { piece, buffer in
-            let offset = Int(piece.lowerBound - range.lowerBound)
-            fetched.decrypt(from: offset, into: buffer)
-            try write(buffer, at: piece)
-            try fetched.withEncrypted { bytes in
-                let encrypted = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + buffer.count])
-                try started?.check.add(encrypted: encrypted)
+        try Self.checkers.doing({ try self.check(fetched, range) }, beside: { try write(fetched, range) })
+    }
+
+    private func check(_ fetched: any FetchedChunk, _ range: Range<UInt64>) throws {
+        try fetched.withEncrypted { bytes in
+            while let piece = Self.piece(from: checked, of: range) {
+                let offset = Int(piece.lowerBound - range.lowerBound)
+                try check?.add(
+                    encrypted: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + piece.count]))
+                checked = piece.upperBound
             }
-            return true
         }
+    }
+
+    private func write(_ fetched: any FetchedChunk, _ range: Range<UInt64>) throws {
+        try Self.withPieceMemory { memory in
+            while let piece = Self.piece(from: written, of: range) {
+                let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
+                fetched.decrypt(from: Int(piece.lowerBound - range.lowerBound), into: bytes)
+                try write(bytes, at: piece)
+            }
+        }
+        // Readers are sent to the file for what has passed.
+        try output?.flush()
     }
 
     /// Takes a chunk from the cache; false when the cache does not give it back.
     func pass(_ chunk: Int, from stream: CachedStream) throws -> Bool {
-        return try inPieces(of: layout.range(of: chunk)) { piece, buffer in
-            guard try stream.read(into: buffer, at: piece.lowerBound) else { return false }
-            try write(buffer, at: piece)
-            try started?.check.add(stream: buffer)
+        try begin()
+        let range = layout.range(of: chunk)
+        return try Self.withPieceMemory { memory in
+            while let piece = Self.piece(from: min(checked, written), of: range) {
+                let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
+                guard try stream.read(into: bytes, at: piece.lowerBound) else { return false }
+                if written < piece.upperBound { try write(bytes, at: piece) }
+                if checked < piece.upperBound {
+                    try check?.add(stream: bytes)
+                    checked = piece.upperBound
+                }
+            }
+            try output?.flush()
             return true
         }
     }
 
+    /// The piece of a range that comes next.
+    private static func piece(from position: UInt64, of range: Range<UInt64>) -> Range<UInt64>? {
+        let start = max(position, range.lowerBound)
+        return start < range.upperBound ? start..<min(start + UInt64(piece), range.upperBound) : nil
+    }
+
+    private static func withPieceMemory<Result>(
+        _ body: (UnsafeMutableRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 4096)
+        defer { memory.deallocate() }
+        return try body(memory)
+    }
+
     /// What has passed, for readers; nil before the header is known, and when nothing is written.
-    var written: WrittenContent? {
-        guard let content, let output = started?.output else { return nil }
+    var writtenContent: WrittenContent? {
+        guard let content, let output else { return nil }
         return WrittenContent(file: output.readable, content: content)
     }
 
-    private func inPieces(
-        of range: Range<UInt64>, _ body: (Range<UInt64>, UnsafeMutableRawBufferPointer) throws -> Bool
-    ) throws -> Bool {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 4096)
-        defer { buffer.deallocate() }
-        let output = try begin()
-        while position < range.upperBound {
-            let piece = position..<min(position + UInt64(Self.piece), range.upperBound)
-            guard try body(piece, UnsafeMutableRawBufferPointer(rebasing: buffer[..<piece.count])) else {
-                return false
-            }
-            position = piece.upperBound
-            if position % Self.portion == 0 { output?.beginWritingBack() }
-        }
-        // Readers are sent to the file for what has passed.
-        try output?.flush()
-        return true
-    }
-
-    private func begin() throws -> PassOutput? {
-        if let started { return started.output }
-        let output = try folder.map { try PassOutput(in: $0) }
-        started = Started(check: try source.wholeCheck(), output: output)
-        return output
+    private func begin() throws {
+        if check != nil { return }
+        output = try folder.map { try PassOutput(in: $0) }
+        check = try source.wholeCheck()
     }
 
     private func write(_ bytes: UnsafeMutableRawBufferPointer, at piece: Range<UInt64>) throws {
@@ -100,16 +120,19 @@ final class PassWork: @unchecked Sendable {
             else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
             content = header.contentOffset..<header.contentOffset + contentSize
         }
-        guard let part = content?.clamped(to: piece), !part.isEmpty else { return }
-        let start = Int(part.lowerBound - piece.lowerBound)
-        try started?.output?.append(UnsafeRawBufferPointer(rebasing: bytes[start..<start + part.count]))
+        if let part = content?.clamped(to: piece), !part.isEmpty {
+            let start = Int(part.lowerBound - piece.lowerBound)
+            try output?.append(UnsafeRawBufferPointer(rebasing: bytes[start..<start + part.count]))
+        }
+        written = piece.upperBound
+        if written % Self.portion == 0 { output?.beginWritingBack() }
     }
 
     func finish(at path: String) throws -> FileArguments? {
-        guard let started, position == layout.streamSize else {
+        guard let check, checked == layout.streamSize, written == layout.streamSize else {
             preconditionFailure("finished before all chunks had passed")
         }
-        try started.check.finish()
-        return try started.output?.finish(at: path)
+        try check.finish()
+        return try output?.finish(at: path)
     }
 }

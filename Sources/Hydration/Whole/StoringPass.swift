@@ -63,7 +63,7 @@ final class StoringPass: Sendable {
     }
 
     /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
-    /// before, so that a download is never faster than its check for long. All that `bytesInFlight` lets a
+    /// before, so that a download is never faster than its check for long. At least what `bytesInFlight` lets a
     /// file have: sealing one into the cache and reading it back costs as much as its way through here.
     private static let reach = 5
     /// The longest that one of them waits while nothing is done here: several that come side by side are
@@ -71,7 +71,8 @@ final class StoringPass: Sendable {
     /// the others.
     private static let patience = Duration.milliseconds(250)
     /// Of their own, few: who reads must not wait for what is only kept.
-    private static let threads = ThreadPool(name: "storing", threads: 2)
+    private static let threads = ThreadPool(name: "storing", threads: threadCount)
+    static let threadCount = 2
 
     /// What has passed lies in the CryptoFile and nowhere else.
     let servesReaders: Bool
@@ -211,7 +212,7 @@ final class StoringPass: Sendable {
     }
 
     private func passed(_ chunk: Int) {
-        if servesReaders, let written = work.written { stream.wrote(chunk, to: written) }
+        if servesReaders, let written = work.writtenContent { stream.wrote(chunk, to: written) }
         let waiting = state.withLock { state in
             state.next = chunk + 1
             return state.waiting.removeValue(forKey: chunk)

@@ -34,6 +34,7 @@ extension Measure {
             theirCold.append(theirFirst.whole.megabytesPerSecond(of: size))
             try await ours.figures.rest(on: stage)
             try await theirs.figures.rest(on: stage)
+            try await stage.settle()
             again.append(
                 (try await ThreadPool.shared.run { try FileWork.read(own).whole })
                     .megabytesPerSecond(of: size))
