@@ -31,6 +31,8 @@ public protocol OpenContent: Sendable {
     /// content may read; nil when there is none. The file may leave the cache afterwards, its bytes stay for
     /// who holds it.
     var wholePlainFile: OpenFile? { get }
+    /// What was read through earlier openings may be other bytes than those of this one.
+    var wasOutdated: Bool { get }
     func close()
 }
 

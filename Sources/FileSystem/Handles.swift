@@ -34,14 +34,19 @@ public final class FileHandle: Sendable {
         if case .draft(_, forWriting: true) = source { false } else { true }
     }
 
-    /// Pages may stay in the kernel's cache when the file is opened again.
+    /// Pages of earlier openings may stay in the kernel's cache.
     public var keepsPages: Bool {
-        if case .produced = source { return false }
-        return true
+        switch source {
+        case .content(let content, _): !content.wasOutdated
+        case .draft: true
+        case .produced: false
+        }
     }
 
     /// The size in `stat` is not the truth by the time it is read.
-    public var bypassesPages: Bool { !keepsPages }
+    public var bypassesPages: Bool {
+        if case .produced = source { true } else { false }
+    }
 }
 
 extension FileSystem {

@@ -72,7 +72,7 @@ final class Passthrough: Sendable {
     /// Before an opening is answered: the number of the backing file that it must go through, nil for cached
     /// pages. `ended` follows for each.
     func opened(_ handle: FileHandle) -> Int32? {
-        guard handle.keepsPages else { return nil }
+        guard !handle.bypassesPages else { return nil }
         guard case .on(let connection) = shared.withLock({ $0.state }) else { return nil }
         let file = handle.wholePlainFile
         return shared.withLock { shared in
@@ -91,7 +91,7 @@ final class Passthrough: Sendable {
 
     /// An opening was released, or its answer reached nobody.
     func ended(_ handle: FileHandle) {
-        guard handle.keepsPages else { return }
+        guard !handle.bypassesPages else { return }
         let last = shared.withLock { shared -> (Int32, Int32)? in
             guard case .on(let connection) = shared.state, var way = shared.ways[handle.id] else {
                 return nil

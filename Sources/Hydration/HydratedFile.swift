@@ -8,10 +8,13 @@ public final class HydratedFile: Sendable {
     public let file: FileID
     /// Length of the content in bytes, as the message says. Never contradicted by what is read.
     public let size: UInt64
+    /// The stored copy was found changed by this opening: the kernel's pages of before must go first.
+    public let wasOutdated: Bool
     private let hydrator: Hydrator
 
-    init(hydrator: Hydrator, file: FileID, size: UInt64) {
+    init(hydrator: Hydrator, file: FileID, size: UInt64, wasOutdated: Bool) {
         self.hydrator = hydrator
+        self.wasOutdated = wasOutdated
         self.file = file
         self.size = size
     }

@@ -9,6 +9,8 @@ public struct HydrationError: DescribedError {
         case cache
         /// The file as a whole is not what its sender described.
         case damaged
+        /// A stored file does not keep still while it is checked.
+        case changing
     }
 
     public let code: Code

@@ -70,6 +70,7 @@ final class MemoryContents: ContentStore {
         }
 
         var wholePlainFile: OpenFile? { nil }
+        var wasOutdated: Bool { false }
 
         func close() { store.open.withLock { $0[file, default: 0] -= 1 } }
     }

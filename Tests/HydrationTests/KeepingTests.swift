@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Glibc
 import Posix
 import TestSupport
@@ -226,13 +227,13 @@ import XFTP
         var settings = HydrationSettings()
         settings.filesKeptOpen = 2
         let stage = try Stage(settings: settings)
+        var first: FileSourceLocation?
         for id: Int64 in 1...6 {
             let path = stage.folder.path("stored-\(id)")
             let arguments = try stage.encrypted(Pattern.bytes(0..<1000, seed: UInt64(id)), to: path)
-            let item = stage.item(
-                id, size: 1000, status: .rcvComplete,
-                source: FileSourceLocation(path: path, arguments: arguments))
-            let file = stage.hydrator.open(item)
+            let source = FileSourceLocation(path: path, arguments: arguments)
+            first = first ?? source
+            let file = stage.hydrator.open(stage.item(id, size: 1000, status: .rcvComplete, source: source))
             #expect(try await file.bytes(0..<9) == Pattern.bytes(0..<9, seed: UInt64(id)))
             file.close()
         }
@@ -240,6 +241,10 @@ import XFTP
             stage.hydrator.condition(of: FileID($0)).stage == .hydrated
         }
         #expect(hydrated == [5, 6])
+        // Under another key its tag is wrong: that nobody notices shows that the file is not read through.
+        first?.arguments = CryptoFile.freshArguments()
+        let again = stage.hydrator.open(stage.item(1, size: 1000, status: .rcvComplete, source: first))
+        #expect(try await again.bytes(0..<9).count == 9)
         await stage.hydrator.shutDown()
     }
 

@@ -27,6 +27,16 @@ extension Hydrator {
         }
     }
 
+    /// The attempt whose stored copy is not the one any more that was checked; nil when all is well. Asks the
+    /// disk at most once, under no lock.
+    func outdatedGeneration(of file: FileID) -> UInt64? {
+        let (content, generation) = shared.withLock { shared in
+            (shared.contents[file], shared.machine.entries[file]?.generation)
+        }
+        guard case .whole(let whole) = content, !whole.isUnchanged else { return nil }
+        return generation
+    }
+
     /// The item as it stands and its content, when the attempt is still the present one.
     func state(of file: FileID, _ generation: UInt64) -> (item: ChatItem, file: ChatFile, content: Content?)?
     {

@@ -141,7 +141,7 @@ extension Hydrator {
             }
             return .stream(download.stream, contentOffset: offset)
         }
-        verified.add(try OpenFile(location.path, flags: O_RDONLY).status())
+        verified.add(FileStamp(try OpenFile(location.path, flags: O_RDONLY).status()))
         return try WholeContent.open(location, size: size, verified: verified)
     }
 }

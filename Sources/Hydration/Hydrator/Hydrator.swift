@@ -49,15 +49,19 @@ public final class Hydrator: Sendable {
         shared = Lock(HydratorState(machine: HydrationMachine(settings: settings, pinned: pins?.all ?? [])))
     }
 
-    /// Opens an item that carries a file. No I/O, no waiting; bytes are looked for by the first read.
-    /// Every call is answered by one `close`.
+    /// Opens an item that carries a file. No waiting: bytes are looked for by the first read, and at a stored
+    /// copy that is at hand one look is taken, whether it is still the one that was checked. Every call is
+    /// answered by one `close`.
     public func open(_ item: ChatItem) -> HydratedFile {
         guard let file = item.file else { preconditionFailure("an item without a file was opened") }
+        let outdated = outdatedGeneration(of: file.id)
         transact { machine, now in
             machine.open(item, file, now: now)
-            return machine.update(item, now: now) + machine.completeAgain(file.id)
+            let actions = outdated.map { machine.outdated(file.id, $0) } ?? []
+            return actions + machine.update(item, now: now) + machine.completeAgain(file.id)
         }
-        return HydratedFile(hydrator: self, file: file.id, size: file.size)
+        return HydratedFile(
+            hydrator: self, file: file.id, size: file.size, wasOutdated: outdated != nil)
     }
 
     /// What the core said about an item: its new status and source.

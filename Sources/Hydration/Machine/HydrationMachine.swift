@@ -41,6 +41,17 @@ struct HydrationMachine: Sendable {
         entries[file.id]?.lastUse = now
     }
 
+    /// The core's copy was changed or replaced since it was checked: nothing more is served from what was
+    /// opened, and who reads next has it checked anew.
+    mutating func outdated(_ id: FileID, _ generation: Generation) -> [Action] {
+        guard var entry = current(id, generation), !entry.isRemoved, case .whole = entry.phase else {
+            return []
+        }
+        let actions = retire(&entry, id, .idle)
+        entries[id] = entry
+        return [.drop(id), .invalidated(id)] + actions
+    }
+
     mutating func close(_ id: FileID, now: Duration) -> [Action] {
         guard var entry = entries[id] else { return [] }
         entry.opens = max(0, entry.opens - 1)

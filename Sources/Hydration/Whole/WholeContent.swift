@@ -7,9 +7,9 @@ import Posix
 /// A complete copy, checked as a whole and ready to be read at any position.
 enum WholeContent: Sendable {
     /// The core's, decrypted on demand and a little ahead of who reads on.
-    case cryptoFile(CryptoFileReader, DecryptedAhead)
+    case cryptoFile(CryptoFileReader, DecryptedAhead, StoredFile)
     /// The core's, as it is.
-    case plain(OpenFile)
+    case plain(OpenFile, StoredFile)
     /// All chunks in a cache that is not sealed, with the position in their stream where the content begins.
     case stream(CachedStream, contentOffset: UInt64)
     /// Decrypted into a cache that is not sealed.
@@ -23,17 +23,24 @@ enum WholeContent: Sendable {
     ) throws -> WholeContent {
         let file = try OpenFile(source.path, flags: O_RDONLY)
         guard let arguments = source.arguments else {
+            let stored = StoredFile(path: source.path, stamp: FileStamp(try file.status()))
             guard try file.size() == size else { throw wrongLength }
-            return .plain(file)
+            return .plain(file, stored)
         }
-        let wasVerified = verified.contains(try file.status())
-        let reader = try CryptoFileReader(file: file, arguments: arguments, wasVerified: wasVerified)
+        // Nobody has it before the check below.
+        let reader = try CryptoFileReader(file: file, arguments: arguments, wasVerified: true)
         guard reader.size == size else { throw wrongLength }
-        if !wasVerified {
-            try reader.verify()
-            verified.add(try file.status())
+        let stamp = try verified.check(file) { try reader.verify() }
+        return .cryptoFile(reader, DecryptedAhead(), StoredFile(path: source.path, stamp: stamp))
+    }
+
+    /// Whether it is what was opened and checked. Asks the disk once where the core's copy is served; what
+    /// lies in the cache is nobody else's.
+    var isUnchanged: Bool {
+        switch self {
+        case .cryptoFile(_, _, let stored), .plain(_, let stored): stored.isUnchanged
+        case .stream, .copy: true
         }
-        return .cryptoFile(reader, DecryptedAhead())
     }
 
     private static var wrongLength: HydrationError {
@@ -51,12 +58,12 @@ enum WholeContent: Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
         switch self {
-        case .cryptoFile(let reader, let ahead):
+        case .cryptoFile(let reader, let ahead, _):
             let ready = ahead.take(into: buffer, at: offset)
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[ready...])
             if rest.isEmpty { return ready }
             return ready + (try reader.read(into: rest, at: offset + UInt64(ready)))
-        case .plain(let file): return try file.read(into: buffer, at: offset)
+        case .plain(let file, _): return try file.read(into: buffer, at: offset)
         case .copy(let copy): return try copy.file.read(into: buffer, at: offset)
         case .stream(let stream, let contentOffset):
             guard try stream.read(into: buffer, at: contentOffset + offset) else {
@@ -70,7 +77,7 @@ enum WholeContent: Sendable {
 extension WholeContent {
     /// After an answer has gone: what its reader will most likely ask for next.
     func prepareNext() {
-        guard case .cryptoFile(let reader, let ahead) = self else { return }
+        guard case .cryptoFile(let reader, let ahead, _) = self else { return }
         ahead.prepare { try reader.read(into: $0, at: $1) }
     }
 }
@@ -107,41 +114,4 @@ final class PlainCopy: Sendable {
     }
 
     deinit { usage.give(size) }
-}
-
-/// Files whose tag was found right by this process. One that was changed since, which nobody should, is
-/// another by its times.
-final class VerifiedFiles: Sendable {
-    private struct Stamp: Hashable {
-        var device: UInt
-        var inode: UInt
-        var size: Int
-        var modified: Int
-        var modifiedNanoseconds: Int
-        var changed: Int
-        var changedNanoseconds: Int
-
-        init(_ status: stat) {
-            device = UInt(status.st_dev)
-            inode = UInt(status.st_ino)
-            size = Int(status.st_size)
-            modified = status.st_mtim.tv_sec
-            modifiedNanoseconds = status.st_mtim.tv_nsec
-            changed = status.st_ctim.tv_sec
-            changedNanoseconds = status.st_ctim.tv_nsec
-        }
-    }
-
-    /// What is not remembered is checked again: no harm but time.
-    private static let most = 10_000
-    private let stamps = Lock<Set<Stamp>>([])
-
-    func contains(_ status: stat) -> Bool { stamps.withLock { $0.contains(Stamp(status)) } }
-
-    func add(_ status: stat) {
-        stamps.withLock { stamps in
-            if stamps.count >= Self.most { stamps.removeAll() }
-            stamps.insert(Stamp(status))
-        }
-    }
 }

@@ -1,0 +1,121 @@
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Hydration
+
+/// A stored file is trusted for as long as it is the one that was checked.
+@Suite struct StoredFileTests {
+    private static let size: UInt64 = 300_000
+    private static let plain = Pattern.bytes(0..<size, seed: 5)
+
+    /// A stored file and the item that it belongs to.
+    private static func stored(on stage: Stage) throws -> (path: String, item: ChatItem) {
+        let path = stage.folder.path("stored")
+        let arguments = try stage.encrypted(plain, to: path)
+        let source = FileSourceLocation(path: path, arguments: arguments)
+        return (path, stage.item(7, size: size, status: .rcvComplete, source: source))
+    }
+
+    private static func reading(_ item: ChatItem, on stage: Stage) async throws -> [UInt8] {
+        let file = stage.hydrator.open(item)
+        defer { file.close() }
+        return try await file.bytes(0..<size)
+    }
+
+    /// Writes into a file until its times show it: clocks of filesystems tick.
+    private static func change(_ path: String) throws {
+        let file = try OpenFile(path, flags: O_RDWR)
+        let before = FileStamp(try file.status())
+        for _ in 0..<10_000 {
+            try file.write([0xff, 0xfe], at: 150_000)
+            if FileStamp(try file.status()) != before { return }
+            usleep(100)
+        }
+        throw WaitedInVain("writing to a file does not change its times")
+    }
+
+    @Test(arguments: [false, true])
+    func whatWasChangedInPlaceIsRefusedToWhoOpensItAgain(isClosedMeanwhile: Bool) async throws {
+        let stage = try Stage()
+        let (path, item) = try Self.stored(on: stage)
+        #expect(try await Self.reading(item, on: stage) == Self.plain)
+        if isClosedMeanwhile { stage.hydrator.clearCache() }
+        try Self.change(path)
+        await expectProblem(.damaged) { try await Self.reading(item, on: stage) }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func whoeverHasItOpenIsRefusedTooAndTheKernelForgetsItsPages() async throws {
+        let stage = try Stage()
+        let (path, item) = try Self.stored(on: stage)
+        let reader = stage.hydrator.open(item)
+        #expect(try await reader.bytes(0..<Self.size) == Self.plain)
+        var changes = stage.hydrator.changes().makeAsyncIterator()
+        try Self.change(path)
+        let other = stage.hydrator.open(item)
+        #expect(other.wasOutdated)
+        #expect(await changes.next() == .contentInvalid(FileID(7)))
+        await expectProblem(.damaged) { try await other.bytes(0..<10) }
+        await expectProblem(.damaged) { try await reader.bytes(0..<10) }
+        #expect(!stage.hydrator.open(item).wasOutdated)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test(arguments: [true, false])
+    func anotherFileInItsPlaceIsCheckedBeforeItIsServed(isTheSame: Bool) async throws {
+        let stage = try Stage()
+        let (path, item) = try Self.stored(on: stage)
+        #expect(try await Self.reading(item, on: stage) == Self.plain)
+        let copy = stage.folder.path("copy")
+        if isTheSame {
+            let bytes = try OpenFile(path, flags: O_RDONLY).readAll(limit: 1 << 20)
+            try OpenFile(copy, flags: O_RDWR | O_CREAT).write(bytes, at: 0)
+        } else {
+            _ = try stage.encrypted(Self.plain, to: copy)
+        }
+        try check("replace it") { rename(copy, path) }
+        if isTheSame {
+            #expect(try await Self.reading(item, on: stage) == Self.plain)
+        } else {
+            await expectProblem(.damaged) { try await Self.reading(item, on: stage) }
+        }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aCheckIsRememberedUntilTheFileChanges() throws {
+        let folder = try TemporaryFolder()
+        try folder.write([UInt8](repeating: 1, count: 200_000), to: "file")
+        let file = try OpenFile(folder.path("file"), flags: O_RDONLY)
+        let verified = VerifiedFiles()
+        var checks = 0
+        for _ in 0..<3 { _ = try verified.check(file) { checks += 1 } }
+        #expect(checks == 1)
+        try Self.change(folder.path("file"))
+        for _ in 0..<3 { _ = try verified.check(file) { checks += 1 } }
+        #expect(checks == 2)
+    }
+
+    @Test func whatChangesWhileItIsCheckedIsCheckedAgainAndNeverRemembered() throws {
+        let folder = try TemporaryFolder()
+        try folder.write([UInt8](repeating: 1, count: 200_000), to: "file")
+        let file = try OpenFile(folder.path("file"), flags: O_RDONLY)
+        let verified = VerifiedFiles()
+        var checks = 0
+        let error = #expect(throws: HydrationError.self) {
+            try verified.check(file) {
+                checks += 1
+                try Self.change(folder.path("file"))
+            }
+        }
+        #expect(error?.code == .changing)
+        #expect(checks == 3)
+        _ = try verified.check(file) {
+            checks += 1
+            if checks == 4 { try Self.change(folder.path("file")) }
+        }
+        #expect(checks == 5)
+    }
+}
