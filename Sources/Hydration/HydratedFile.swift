@@ -63,7 +63,8 @@ public final class HydratedFile: Sendable {
     /// at once.
     public var wholePlainFile: OpenFile? { hydrator.wholePlainFile(of: file) }
 
-    /// Ends this reader's interest. Fetching ahead stops with the last one.
+    /// Ends this reader's interest. Fetching ahead stops with the last one, and what is under way and silent is
+    /// cancelled, unless the file is kept for good.
     public func close() { hydrator.close(file) }
 }
 

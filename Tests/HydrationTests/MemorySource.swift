@@ -12,6 +12,8 @@ final class MemorySource: ChunkSource {
         var failures: [Int: [any Error]] = [:]
         var failsAlways: (any Error)?
         var gate: Gate?
+        /// Some of each chunk comes before the gate.
+        var showsLife = false
         var fetches: [Int] = []
         var inFlight = 0
         var mostInFlight = 0
@@ -61,15 +63,16 @@ final class MemorySource: ChunkSource {
     func fetch(
         _ chunk: Int, progress: @escaping @Sendable () -> Void
     ) async throws -> any FetchedChunk {
-        let (gate, failure) = behaviour.withLock { behaviour in
+        let (gate, failure, showsLife) = behaviour.withLock { behaviour in
             behaviour.fetches.append(chunk)
             behaviour.inFlight += 1
             behaviour.mostInFlight = max(behaviour.mostInFlight, behaviour.inFlight)
             let failure = behaviour.failures[chunk]?.first ?? behaviour.failsAlways
             if behaviour.failures[chunk]?.isEmpty == false { behaviour.failures[chunk]?.removeFirst() }
-            return (behaviour.gate, failure)
+            return (behaviour.gate, failure, behaviour.showsLife)
         }
         defer { behaviour.withLock { $0.inFlight -= 1 } }
+        if showsLife { progress() }
         if let gate { try await gate.pass() }
         if let failure { throw failure }
         let offset = chunks[..<chunk].reduce(0 as UInt64) { $0 + UInt64($1.size) }

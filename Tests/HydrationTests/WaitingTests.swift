@@ -143,6 +143,77 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    /// One relay has few places. What is coming is ended only when nothing more comes.
+    @Test(arguments: [false, true])
+    func whoReadsFromARelayDoesNotWaitForFetchesThatOthersAbandoned(someHasCome: Bool) async throws {
+        var settings = HydrationSettings()
+        settings.stalledAfter = .milliseconds(500)
+        let stage = try Stage(settings: settings)
+        let gate = Gate()
+        let files = (1...4 as ClosedRange<Int64>).map { id in
+            let source = MemorySource(size: 8 * 65_536, relay: "one", seed: UInt64(id))
+            source.behaviour.withLock { $0.gate = gate }
+            source.behaviour.withLock { $0.showsLife = someHasCome }
+            return stage.hydrator.open(stage.offer(source, id: id))
+        }
+        let readers = files.map { file in Task { try await file.bytes(0..<10) } }
+        try await wait(until: "all places are taken") { gate.waiting == 4 }
+        for reader in readers {
+            reader.cancel()
+            _ = await reader.result
+        }
+        for file in files { file.close() }
+        let other = stage.hydrator.open(
+            stage.offer(MemorySource(size: 2 * 65_536, relay: "one", seed: 9), id: 9))
+        #expect(try await other.bytes(0..<10) == Pattern.bytes(0..<10, seed: 9))
+        try await wait(until: "all have ended") { gate.waiting == 0 }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aReaderThatComesBackGoesOnWithWhatIsComing() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: 8 * 65_536)
+        source.behaviour.withLock { $0.gate = gate }
+        source.behaviour.withLock { $0.showsLife = true }
+        let item = stage.offer(source)
+        for _ in 0..<5 {
+            let file = stage.hydrator.open(item)
+            let reader = Task { try await file.bytes(0..<10) }
+            try await wait(until: "the relay is asked") { gate.waiting == 1 }
+            reader.cancel()
+            _ = await reader.result
+            file.close()
+        }
+        let file = stage.hydrator.open(item)
+        gate.open()
+        #expect(try await file.bytes(0..<10) == Pattern.bytes(0..<10, seed: 1))
+        #expect(source.fetches == [0])
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aReaderThatComesBackWhileItsFetchIsBeingEndedHasAnother() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        let source = MemorySource(size: 8 * 65_536)
+        source.behaviour.withLock { $0.gate = gate }
+        let item = stage.offer(source)
+        for round in 1...20 {
+            let file = stage.hydrator.open(item)
+            let reader = Task { try await file.bytes(0..<10) }
+            try await wait(until: "the relay is asked") { source.fetches.count == round }
+            reader.cancel()
+            _ = await reader.result
+            file.close()
+        }
+        let file = stage.hydrator.open(item)
+        let reader = Task { try await file.bytes(0..<10) }
+        try await wait(until: "the relay is asked") { source.fetches.count == 21 }
+        gate.open()
+        #expect(try await reader.value == Pattern.bytes(0..<10, seed: 1))
+        await stage.hydrator.shutDown()
+    }
+
     @Test func whatTheDiskHoldsCannotBeReadAndHasNoName() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 10 * 65_536)

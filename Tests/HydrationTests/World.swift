@@ -14,6 +14,8 @@ struct World {
     var pending: [HydrationMachine.Action] = []
     var waiting: [UInt64: FileID] = [:]
     var opens: [FileID: Int] = [:]
+    /// Fetches that were told to end and have not.
+    var cancelled: Set<HydrationMachine.Action> = []
     /// Chunks that have arrived and still fill memory.
     var here: [(file: FileID, generation: UInt64, chunk: Int)] = []
     var lastWaiter: UInt64 = 0
@@ -64,7 +66,9 @@ struct World {
             let file = waiting[waiter]!
             waiting[waiter] = nil
             machine.leave(waiter, file)
-        case 11: perform(machine.tick(now: now))
+        case 11:
+            perform(machine.tick(now: now))
+            checkCancelled()
         case 14 where opens[file, default: 0] > 0: wait(file, for: .whole)
         case 15: evict(file)
         case 16:
@@ -141,6 +145,16 @@ struct World {
             case .wake(let waiter, _):
                 #expect(waiting.removeValue(forKey: waiter) != nil, "answered twice or without asking")
             case .prepare, .fetch, .pass, .complete: pending.append(action)
+            case .cancel(let file, let generation, let chunk):
+                if let entry = machine.current(file, generation), !entry.isRemoved {
+                    #expect(opens[file] == 0 && entry.waiters.isEmpty)
+                    if case .chunks(let download) = entry.phase, download.dead == nil {
+                        #expect(!machine.pinned.contains(file))
+                    }
+                }
+                let fetch = HydrationMachine.Action.fetch(file, generation, chunk: chunk)
+                #expect(pending.contains(fetch), "what is not under way was cancelled")
+                #expect(cancelled.insert(fetch).inserted, "cancelled twice")
             case .drop, .abandon, .changed, .invalidated: break
             }
         }
@@ -164,7 +178,11 @@ struct World {
             {
                 lateArrivals = true
             }
-            if fails {
+            if cancelled.remove(action) != nil, Bool.random(using: &dice) {
+                let actions = machine.fetchFailed(file, generation, chunk: chunk, problem, now: now)
+                #expect(!actions.contains { if case .wake = $0 { true } else { false } })
+                perform(actions)
+            } else if fails {
                 perform(machine.fetchFailed(file, generation, chunk: chunk, problem, now: now))
             } else {
                 here.append((file, generation, chunk))
@@ -185,6 +203,19 @@ struct World {
             // It goes on: what is there goes through at once.
             here.append((file, generation, -1))
         default: break
+        }
+    }
+
+    /// Nothing that is silent is under way for nobody.
+    func checkCancelled() {
+        for flight in machine.flights where !flight.isHere && !flight.isCancelled {
+            let isSilent = !flight.hasBytes || now - flight.lastSign >= machine.settings.stalledAfter
+            guard let entry = machine.current(flight.file, flight.generation) else {
+                Issue.record("fetched for an attempt that is over")
+                continue
+            }
+            let isKept = machine.pinned.contains(flight.file) || machine.settings.finishesWhatWasRead
+            #expect(!isSilent || isKept || entry.opens > 0 || !entry.waiters.isEmpty)
         }
     }
 

@@ -44,7 +44,9 @@ extension Hydrator {
             case .prepare(let file, let generation):
                 spawn { await $0.prepare(file, generation) }
             case .fetch(let file, let generation, let chunk):
-                spawn { await $0.fetch(file, generation, chunk) }
+                beginFetch(HydratorState.Fetch(file: file, generation: generation, chunk: chunk))
+            case .cancel(let file, let generation, let chunk):
+                cancel(HydratorState.Fetch(file: file, generation: generation, chunk: chunk))
             case .pass(let file, let generation):
                 spawn { $0.passAgain(file, generation) }
             case .complete(let file, let generation):
@@ -68,6 +70,32 @@ extension Hydrator {
                 self.shared.withLock { $0.tasks[number] = nil }
             }
         }
+    }
+
+    private func beginFetch(_ fetch: HydratorState.Fetch) {
+        let cancelled: Task<Void, Never>? = shared.withLock { shared in
+            guard !shared.isLeaving else { return nil }
+            let number = shared.number()
+            let task = Task {
+                await self.fetch(fetch.file, fetch.generation, fetch.chunk)
+                self.shared.withLock { shared in
+                    shared.tasks[number] = nil
+                    // The same chunk may be under way once more.
+                    if shared.fetches[fetch] == number { shared.fetches[fetch] = nil }
+                }
+            }
+            shared.tasks[number] = task
+            shared.fetches[fetch] = number
+            let (file, generation, chunk) = (fetch.file, fetch.generation, fetch.chunk)
+            return shared.machine.isCancelled(file, generation, chunk: chunk) ? task : nil
+        }
+        cancelled?.cancel()
+    }
+
+    /// One that has not begun yet is cancelled when it begins.
+    private func cancel(_ fetch: HydratorState.Fetch) {
+        let task = shared.withLock { shared in shared.fetches[fetch].flatMap { shared.tasks[$0] } }
+        task?.cancel()
     }
 
     private func tell(_ change: HydrationChange) {

@@ -101,10 +101,12 @@ extension Hydrator {
     /// goes through the check of the whole or, when that is not so far yet, into the cache. The first one
     /// also says where the content begins.
     func fetch(_ file: FileID, _ generation: UInt64, _ chunk: Int) async {
+        var problem: FileProblem?
         if let state = state(of: file, generation), case .chunks(let download) = state.content {
-            await fetch(state.file, generation, chunk, download)
+            problem = await fetch(state.file, generation, chunk, download)
         }
-        transact { machine, now in
+        transact { [problem] machine, now in
+            if let problem { return machine.fetchFailed(file, generation, chunk: chunk, problem, now: now) }
             machine.landed(file, generation, chunk)
             return machine.schedule(now: now)
         }
@@ -112,7 +114,7 @@ extension Hydrator {
 
     private func fetch(
         _ file: ChatFile, _ generation: UInt64, _ chunk: Int, _ download: Download
-    ) async {
+    ) async -> FileProblem? {
         let layout = download.stream.layout
         do {
             let fetched = try await download.source.fetch(chunk) { [weak self] in
@@ -125,9 +127,9 @@ extension Hydrator {
             download.stream.hold(fetched, chunk)
             transact { $0.arrived(file.id, generation, chunk: chunk, contentOffset: offset, now: $1) }
             try await keep(fetched, chunk, of: file.id, download)
+            return nil
         } catch {
-            let problem = describe(error, missing: layout.size(of: chunk))
-            transact { $0.fetchFailed(file.id, generation, chunk: chunk, problem, now: $1) }
+            return describe(error, missing: layout.size(of: chunk))
         }
     }
 

@@ -2,10 +2,18 @@ import ChatCore
 
 /// What the hydrator's threads share, behind its lock.
 struct HydratorState {
+    struct Fetch: Hashable {
+        var file: FileID
+        var generation: HydrationMachine.Generation
+        var chunk: Int
+    }
+
     var machine: HydrationMachine
     var contents: [FileID: Hydrator.Content] = [:]
     var waiters: [HydrationMachine.WaiterID: CheckedContinuation<Hydrator.WaitOutcome, Never>] = [:]
     var tasks: [UInt64: Task<Void, Never>] = [:]
+    /// The tasks that fetch chunks.
+    var fetches: [Fetch: UInt64] = [:]
     var listeners: [UInt64: AsyncStream<HydrationChange>.Continuation] = [:]
     var lastNumber: UInt64 = 0
     var isTicking = false

@@ -181,6 +181,12 @@ struct ChunkDownload: Sendable {
         if problem.isFinal { dead = problem }
     }
 
+    mutating func cancelled(_ chunk: Int) {
+        guard states[chunk] == .inFlight else { return }
+        inFlight -= 1
+        states[chunk] = .missing
+    }
+
     /// A reader ran into its deadline: the next ones for the same chunks do not wait as long.
     mutating func timedOut(_ range: Range<UInt64>, now: Duration, settings: HydrationSettings) {
         for chunk in needed(for: range) where states[chunk] != .present {

@@ -6,6 +6,8 @@ extension HydrationMachine {
         /// Find out where the bytes are: the core's copy, chunks to be claimed, or the core itself.
         case prepare(FileID, Generation)
         case fetch(FileID, Generation, chunk: Int)
+        /// Nobody wants this chunk any more: its fetch is to end, and says so by `fetchFailed`.
+        case cancel(FileID, Generation, chunk: Int)
         /// Begin the check of the whole anew with what is in the cache.
         case pass(FileID, Generation)
         /// All chunks have gone through the check: hand the whole to the core.
@@ -84,6 +86,10 @@ extension HydrationMachine {
         var lastSign: Duration
         /// Nobody waited for it, and nobody was near it.
         var isBackground: Bool
+        /// Some of it has come.
+        var hasBytes = false
+        /// It was told to end. It keeps its place until it has.
+        var isCancelled = false
         /// It has arrived; its memory is still in use.
         var isHere = false
 

@@ -114,6 +114,7 @@ extension HydrationMachine {
     ) -> [Action] {
         for index in flights.indices where flights[index].isOf(id, generation, chunk) {
             flights[index].lastSign = now
+            flights[index].hasBytes = true
         }
         grantPatience(id, now: now)
         return []
@@ -130,9 +131,16 @@ extension HydrationMachine {
     mutating func fetchFailed(
         _ id: FileID, _ generation: Generation, chunk: Int, _ problem: FileProblem, now: Duration
     ) -> [Action] {
+        let wasCancelled = flights.contains { $0.isOf(id, generation, chunk) && $0.isCancelled && !$0.isHere }
         landed(id, generation, chunk)
         guard var entry = current(id, generation), case .chunks(var download) = entry.phase else {
             return schedule(now: now)
+        }
+        if wasCancelled {
+            // No failure: who has come back meanwhile has it fetched at once.
+            download.cancelled(chunk)
+            entries[id]?.phase = .chunks(download)
+            return [.changed(id)] + schedule(now: now)
         }
         if download.isReceivedByCore, problem.kind == .notApproved {
             return leaveToCore(&entry, id, now: now) + schedule(now: now)

@@ -11,7 +11,7 @@ extension HydrationMachine {
     }
 
     mutating func schedule(now: Duration) -> [Action] {
-        var actions: [Action] = []
+        var actions = cancelUnwanted(now: now)
         while let next = next(.demand, now: now) ?? next(.ahead, now: now) ?? next(.background, now: now) {
             guard var entry = entries[next.file], case .chunks(var download) = entry.phase else { break }
             download.started(next.chunk)

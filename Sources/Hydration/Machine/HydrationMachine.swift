@@ -24,7 +24,7 @@ struct HydrationMachine: Sendable {
     /// it looks at no file that is merely kept.
     mutating func needsTicks() -> Bool {
         if !awaited.isEmpty { awaited = awaited.filter { entries[$0]?.waiters.isEmpty == false } }
-        return !awaited.isEmpty
+        return !awaited.isEmpty || hasUnwantedFlights
             || rotation.contains { id in
                 guard let entry = entries[id], case .chunks(let download) = entry.phase, !entry.isRemoved
                 else {
@@ -63,9 +63,9 @@ struct HydrationMachine: Sendable {
             !entry.isRemoved
         {
             leaveRotation(id)
-            return prepare(id) + closeUnused()
+            return prepare(id) + closeUnused() + cancelUnwanted(now: now)
         }
-        return forgetIfUseless(id) + closeUnused()
+        return forgetIfUseless(id) + closeUnused() + cancelUnwanted(now: now)
     }
 
     /// What the core said about an item.
