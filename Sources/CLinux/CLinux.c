@@ -44,8 +44,8 @@ int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length) {
 
 int chatfs_sync_filesystem(int descriptor) { return syncfs(descriptor); }
 
-int chatfs_reserve(int descriptor, int64_t length) {
-    return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, length);
+int chatfs_reserve(int descriptor, int64_t offset, int64_t length) {
+    return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
 int chatfs_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

@@ -11,6 +11,8 @@ public final class CryptoFileWriter {
     private let buffer: UnsafeMutableRawBufferPointer
     private var filled = 0
     private var written: UInt64 = 0
+    /// Bytes of plaintext that were appended.
+    public var position: UInt64 { box.position }
 
     /// - Parameters:
     ///   - file: open for writing and empty.

@@ -8,8 +8,8 @@ public enum Answer<Value: Sendable>: Sendable {
     static func refused(_ error: FileSystemError) -> Self { .now(.failure(error)) }
 }
 
-/// The answer to a read. `later` fills the buffer that it is given, as long as the one that was asked
-/// for first.
+/// The answer to a read. `later` fills the beginning of the buffer that it is given, at least as long as the
+/// one that was asked for first.
 public enum ReadAnswer: Sendable {
     case filled(Int)
     case failed(FileSystemError)

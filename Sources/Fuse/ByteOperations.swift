@@ -76,8 +76,7 @@ extension Operations {
         }
     }
 
-    /// What is here is answered on this thread; what is not, from a task with memory of its own, which
-    /// costs nothing until it is filled.
+    /// What is here is answered on this thread; what is not, from a task.
     private static func read(
         _ request: consuming Request, _ size: Int, _ offset: off_t, _ handle: FileHandle?
     ) {
@@ -99,7 +98,7 @@ extension Operations {
         case .failed(let error): request.fail(error)
         case .later(let work):
             request.deferred().run {
-                let buffer = ReadBuffer(.allocate(byteCount: size, alignment: 4096))
+                let buffer = session.buffers.take(size)
                 let result = await work(buffer)
                 return { request in
                     switch result {
@@ -107,7 +106,7 @@ extension Operations {
                         request.bytes(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))
                     case .failure(let error): request.fail(error)
                     }
-                    buffer.bytes.deallocate()
+                    session.buffers.give(buffer)
                 }
             }
         }

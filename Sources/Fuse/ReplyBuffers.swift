@@ -1,24 +1,35 @@
 import Base
+import FileSystem
 
 /// Memory for answers with data, used again: a fresh buffer per read is a system call and a page
 /// fault per page.
-final class ReplyBuffers: @unchecked Sendable {
-    // Safe: a buffer is either in `idle`, behind its lock, or lent to one caller.
-    private let idle = Lock<[UnsafeMutableRawBufferPointer]>([])
+final class ReplyBuffers: Sendable {
+    private let idle = Lock<[ReadBuffer]>([])
     /// As much as the kernel asks for at once (`max_pages` 256).
     private static let size = 1 << 20
+    /// Kept for the next answers: more than there are threads that are busy with one.
+    private static let most = 16
 
     /// Lends a buffer of `count` bytes to `body`.
     func with<Result>(_ count: Int, _ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
-        guard count <= Self.size else {
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 4096)
-            defer { buffer.deallocate() }
-            return body(buffer)
+        let buffer = take(count)
+        defer { give(buffer) }
+        return body(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count]))
+    }
+
+    /// Lends a buffer of at least `count` bytes until `give`. One that was never filled takes no memory: who
+    /// waits for bytes may hold it.
+    func take(_ count: Int) -> ReadBuffer {
+        let found = count <= Self.size ? idle.withLock { $0.popLast() } : nil
+        return found ?? ReadBuffer(.allocate(byteCount: max(count, Self.size), alignment: 4096))
+    }
+
+    func give(_ buffer: ReadBuffer) {
+        let isKept = idle.withLock { idle in
+            guard buffer.bytes.count == Self.size, idle.count < Self.most else { return false }
+            idle.append(buffer)
+            return true
         }
-        let buffer =
-            idle.withLock { $0.popLast() }
-            ?? UnsafeMutableRawBufferPointer.allocate(byteCount: Self.size, alignment: 4096)
-        defer { idle.withLock { $0.append(buffer) } }
-        return body(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+        if !isKept { buffer.bytes.deallocate() }
     }
 }

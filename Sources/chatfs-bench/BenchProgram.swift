@@ -21,6 +21,11 @@ enum BenchProgram {
 
             \(Measure.all.map { "\($0.name): \($0.abstract)." }.joined(separator: "\n\n"))
             """,
+        arguments: [
+            Argument(
+                "NAME", .choice(Measure.all.map(\.name)), count: .any,
+                "More measures to take, as after --only.")
+        ],
         options: [
             .value(
                 "dir", named: "DIR", .folder, default: "/var/tmp",
@@ -33,14 +38,14 @@ enum BenchProgram {
                 "Put the report into this page of the documentation, between its two marks."),
             .value(
                 "only", named: "NAME", .choice(Measure.all.map(\.name)), repeats: true,
-                "Take this measure alone."),
+                "Take only this measure, and others named."),
             .value(
                 "repetitions", named: "N", .integer(1...99),
                 "How often each figure is taken; 5 when left out, 3 with --quick."),
             .flag("quick", "Smaller files, fewer entries: a look, not a result."),
         ],
         examples: [
-            Example("chatfs-bench --only warm --only list", "What the kernel answers, and listings."),
+            Example("chatfs-bench --only warm list", "What the kernel answers, and listings."),
             Example(
                 "chatfs-bench --page docs/performance.md --svg docs/performance.svg",
                 "Everything, into the documentation."),
@@ -61,7 +66,7 @@ enum BenchProgram {
             report.machine.append(("Official programs", "\(version), built as given"))
         }
         await MeasureRun(plan: plan, stop: invocation.stop).take(
-            Measure.chosen(invocation.all("only")), into: &report)
+            Measure.chosen(invocation.all("only") + invocation.allArguments("NAME")), into: &report)
         Terminal.write(report.markdown, to: STDOUT_FILENO)
         // Half a run replaces no figures of a whole one.
         if invocation.stop.isRequested { throw ExitCode.failure }

@@ -23,8 +23,8 @@ int chatfs_allocate(int descriptor, int64_t offset, int64_t length);
 /* Starts writing dirty pages of a file to the disk without waiting for them. */
 int chatfs_begin_writing_back(int descriptor);
 int chatfs_punch_hole(int descriptor, int64_t offset, int64_t length);
-// fallocate(2) with FALLOC_FL_KEEP_SIZE from the start: room without length.
-int chatfs_reserve(int descriptor, int64_t length);
+// fallocate(2) with FALLOC_FL_KEEP_SIZE: room without length.
+int chatfs_reserve(int descriptor, int64_t offset, int64_t length);
 // syncfs(2).
 int chatfs_sync_filesystem(int descriptor);
 // prctl(2): PR_SET_DUMPABLE 0; PR_SET_PDEATHSIG; PR_SET_NAME of the calling thread.

@@ -107,7 +107,7 @@ final class PassWork: @unchecked Sendable {
 
     private func begin() throws {
         if check != nil { return }
-        output = try folder.map { try PassOutput(in: $0) }
+        output = try folder.map { try PassOutput(in: $0, contentSize: contentSize) }
         check = try source.wholeCheck()
     }
 

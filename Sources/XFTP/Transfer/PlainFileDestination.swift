@@ -47,11 +47,7 @@ public final class PlainFileDestination: DownloadDestination {
         state.withLock { $0.header = header }
         // Room is taken at once: a full disk is known before hours of download. Length stays what was
         // written, it is the mark of progress. Filesystems without this call take it as it comes.
-        if header.contentSize > 0, chatfs_reserve(part.descriptor, Int64(clamping: header.contentSize)) != 0,
-            errno == ENOSPC
-        {
-            throw SystemError(code: ENOSPC, operation: "make room for the file")
-        }
+        try part.reserve(0..<header.contentSize)
     }
 
     public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {

@@ -22,9 +22,7 @@ extension Measure {
         var native = Samples()
         for member in members {
             let mount = try await chats.mount(member, relays: [relay.address])
-            try await stage.settle()
-            await ThreadPool.shared.run { FreeMemory.fetch() }
-            try await Task.sleep(for: .milliseconds(500))
+            try await stage.settleWithMemory()
             try await take(member: mount, size: size, on: stage, into: &ours)
             await stage.end(mount.process)
             let reading = try await ThreadPool.shared.run { () throws(SystemError) in

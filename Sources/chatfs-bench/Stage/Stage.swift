@@ -97,6 +97,13 @@ final class Stage: Sendable {
         }
     }
 
+    /// The same, and memory at hand for what is measured next.
+    func settleWithMemory() async throws {
+        try await settle()
+        await ThreadPool.shared.run { FreeMemory.fetch() }
+        try await Task.sleep(for: .milliseconds(500))
+    }
+
     /// Ends a process that was started here, politely first.
     func end(_ child: ObservedProcess) async {
         await child.stop(patience: .seconds(10))
