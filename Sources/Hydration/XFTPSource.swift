@@ -16,6 +16,7 @@ struct XFTPSource: ChunkSource {
         reader = try ChunkwiseReader(description, client: client)
         self.buffers = buffers
         var names: [RelayAddress: String] = [:]
+        // Counted for its first relay: the client turns to another only when that one fails or is silent.
         chunks = description.chunks.map { chunk in
             guard let relay = chunk.replicas.first?.relay else {
                 return ChunkPlace(size: chunk.size, relay: "")

@@ -119,8 +119,11 @@ public final class XFTPClient: Sendable {
         try await expectOK(perform(.acknowledge, on: relay, entity: recipientID, signedBy: key), relay)
     }
 
-    /// Fetches a chunk into `buffer`, as it lies on the relay (encrypted), verified by its SHA-256.
-    /// Replicas are tried in turn: one that refuses for good is not asked again.
+    /// Fetches a chunk into `buffer`, as it lies on a relay (encrypted), verified by its SHA-256.
+    ///
+    /// The relays of its replicas are asked in turn, those that failed or were silent a moment ago last; one
+    /// that refuses for good is not asked again. When one sends nothing for `replicaPatience`, the next is
+    /// asked as well, and the first byte decides which of them goes on.
     /// - Parameter retry: how often to try; nil for that of the settings.
     public func fetch(
         _ chunk: FileDescription.Chunk, into buffer: ChunkBuffer, retry: RetryPolicy? = nil,
@@ -129,22 +132,21 @@ public final class XFTPClient: Sendable {
         precondition(buffer.capacity >= Int(chunk.size), "the buffer is smaller than the chunk")
         var replicas = chunk.replicas
         try await retrying(retry) { () throws(XFTPError) in
-            var failure: XFTPError?
-            for replica in replicas {
-                do throws(XFTPError) {
-                    return try await self.fetch(chunk, from: replica, into: buffer, counter: counter)
-                } catch {
-                    if error.code == .cancelled { throw error }
-                    if !error.isTemporary { replicas.removeAll { $0 == replica } }
-                    // What can still get better decides whether there is another round.
-                    if failure == nil || error.isTemporary { failure = error }
-                }
+            if replicas.count == 1 {
+                return try await self.fetch(chunk, from: replicas[0], into: buffer, counter: counter)
             }
-            throw failure ?? XFTPError(.damaged, "Chunk \(chunk.number) lies on no relay.")
+            let avoided = replicas.map { self.relays.isAvoided($0.relay) }
+            let inOrder = [false, true].flatMap { last in
+                zip(replicas, avoided).filter { $0.1 == last }.map(\.0)
+            }
+            var race = ReplicaRace(chunk, replicas: inOrder, into: buffer, client: self, counter: counter)
+            defer { replicas.removeAll(where: race.refused.contains) }
+            try await race.run()
         }
     }
 
-    private func fetch(
+    /// From one relay, once.
+    func fetch(
         _ chunk: FileDescription.Chunk, from replica: FileDescription.Replica, into buffer: ChunkBuffer,
         counter: @escaping ByteCounter
     ) async throws(XFTPError) {
@@ -188,6 +190,8 @@ public final class XFTPClient: Sendable {
     private func expectOK(_ response: XFTPResponse, _ relay: RelayAddress) throws(XFTPError) {
         guard response == .ok else { throw .brokenProtocol("answered with something else than OK", relay) }
     }
+
+    func health(of relay: RelayAddress) -> RelayHealth { relays.with(relay) { $0.health } }
 
     /// Requests that are sent to a relay at once, at present.
     func requestsAllowed(at relay: RelayAddress) -> Int { relays.with(relay) { $0.requestsAllowed } }

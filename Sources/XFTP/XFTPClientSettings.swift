@@ -17,6 +17,11 @@ public struct XFTPClientSettings: Sendable {
     /// Requests at once on one connection. Never more than 2: the official relay stops reading when
     /// three uploads wait for bytes on one connection.
     public var requestsPerConnection = 2
+    /// A chunk's next relay is asked as well when the one before has sent nothing, in no transfer, for so
+    /// long.
+    public var replicaPatience: Duration = .milliseconds(2500)
+    /// A relay that failed or was silent comes after a chunk's other relays for so long.
+    public var failureMemory: Duration = .seconds(45)
     /// An unused connection is closed after this.
     public var idleTime: Duration = .seconds(30)
     public var retry = RetryPolicy(first: .milliseconds(100), longest: .seconds(10), tries: 8)

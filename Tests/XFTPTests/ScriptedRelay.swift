@@ -26,6 +26,10 @@ final class ScriptedRelay: HTTP2ServerHandler {
         case otherSessionInAnswer
         case vanishingHalfWay
         case stalling
+        /// Sends this many bytes of its answer, then nothing more until the test ends it.
+        case freezing(after: Int)
+        /// Takes 50 ms for each 16 KiB.
+        case slow
         case answering(XFTPProtocolError)
         // At an upload:
         case refusingUpload(XFTPProtocolError)
@@ -40,6 +44,7 @@ final class ScriptedRelay: HTTP2ServerHandler {
     /// Requests of each command so far.
     let requests = Lock<[String: Int]>([:])
     let connections = Lock(0)
+    fileprivate let isStopped = Lock(false)
 
     init(chunk: [UInt8], handshake: Fault? = nil, faults: [Fault] = []) throws {
         self.chunk = chunk
@@ -53,7 +58,10 @@ final class ScriptedRelay: HTTP2ServerHandler {
     }
 
     /// Ends it; tests call this at their end.
-    func stop() async { await server.withLock { $0 }?.stop() }
+    func stop() async {
+        isStopped.withLock { $0 = true }
+        await server.withLock { $0 }?.stop()
+    }
 
     var openConnections: Int { server.withLock { $0 }?.connectionCount ?? 0 }
 
@@ -199,6 +207,9 @@ private final class Exchange: ServerExchange {
         switch fault {
         case .vanishingHalfWay: return BrokenBody(body, at: body.count / 2, stalls: false)
         case .stalling: return BrokenBody(body, at: body.count / 2, stalls: true)
+        case .freezing(let count):
+            return PacedBody(body, freezingAt: count, isStopped: connection.relay.isStopped)
+        case .slow: return PacedBody(body, freezingAt: nil, isStopped: connection.relay.isStopped)
         default: return BytesBody(body)
         }
     }
@@ -228,6 +239,35 @@ private final class BrokenBody: BodySource {
             throw Vanished()
         }
         let count = min(buffer.count, end - start)
+        bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[start..<start + count])) }
+        position.withLock { $0 += count }
+        return count
+    }
+}
+
+/// Gives a body slowly, or up to a place and then nothing.
+private final class PacedBody: BodySource {
+    private struct Stopped: Error {}
+
+    private let bytes: [UInt8]
+    private let end: Int?
+    private let isStopped: Lock<Bool>
+    private let position = Lock(0)
+
+    init(_ bytes: [UInt8], freezingAt end: Int?, isStopped: Lock<Bool>) {
+        self.bytes = bytes
+        self.end = end
+        self.isStopped = isStopped
+    }
+
+    var length: Int { bytes.count }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let start = position.withLock { $0 }
+        if end == nil { usleep(50_000) }
+        while start >= end ?? .max, !isStopped.withLock({ $0 }) { usleep(10_000) }
+        if isStopped.withLock({ $0 }) { throw Stopped() }
+        let count = min(buffer.count, 16_384, (end ?? bytes.count) - start)
         bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[start..<start + count])) }
         position.withLock { $0 += count }
         return count

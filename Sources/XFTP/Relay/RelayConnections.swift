@@ -41,6 +41,7 @@ final class RelayConnections: Sendable {
     private let permits: Permits
     private let mostRequests: Int
     private let state: Lock<State>
+    let health: RelayHealth
 
     init(relay: RelayAddress, settings: XFTPClientSettings) {
         self.relay = relay
@@ -48,6 +49,7 @@ final class RelayConnections: Sendable {
         mostRequests = settings.connectionsPerRelay * settings.requestsPerConnection
         permits = Permits(count: mostRequests)
         state = Lock(State(allowed: mostRequests))
+        health = RelayHealth(memory: settings.failureMemory)
     }
 
     /// Opens connections that will be needed in a moment, so that they are there when the first chunk is
@@ -90,8 +92,10 @@ final class RelayConnections: Sendable {
             try await withConnection(body)
         } catch {
             if error.code == .timedOut { permits.withdraw(state.withLock { Self.slowDown(&$0) }) }
+            if error.code == .timedOut || error.code == .unreachable { health.failed() }
             throw error
         }
+        health.succeeded()
         let mostRequests = mostRequests
         let grows = state.withLock { state in
             state.successes += 1

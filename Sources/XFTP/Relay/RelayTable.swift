@@ -1,7 +1,8 @@
 import Base
 
 /// The relays that a client talks to, each with its connections. One that nobody has used for the idle
-/// time, and to which no connection is left, is forgotten together with what was learned about it.
+/// time, and to which no connection is left, is forgotten together with what was learned about it; a
+/// failure is remembered for its own time.
 final class RelayTable: Sendable {
     private struct Entry {
         let connections: RelayConnections
@@ -37,6 +38,12 @@ final class RelayTable: Sendable {
         let connections = enter(relay)
         defer { leave(relay, connections) }
         return body(connections)
+    }
+
+    /// Whether a relay failed a moment ago.
+    func isAvoided(_ relay: RelayAddress) -> Bool {
+        let connections = state.withLock { $0.entries[relay.withoutPassword]?.connections }
+        return connections?.health.isAvoided ?? false
     }
 
     /// Closes all connections and forgets all relays.
@@ -83,7 +90,9 @@ final class RelayTable: Sendable {
         state.withLock { state in
             let limit = ContinuousClock.now - settings.idleTime
             state.entries = state.entries.filter {
-                $0.value.users > 0 || $0.value.lastUse > limit || !$0.value.connections.isEmpty
+                let connections = $0.value.connections
+                return $0.value.users > 0 || $0.value.lastUse > limit || !connections.isEmpty
+                    || connections.health.isAvoided
             }
             state.isSweeping = !state.entries.isEmpty
             return state.isSweeping

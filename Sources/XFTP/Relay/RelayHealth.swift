@@ -1,0 +1,37 @@
+import Base
+
+/// How a relay is doing, as its last transfers showed: by this the relays of a chunk are chosen.
+final class RelayHealth: Sendable {
+    private struct State {
+        var lastBytes: ContinuousClock.Instant?
+        var failedAt: ContinuousClock.Instant?
+    }
+
+    private let memory: Duration
+    private let state = Lock(State())
+
+    /// - Parameter memory: how long a failure counts.
+    init(memory: Duration) { self.memory = memory }
+
+    /// It failed a moment ago: whoever can ask another one does.
+    var isAvoided: Bool {
+        guard let failedAt = state.withLock({ $0.failedAt }) else { return false }
+        return .now - failedAt < memory
+    }
+
+    /// A transfer went well.
+    func succeeded() { state.withLock { $0.failedAt = nil } }
+
+    /// No connection, a broken one, or silence.
+    func failed() { state.withLock { $0.failedAt = .now } }
+
+    /// Bytes of some chunk came.
+    func sentBytes() { state.withLock { $0.lastBytes = .now } }
+
+    /// How long it has sent nothing at all, in no transfer, counted from `start` on. Requests that wait for
+    /// their turn behind others on a slow network are therefore no silence.
+    func silence(since start: ContinuousClock.Instant) -> Duration {
+        let last = state.withLock { $0.lastBytes }
+        return .now - max(start, last ?? start)
+    }
+}
