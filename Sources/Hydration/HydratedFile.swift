@@ -65,7 +65,10 @@ public final class HydratedFile: Sendable {
 
     /// Ends this reader's interest. Fetching ahead stops with the last one, and what is under way and silent is
     /// cancelled, unless the file is kept for good.
-    public func close() { hydrator.close(file) }
+    public func close() {
+        hydrator.wholeContent(of: file)?.forgetNext()
+        hydrator.close(file)
+    }
 }
 
 /// Memory of the reader on its way to the thread that fills it.

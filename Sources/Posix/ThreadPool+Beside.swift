@@ -1,4 +1,4 @@
-import Glibc
+import Base
 
 extension ThreadPool {
     /// Does two things at once: `body` here, `other` on one of the threads. Where none is free before `body`
@@ -11,56 +11,30 @@ extension ThreadPool {
         submit { offer.takeUp() }
         let outcome = Result(catching: body)
         offer.takeUp()
-        let otherOutcome = offer.wait()
+        let otherOutcome = offer.outcome()
         try outcome.get()
         try otherOutcome.get()
     }
 }
 
 /// Work that the first who comes does, once.
-private final class Offer: @unchecked Sendable {
-    // Safe: everything is touched only while `mutex` is held.
-    private var work: (@Sendable () throws -> Void)?
-    private var outcome: Result<Void, any Error>?
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let condition: UnsafeMutablePointer<pthread_cond_t>
-
-    init(_ work: @escaping @Sendable () throws -> Void) {
-        self.work = work
-        mutex = .allocate(capacity: 1)
-        condition = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
+private final class Offer: Sendable {
+    private struct State {
+        var work: (@Sendable () throws -> Void)?
+        var outcome: Result<Void, any Error>?
     }
 
-    deinit {
-        pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
-        condition.deallocate()
-        mutex.deallocate()
-    }
+    private let state: Monitor<State>
+
+    init(_ work: @escaping @Sendable () throws -> Void) { state = Monitor(State(work: work)) }
 
     /// Does the work, if nobody has begun with it.
     func takeUp() {
-        pthread_mutex_lock(mutex)
-        let found = work
-        work = nil
-        pthread_mutex_unlock(mutex)
-        guard let found else { return }
-        let result = Result { try found() }
-        pthread_mutex_lock(mutex)
-        outcome = result
-        pthread_cond_signal(condition)
-        pthread_mutex_unlock(mutex)
+        guard let work = state.change({ $0.work.take() }) else { return }
+        let outcome = Result(catching: work)
+        state.change { $0.outcome = outcome }
     }
 
     /// How it went, when it is over.
-    func wait() -> Result<Void, any Error> {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while true {
-            if let outcome { return outcome }
-            pthread_cond_wait(condition, mutex)
-        }
-    }
+    func outcome() -> Result<Void, any Error> { state.wait { $0.outcome } }
 }

@@ -49,6 +49,21 @@ import Testing
         #expect(stored.bytesMade.withLock { $0 } == Int(Self.size))
     }
 
+    @Test func nothingThatWasMadeIsLeftWhenItsReaderHasGone() {
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        func read(_ number: Int) -> Int {
+            let start = UInt64(number * Self.piece)
+            defer { ahead.prepare(decrypt: stored.decrypt) }
+            return stored.read(start..<start + UInt64(Self.piece), ahead: ahead).ready
+        }
+        for number in 0..<4 { _ = read(number) }
+        #expect(read(4) == Self.piece)
+        ahead.forget()
+        // Nor is anything made for it afterwards.
+        ahead.prepare(decrypt: stored.decrypt)
+        #expect(read(5) == 0)
+    }
+
     @Test func whoJumpsAboutCostsNothingMore() {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         var dice = Dice(seed: 11)

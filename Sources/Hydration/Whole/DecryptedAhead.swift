@@ -49,6 +49,19 @@ final class DecryptedAhead: Sendable {
         return ready
     }
 
+    /// Nobody reads on.
+    func forget() {
+        // Pieces give their memory back outside the lock.
+        let pieces = state.withLock { state in
+            defer {
+                state.pieces = []
+                state.run = 0
+            }
+            return state.pieces
+        }
+        withExtendedLifetime(pieces) {}
+    }
+
     /// Makes the next pieces, if somebody reads on: `decrypt` fills a buffer from a position and answers how
     /// many bytes there were. What fails is left to the reader who comes.
     func prepare(decrypt: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int) {
@@ -125,6 +138,18 @@ final class DecryptedAhead: Sendable {
             bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
         }
 
-        deinit { Self.spare.withLock { $0.idle.append(Memory(bytes: memory)) } }
+        /// When nobody reads ahead any more, nothing decrypted stays.
+        deinit {
+            let released = Self.spare.withLock { spare -> [Memory] in
+                spare.idle.append(Memory(bytes: memory))
+                guard spare.idle.count == spare.made else { return [] }
+                defer { spare = ([], 0) }
+                return spare.idle
+            }
+            for memory in released {
+                if let start = memory.bytes.baseAddress { explicit_bzero(start, memory.bytes.count) }
+                memory.bytes.deallocate()
+            }
+        }
     }
 }

@@ -80,6 +80,11 @@ extension WholeContent {
         guard case .cryptoFile(let reader, let ahead, _) = self else { return }
         ahead.prepare { try reader.read(into: $0, at: $1) }
     }
+
+    /// A reader has gone: what was made for it goes too.
+    func forgetNext() {
+        if case .cryptoFile(_, let ahead, _) = self { ahead.forget() }
+    }
 }
 
 /// The plaintext of a stored file in a file without a name.

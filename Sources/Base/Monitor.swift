@@ -1,0 +1,44 @@
+import Glibc
+
+/// State behind a mutex that threads may wait for: `Lock` with a condition. For threads of our own only, since
+/// who waits blocks its thread.
+public final class Monitor<State>: @unchecked Sendable {
+    // Safe: `state` is touched only while `mutex` is held. It lies behind the pointers, see `Lock`.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private var state: State
+
+    public init(_ state: State) {
+        self.state = state
+        mutex = .allocate(capacity: 1)
+        condition = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Changes the state, and has one of those who wait look at it.
+    public func change<Result>(_ body: (inout State) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        pthread_cond_signal(condition)
+        return body(&state)
+    }
+
+    /// Waits until `body` answers something. Blocks.
+    @discardableResult
+    public func wait<Result>(for body: (inout State) -> Result?) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&state) { return result }
+            pthread_cond_wait(condition, mutex)
+        }
+    }
+}
