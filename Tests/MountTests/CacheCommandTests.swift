@@ -49,6 +49,40 @@ struct CacheCommandTests {
         #expect(elsewhere.ending == .code(1) && elsewhere.errors.contains("not on a mount"))
     }
 
+    @Test("what is dehydrated leaves the kernel's memory too")
+    func pages() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(3_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        let film = mounts.path("bob/alice/film.bin")
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
+        #expect(try await Self.residentPages(of: film) == (bytes.count + 4095) / 4096)
+        try await wait(until: "it may go") { try await chatfs("dehydrate", film).succeeded }
+        try await wait(until: "its pages are gone") { try await Self.residentPages(of: film) == 0 }
+    }
+
+    /// How many pages of a file the kernel has (mincore(2)); asking brings none.
+    private static func residentPages(of path: String) async throws -> Int {
+        let script = """
+            import ctypes, os, sys
+            system = ctypes.CDLL(None, use_errno=True)
+            system.mmap.restype = ctypes.c_void_p
+            system.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+            descriptor = os.open(sys.argv[1], os.O_RDONLY)
+            size = os.fstat(descriptor).st_size
+            pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
+            place = system.mmap(None, size, 1, 1, descriptor, 0)
+            assert system.mincore(ctypes.c_void_p(place), ctypes.c_size_t(size), pages) == 0
+            print(sum(page & 1 for page in pages))
+            """
+        let outcome = try await Shell.run("python3", ["-c", script, path])
+        guard let count = Int(outcome.output.filter { !$0.isNewline }) else {
+            throw WaitedInVain("mincore: \(outcome.errors)")
+        }
+        return count
+    }
+
     @Test("every mode of the cache serves the same bytes", arguments: ["sealed", "plain", "memory"])
     func modes(mode: String) async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])

@@ -29,6 +29,36 @@ struct FullDiskTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
+    @Test("a chunk that the disk has room for when asked, and not when it comes, is kept in memory")
+    func fullWhileWriting() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m")
+        // A limit on files holds for the stored copy too, and that comes first.
+        guard !disk.isLimit else { return }
+        let mounts = try await TwoMounts.start(in: folder, mounting: ["alice"])
+        try await mounts.mount("bob", ["--cache-min-free", "0"])
+        // Three chunks of 4 MiB.
+        let bytes = TwoMounts.bytes(12_580_000)
+        try await mounts.send(bytes, as: "film.bin")
+        // For the bytes of a chunk, not for their seals.
+        try await disk.fill(leaving: 4 << 20)
+        let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
+        func reads(_ place: Int) throws -> Bool {
+            try file.read(count: 4096, at: UInt64(place)) == Array(bytes[place..<place + 4096])
+        }
+        // The last chunk before the second: it goes to the cache, not to the stored copy.
+        #expect(try reads(9_000_000))
+        let bob = try mounts.daemon("bob")
+        try await wait(until: "the disk was full") { bob.errors.contains("the disk of the cache is full") }
+        // It is here: nobody needs the relay for the rest of it.
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        for place in [10_000_000, 11_500_000, 12_500_000] { #expect(try reads(place)) }
+        mounts.relay.send(SIGCONT)
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
     @Test("without room for the data nothing is lost, and nothing is sent that is not whole")
     func data() async throws {
         let folder = try TemporaryFolder()

@@ -37,4 +37,41 @@ struct RequestCountTests {
         for _ in 0..<100 { _ = try mounts.state("bob/alice/film.bin") }
         #expect(try Self.count(mounts) - start >= warm + 100)
     }
+
+    @Test("a folder that nobody has looked at yet is listed with all attributes without asking for each")
+    func listing() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        try await mounts.mount("alice", ["--quiet-time", "0s"])
+        let names = (0..<60).map { "\($0).txt" }
+        for name in names { try mounts.write(Array(name.utf8), to: "alice/bob/" + name) }
+        for name in names { try await mounts.waitForState("sent", of: "alice/bob/" + name) }
+        try await mounts.mount("bob")
+        let folder = mounts.path("bob/alice")
+        let operations = ["lookup", "getattr", "readdirplus"]
+        let counts = try await KernelReport.requests(of: operations, at: mounts.path("bob")) {
+            let listed = try await Shell.run("ls", ["-l", folder])
+            #expect(listed.output.split(separator: "\n").count == 61, "\(listed.output)\(listed.errors)")
+        }
+        #expect(counts[0] + counts[1] < 10 && counts[2] > 0, "\(counts)")
+    }
+
+    @Test("pages of a file that is still coming are read without asking whether it has changed")
+    func coming() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(9_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
+        #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        #expect(try mounts.state("bob/alice/film.bin") == "receiving")
+        let counts = try await KernelReport.requests(of: ["getattr", "read"], at: mounts.path("bob")) {
+            for _ in 0..<4 {
+                // What the kernel knows of its size and blocks it knows for a second.
+                try await Task.sleep(for: .milliseconds(1200))
+                #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
+            }
+        }
+        #expect(counts == [0, 0])
+    }
 }

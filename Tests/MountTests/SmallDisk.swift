@@ -10,7 +10,7 @@ final class SmallDisk {
     let isLimit = geteuid() != 0
     private var processes: [pid_t] = []
 
-    /// - Parameter size: as mount(8) takes it.
+    /// - Parameter size: as mount(8) takes it; more options may follow after a comma.
     init(at path: String, size: String) async throws {
         self.path = path
         guard !isLimit else { return }
@@ -23,6 +23,14 @@ final class SmallDisk {
     func limit(to size: Int, for processes: [pid_t]) async throws {
         self.processes = processes
         if isLimit { try await setLimit("\(size)") }
+    }
+
+    /// Takes all room but so many bytes. For root only.
+    func fill(leaving bytes: Int) async throws {
+        try await fill(for: [])
+        var status = stat()
+        try check("look at the filler") { stat(path + "/filler", &status) }
+        try check("give room back") { truncate(path + "/filler", status.st_size - bytes) }
     }
 
     /// Takes all room, for whoever writes there and for these processes.

@@ -1,0 +1,75 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Rows of the table under "Reading" whose cause is no lie and no silence.
+@Suite("What a reader is told", .serialized)
+struct ReadErrnoTests {
+    /// The errno of reading a first byte, 0 when it can be read, and what the entry says then.
+    private static func reading(_ path: String) throws -> (code: Int32, says: String) {
+        let descriptor = open(path, O_RDONLY)
+        defer { close(descriptor) }
+        var byte: UInt8 = 0
+        let code = descriptor < 0 || read(descriptor, &byte, 1) == -1 ? errno : 0
+        return (code, try ExtendedAttribute.text("user.chatfs.error", of: path) ?? "")
+    }
+
+    @Test("a file that its sender cancelled while it was sent is ENODATA")
+    func cancelled() async throws {
+        let mounts = try await TwoMounts.start()
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        try mounts.write(TwoMounts.bytes(600_000), to: "alice/bob/secret.bin")
+        try await mounts.waitForState("sending", of: "alice/bob/secret.bin")
+        try await mounts.waitForFile("bob/alice/secret.bin")
+        #expect(unlink(mounts.path("alice/bob/secret.bin")) == 0)
+        try await mounts.waitForState("cancelled", of: "bob/alice/secret.bin")
+        let answer = try Self.reading(mounts.path("bob/alice/secret.bin"))
+        #expect(answer.code == ENODATA && answer.says.contains("cancelled"), "\(answer)")
+    }
+
+    @Test("a file of which the relay has the record and never got the bytes is ENODATA")
+    func neverUploaded() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(600_000), as: "empty.bin")
+        try await mounts.change("UPDATE chunk SET stored = 0", in: "../relay/records.db")
+        let answer = try Self.reading(mounts.path("bob/alice/empty.bin"))
+        #expect(answer.code == ENODATA && answer.says.contains("upload"), "\(answer)")
+    }
+
+    @Test("a disk without room for one more file is ENOSPC, and the file can be read when there is room")
+    func noRoomForAFile() async throws {
+        let folder = try TemporaryFolder()
+        let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m,nr_inodes=100")
+        // Without root there is no disk of our own, and no limit on the number of files.
+        guard !disk.isLimit else { return }
+        let mounts = try await TwoMounts.start(in: folder)
+        let bytes = TwoMounts.bytes(600_000)
+        try await mounts.send(bytes, as: "film.bin")
+        let filled = try await Shell.script(
+            "i=0; while true > \"filler$i\"; do i=$((i + 1)); done", folder: folder.path("cache"))
+        #expect(filled.errors.contains("No space left"), "\(filled.errors)")
+        let answer = try Self.reading(mounts.path("bob/alice/film.bin"))
+        #expect(answer.code == ENOSPC && answer.says.contains("disk"), "\(answer)")
+        let freed = try await Shell.script("rm filler*", folder: folder.path("cache"))
+        #expect(freed.succeeded, "\(freed.errors)")
+        try await wait(until: "it can be read") { (try? mounts.read("bob/alice/film.bin")) == bytes }
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
+    @Test("without a relay a large file waits and says how to name one")
+    func noRelay() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        try await mounts.run(["profile", "create", "carol"])
+        try await mounts.run(["connect", "carol", "bob"])
+        try await mounts.mount("carol")
+        try mounts.write(TwoMounts.bytes(600_000), to: "carol/bob/film.bin")
+        try await wait(until: "it says what is missing") {
+            try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("carol/bob/film.bin"))?
+                .contains("--relay") == true
+        }
+        #expect(try mounts.state("carol/bob/film.bin") == "queued")
+        #expect(try await mounts.leave("carol") == .code(0))
+    }
+}
