@@ -293,6 +293,99 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func aPinnedFileThatTheCoreRefusesIsTriedAgainWithoutAnybodyWaiting() async throws {
+        var settings = HydrationSettings()
+        settings.pauseAfterFailure = .milliseconds(1)
+        let stage = try Stage(settings: settings)
+        let item = stage.offer(MemorySource(size: 3 * Self.chunk))
+        let refusal = ChatError(.file(.unreachable), "The relay is away.")
+        let claim = stage.core.state.withLock { state in
+            defer { state.claims[FileID(1)] = .failure(refusal) }
+            return state.claims[FileID(1)]
+        }
+        try await stage.hydrator.pin(item)
+        try await wait(until: "it was tried again") { stage.core.state.withLock { $0.claimCount } > 2 }
+        stage.core.state.withLock { $0.claims[FileID(1)] = claim }
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test(arguments: ["news of it", "another file's relay approved"])
+    func aPinnedFileThatWasRefusedIsTriedAtOnceWhenSomethingHasChanged(what: String) async throws {
+        var settings = HydrationSettings()
+        settings.pauseAfterFailure = .seconds(3600)
+        let stage = try Stage(settings: settings)
+        var item = stage.offer(MemorySource(size: 3 * Self.chunk))
+        let refusal = ChatError(.file(.notApproved), "Its relays are not approved.")
+        let claim = stage.core.state.withLock { state in
+            defer { state.claims[FileID(1)] = .failure(refusal) }
+            return state.claims[FileID(1)]
+        }
+        try await stage.hydrator.pin(item)
+        try await wait(until: "it was refused") {
+            stage.hydrator.condition(of: FileID(1)).problem?.kind == .notApproved
+        }
+        stage.core.state.withLock { $0.claims[FileID(1)] = claim }
+        if what == "news of it" {
+            item.file?.status = .rcvAborted
+            stage.hydrator.update(item)
+        } else {
+            stage.hydrator.tryAgain()
+        }
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func aPinnedFileThatCouldNotBeStoredIsStoredLaterWithoutAnybodyOpeningIt() async throws {
+        var settings = HydrationSettings()
+        settings.pauseAfterFailure = .milliseconds(1)
+        let stage = try Stage(settings: settings)
+        let source = MemorySource(size: 3 * Self.chunk)
+        let full = ChatError(.storage, "No space.")
+        stage.core.state.withLock { $0.completionFails = [full, full] }
+        try await stage.hydrator.pin(stage.offer(source))
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        #expect(source.fetches.count == source.chunks.count)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test(arguments: [false, true])
+    func nothingMoreComesOfAFileThatIsUnpinned(beforeItBegan: Bool) async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 40 * Self.chunk)
+        let gate = Gate()
+        source.behaviour.withLock { $0.gate = gate }
+        let item = stage.offer(source)
+        try await stage.hydrator.pin(item)
+        if !beforeItBegan { try await wait(until: "it is on its way") { gate.waiting > 0 } }
+        try await stage.hydrator.unpin(FileID(1))
+        try await wait(until: "what was on its way has ended") { gate.waiting == 0 }
+        gate.open()
+        // A file that is wanted goes past it: what this one would fetch by itself would have come by then.
+        let other = stage.hydrator.open(stage.offer(MemorySource(size: 10 * Self.chunk, seed: 2), id: 2))
+        _ = try await other.bytes(0..<10 * Self.chunk)
+        #expect(source.fetches.count <= 4)
+        #expect(stage.core.state.withLock { $0.completed[FileID(1)] } == nil)
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func unpinningTakesNothingFromWhoReadsTheFile() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 40 * Self.chunk)
+        let gate = Gate()
+        source.behaviour.withLock { $0.gate = gate }
+        let item = stage.offer(source)
+        try await stage.hydrator.pin(item)
+        let file = stage.hydrator.open(item)
+        let reader = Task { try await file.bytes(0..<10) }
+        try await wait(until: "it is on its way") { gate.waiting > 0 }
+        try await stage.hydrator.unpin(FileID(1))
+        gate.open()
+        #expect(try await reader.value == Pattern.bytes(0..<10, seed: 1))
+        #expect(source.fetches.filter { $0 == 0 }.count == 1)
+        await stage.hydrator.shutDown()
+    }
+
     @Test func clearingLeavesWhatIsOpen() async throws {
         let stage = try Stage(settings: Self.limited(100))
         let items = (1...3 as ClosedRange<Int64>).map {

@@ -171,7 +171,9 @@ import XFTP
     }
 
     @Test func aReaderThatComesBackGoesOnWithWhatIsComing() async throws {
-        let stage = try Stage()
+        var settings = HydrationSettings()
+        settings.stalledAfter = .seconds(600)
+        let stage = try Stage(settings: settings)
         let gate = Gate()
         let source = MemorySource(size: 8 * 65_536)
         source.behaviour.withLock { $0.gate = gate }

@@ -72,8 +72,11 @@ struct World {
         case 14 where opens[file, default: 0] > 0: wait(file, for: .whole)
         case 15: evict(file)
         case 16:
-            machine.pin(file, Bool.random(using: &dice))
-            perform(machine.schedule(now: now))
+            if Bool.random(using: &dice) {
+                perform(machine.pin(item(file), item(file).file!, now: now))
+            } else {
+                perform(machine.unpin(file, now: now))
+            }
         case 17, 18, 19: land()
         case 13:
             // A relay that was silent and speaks again may exceed the bound for a while: not here.
@@ -147,7 +150,7 @@ struct World {
             case .prepare, .fetch, .pass, .complete: pending.append(action)
             case .cancel(let file, let generation, let chunk):
                 if let entry = machine.current(file, generation), !entry.isRemoved {
-                    #expect(opens[file] == 0 && entry.waiters.isEmpty)
+                    #expect(opens[file, default: 0] == 0 && entry.waiters.isEmpty)
                     if case .chunks(let download) = entry.phase, download.dead == nil {
                         #expect(!machine.pinned.contains(file))
                     }
@@ -196,7 +199,7 @@ struct World {
         case .complete(let file, let generation):
             perform(
                 fails
-                    ? machine.completionFailed(file, generation, problem)
+                    ? machine.completionFailed(file, generation, problem, now: now)
                     : machine.completed(
                         file, generation, machine.entries[file]?.file ?? item(file).file!, cached: 0))
         case .pass(let file, let generation):

@@ -83,6 +83,30 @@ struct CacheCommandTests {
         return count
     }
 
+    @Test("a pinned file on a relay that is not approved comes when it is, without anybody reading it")
+    func approvedLater() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["bob"])
+        let other = try await ChatFSProcess.start(["relay", "--dir", mounts.path("other relay")])
+        let address = try await other.line("its address") { $0.hasPrefix("xftp://") }
+        try await mounts.run(["profile", "create", "carol", "--relay", address])
+        try await mounts.run(["connect", "carol", "bob"])
+        let bytes = TwoMounts.bytes(600_000)
+        let source = try mounts.folder.write(bytes, to: "file.bin")
+        try await mounts.run(["send", source, "bob", "--profile", "carol"])
+        try await mounts.waitForFile("bob/carol/file.bin")
+        let file = mounts.path("bob/carol/file.bin")
+        #expect(try await chatfs("pin", file).succeeded)
+        try await wait(until: "its error says what to do") {
+            try ExtendedAttribute.text("user.chatfs.error", of: file)?.contains("chatfs approve") == true
+        }
+        #expect(try mounts.state("bob/carol/file.bin") == "remote")
+        try await mounts.run(["approve", address, "--profile", "bob"])
+        try await mounts.waitForState("hydrated", of: "bob/carol/file.bin")
+        try await other.terminate()
+        #expect(try mounts.read("bob/carol/file.bin") == bytes)
+        #expect(try await mounts.leave("bob") == .code(0))
+    }
+
     @Test("every mode of the cache serves the same bytes", arguments: ["sealed", "plain", "memory"])
     func modes(mode: String) async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])

@@ -87,7 +87,7 @@ extension Hydrator {
                 }
             case .failed(let error):
                 let problem = describe(error, missing: size)
-                transact { machine, _ in machine.completionFailed(file, generation, problem) }
+                transact { $0.completionFailed(file, generation, problem, now: $1) }
             }
         }
     }
@@ -125,7 +125,7 @@ extension Hydrator {
         } catch {
             unlink(path)
             let problem = describe(error, missing: size)
-            transact { machine, _ in machine.completionFailed(file, generation, problem) }
+            transact { $0.completionFailed(file, generation, problem, now: $1) }
         }
     }
 

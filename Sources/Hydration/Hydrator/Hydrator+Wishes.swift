@@ -46,24 +46,17 @@ extension Hydrator {
     }
 
     /// Keeps a file whole and out of the reach of eviction, over mounts too, until it is unpinned. It is
-    /// received in the background if it has to be.
+    /// received without anybody waiting if it has to be; what fails for a while is tried again.
     public func pin(_ item: ChatItem) async throws(HydrationError) {
         guard let file = item.file else { return }
         try await pins?.set(file.id, true)
-        transact { machine, now in
-            machine.pin(file.id, true)
-            return machine.schedule(now: now)
-        }
-        receiveInBackground(item)
+        transact { machine, now in machine.pin(item, file, now: now) }
     }
 
-    /// The file may be evicted again. What is at hand stays for now.
+    /// The file may be evicted again. What is at hand stays for now; nothing more is received for the pin.
     public func unpin(_ file: FileID) async throws(HydrationError) {
         try await pins?.set(file, false)
-        transact { machine, _ in
-            machine.pin(file, false)
-            return []
-        }
+        transact { machine, now in machine.unpin(file, now: now) }
     }
 
     public func isPinned(_ file: FileID) -> Bool { withMachine { $0.pinned.contains(file) } }
@@ -71,9 +64,15 @@ extension Hydrator {
     /// All pinned files, also those that nobody has touched in this mount.
     public var pinnedFiles: Set<FileID> { withMachine { $0.pinned } }
 
-    /// Hydrates without anybody waiting; what fails for a while is tried again while it is pinned.
-    public func receiveInBackground(_ item: ChatItem) {
-        spawn { hydrator in _ = await hydrator.hydrate(item, patience: .seconds(600)) }
+    /// Takes up a file that an earlier mount left pinned.
+    public func resume(_ item: ChatItem) {
+        guard let file = item.file, isPinned(file.id) else { return }
+        transact { machine, now in machine.pin(item, file, now: now) }
+    }
+
+    /// Tries at once what waits for another try: something has changed, such as which relays are approved.
+    public func tryAgain() {
+        transact { machine, now in machine.tryAgain(now: now) }
     }
 
     /// Empties the cache but for what is open or pinned.

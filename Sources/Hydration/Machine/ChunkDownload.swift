@@ -116,12 +116,11 @@ struct ChunkDownload: Sendable {
         return nil
     }
 
-    /// What to fetch for the whole: the first that is missing behind those that have been checked, and
-    /// those without content.
+    /// What to fetch for the whole: the first one, which says where the content begins; then the first that
+    /// is missing behind those that have been checked, and those without content.
     func rest(now: Duration) -> Int? {
-        guard dead == nil, completionProblem == nil, contentOffset != nil, !isReceivedByCore else {
-            return nil
-        }
+        guard dead == nil, completionProblem == nil, !isReceivedByCore else { return nil }
+        if contentOffset == nil { return isFetchable(0, now: now) ? 0 : nil }
         return states.indices.dropFirst(passed).first { isFetchable($0, now: now) }
     }
 
@@ -174,10 +173,9 @@ struct ChunkDownload: Sendable {
         }
         states[chunk] = .missing
         let count = (failures[chunk]?.count ?? 0) + 1
-        let pause = min(settings.pauseAfterFailure * (1 << min(count - 1, 10)), .seconds(60))
         failures[chunk] = Failure(
-            problem: problem, answeredUntil: now + settings.failureMemory, pausedUntil: now + pause,
-            count: count)
+            problem: problem, answeredUntil: now + settings.failureMemory,
+            pausedUntil: now + settings.pause(afterFailures: count), count: count)
         if problem.isFinal { dead = problem }
     }
 

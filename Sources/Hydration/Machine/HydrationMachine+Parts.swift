@@ -65,6 +65,9 @@ extension HydrationMachine {
         var isRemoved = false
         /// Why the last attempt to prepare failed, and until when that is the answer.
         var recent: (problem: FileProblem, until: Duration)?
+        /// How often preparing or storing failed without anybody waiting, and when it is tried again.
+        var failedTries = 0
+        var nextTry: Duration?
     }
 
     /// What a read finds.

@@ -17,6 +17,7 @@ extension HydrationMachine {
     ) -> [Action] {
         guard let entry = current(id, generation), case .preparing = entry.phase else { return [] }
         entries[id]?.recent = nil
+        entries[id]?.failedTries = 0
         switch preparation {
         case .chunks(let layout, let isReceivedByCore):
             var download = ChunkDownload(
@@ -57,6 +58,7 @@ extension HydrationMachine {
         } else {
             actions = retire(&entry, id, .idle)
             entry.recent = (problem, now + settings.failureMemory)
+            postpone(&entry, now: now)
         }
         actions += entry.waiters.map { .wake($0.id, problem) }
         entry.waiters = []
@@ -191,15 +193,17 @@ extension HydrationMachine {
     }
 
     /// The whole is not what was described, or could not be stored. In the first case nothing of it is
-    /// ever served again; in the second the chunks stay, and opening the file tries once more.
+    /// ever served again; in the second the chunks stay, and opening the file tries once more; so does
+    /// time, for a file that is kept.
     mutating func completionFailed(
-        _ id: FileID, _ generation: Generation, _ problem: FileProblem
+        _ id: FileID, _ generation: Generation, _ problem: FileProblem, now: Duration
     ) -> [Action] {
         guard var entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
         guard problem.kind == .damaged else {
             download.isCompleting = false
             download.completionProblem = problem
             entry.phase = .chunks(download)
+            postpone(&entry, now: now)
             let waiting = entry.waiters.filter { $0.goal == .whole }
             entry.waiters.removeAll { $0.goal == .whole }
             entries[id] = entry

@@ -67,6 +67,6 @@ extension HydrationMachine {
             entries[id] = entry
             actions += late.map { .wake($0.id, .timedOut) } + [.changed(id)]
         }
-        return actions + schedule(now: now)
+        return actions + retry(now: now) + schedule(now: now)
     }
 }

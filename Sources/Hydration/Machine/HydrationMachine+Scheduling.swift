@@ -70,7 +70,10 @@ extension HydrationMachine {
                 return download.contentOffset == nil
                     ? download.missing(for: 0..<1) : download.rest(now: now)
             }
-            return download.ahead(entry.readAhead.windows(most: settings.chunksAhead), now: now)
+            if let chunk = download.ahead(entry.readAhead.windows(most: settings.chunksAhead), now: now) {
+                return chunk
+            }
+            return pinned.contains(entry.file.id) ? download.rest(now: now) : nil
         case .background:
             if entry.opens > 0, let chunk = download.failedBefore(now: now) { return chunk }
             return wantsWhole(entry, download) ? download.rest(now: now) : nil

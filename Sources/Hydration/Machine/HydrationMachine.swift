@@ -12,7 +12,9 @@ struct HydrationMachine: Sendable {
     /// All files that somebody waits for, and some that nobody waits for any more.
     var awaited: Set<FileID> = []
     /// Files that are kept whole, whatever else is evicted.
-    private(set) var pinned: Set<FileID>
+    var pinned: Set<FileID>
+    /// Files that nobody need be waiting for and that have a next try, and some that need none any more.
+    var retrying: Set<FileID> = []
     private var lastGeneration: Generation = 0
 
     init(settings: HydrationSettings, pinned: Set<FileID> = []) {
@@ -24,7 +26,7 @@ struct HydrationMachine: Sendable {
     /// it looks at no file that is merely kept.
     mutating func needsTicks() -> Bool {
         if !awaited.isEmpty { awaited = awaited.filter { entries[$0]?.waiters.isEmpty == false } }
-        return !awaited.isEmpty || hasUnwantedFlights
+        return !awaited.isEmpty || !retrying.isEmpty || hasUnwantedFlights
             || rotation.contains { id in
                 guard let entry = entries[id], case .chunks(let download) = entry.phase, !entry.isRemoved
                 else {
@@ -105,7 +107,9 @@ struct HydrationMachine: Sendable {
             return evaluate(file.id) + [.changed(file.id)]
         case .failed where before.status != file.status:
             entries[file.id]?.phase = .idle
-            return forgetIfUseless(file.id)
+            return attempt(file.id) + forgetIfUseless(file.id)
+        case .idle where before.status != file.status:
+            return attempt(file.id)
         case .idle, .preparing, .whole, .failed:
             return []
         }
@@ -175,11 +179,6 @@ struct HydrationMachine: Sendable {
         return [.changed(id)]
     }
 
-    /// Which files are pinned from now on.
-    mutating func pin(_ id: FileID, _ isPinned: Bool) {
-        if isPinned { pinned.insert(id) } else { pinned.remove(id) }
-    }
-
     mutating func leaveRotation(_ id: FileID) { rotation.removeAll { $0 == id } }
 
     /// An entry that nobody has open and that holds nothing is no entry.
@@ -190,7 +189,7 @@ struct HydrationMachine: Sendable {
             entries[id] = nil
             return [.drop(id), .invalidated(id)]
         }
-        if case .idle = entry.phase, entry.recent == nil { entries[id] = nil }
+        if case .idle = entry.phase, entry.recent == nil, !isWished(entry) { entries[id] = nil }
         return []
     }
 }

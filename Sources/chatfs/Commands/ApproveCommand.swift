@@ -1,4 +1,5 @@
 import CommandLineKit
+import Desktop
 import EmbeddedCore
 import OfficialCore
 import Posix
@@ -45,11 +46,21 @@ enum ApproveCommand {
             let profile = try directory.profile(named: name)
             try directory.approveRelays(relays, for: profile)
             if let policy { try directory.setRelayPolicy(policy, of: profile) }
-            guard relays.isEmpty, policy == nil else { return [] }
+            guard relays.isEmpty, policy == nil else {
+                tellMount(in: try directory.folders(of: profile).own)
+                return []
+            }
             return ["policy \(try directory.relayPolicy(of: profile).rawValue)"]
                 + (try directory.approvedRelays(of: profile)).map(\.text)
         }
         for line in lines { Terminal.print(line) }
+    }
+
+    /// A pinned file that waited for this is tried at once, where the profile is mounted. A mount that does not
+    /// hear it tries again within a minute. Blocks.
+    private static func tellMount(in profileFolder: String) {
+        guard let daemon = try? ControlClient.connect(profileFolder: profileFolder) else { return }
+        _ = try? daemon.ask(CacheWish(.tryAgain))
     }
 
     /// For the profiles of an official core, which need not run.
@@ -65,7 +76,10 @@ enum ApproveCommand {
             let trust = try OfficialRelayTrust(folder: folder)
             try trust.approve(relays)
             if let policy { try trust.setPolicy(policy) }
-            guard relays.isEmpty, policy == nil else { return [] }
+            guard relays.isEmpty, policy == nil else {
+                tellMount(in: folder)
+                return []
+            }
             return ["policy \((try trust.policy() ?? .ask).rawValue)"] + (try trust.approved()).map(\.text)
         }
         for line in lines { Terminal.print(line) }

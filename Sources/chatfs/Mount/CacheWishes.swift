@@ -18,6 +18,9 @@ struct CacheWishes: Sendable {
         case .clear:
             hydrator.clearCache()
             return CacheAnswer(cache: state())
+        case .tryAgain:
+            hydrator.tryAgain()
+            return CacheAnswer()
         case .hydrate, .dehydrate, .pin, .unpin: break
         }
         guard let entry = wish.entry, let item = fileSystem.item(at: NodeID(entry)), let file = item.file
@@ -26,7 +29,7 @@ struct CacheWishes: Sendable {
         }
         do throws(HydrationError) {
             switch wish.action {
-            case .show, .clear: break
+            case .show, .clear, .tryAgain: break
             case .hydrate: return await hydrate(item, file.id)
             case .dehydrate:
                 if hydrator.isPinned(file.id) {
@@ -65,7 +68,7 @@ struct CacheWishes: Sendable {
     func receivePinned() async {
         await fileSystem.everythingShown()
         for file in hydrator.pinnedFiles.sorted() {
-            if let item = fileSystem.item(of: file) { hydrator.receiveInBackground(item) }
+            if let item = fileSystem.item(of: file) { hydrator.resume(item) }
         }
     }
 
