@@ -58,7 +58,9 @@ import XFTP
     }
 
     @Test func aFileThatMayNotBeClaimedIsRefusedWithTheCoresWords() async throws {
-        let stage = try Stage()
+        var settings = HydrationSettings()
+        settings.failureMemory = .seconds(600)
+        let stage = try Stage(settings: settings)
         let item = stage.item(4, size: 10)
         let sentence = "Its relay xftp1.example is not approved: run chatfs approve."
         stage.core.state.withLock {
