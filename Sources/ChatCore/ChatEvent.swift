@@ -4,7 +4,7 @@ public enum ChatEvent: Sendable {
     /// Received items, and items that this profile sent by another way than this process.
     case newChatItems([ChatItem])
     case chatItemUpdated(ChatItem)
-    case chatItemsDeleted([(chat: ChatReference, item: ItemID)])
+    case chatItemsDeleted([(chat: ChatReference, item: ItemID)], DeletionReason)
     /// A chat is new, renamed, or changed whether it can be sent into.
     case chatUpdated(Chat)
     case rcvFileDescrReady(ChatItem)
@@ -28,4 +28,14 @@ public enum ChatEvent: Sendable {
     case rcvStandaloneFileComplete(FileID, path: String)
     case sndStandaloneFileError(FileID, FileProblem)
     case rcvStandaloneFileError(FileID, FileProblem)
+}
+
+/// Why items are gone.
+public enum DeletionReason: Hashable, Sendable {
+    /// By the user or by the sender, or nobody knows.
+    case deleted
+    /// A disappearing message whose time is over.
+    case disappeared
+    /// Taken away by a moderator of the group.
+    case moderated
 }

@@ -78,7 +78,7 @@ extension EmbeddedCore {
         case .deleted(let id, let chat, let storedName):
             change.abandon(storedName)
             let chat = try ItemRows.chats(of: profile.id, only: chat, change.connection).first?.reference
-            if let chat { change.tell(.chatItemsDeleted([(chat, ItemID(id))])) }
+            if let chat { change.tell(.chatItemsDeleted([(chat, ItemID(id))], .deleted)) }
         case .chatUpdated(let chat):
             for chat in try ItemRows.chats(of: profile.id, only: chat, change.connection) {
                 change.tell(.chatUpdated(chat))

@@ -84,7 +84,7 @@ extension EmbeddedCore {
             let files = try commit { change in
                 let id = try chatID(chat, change.connection)
                 let files = try items.map { try delete($0.rawValue, chat: id, mode, change) }
-                change.tell(.chatItemsDeleted(items.map { (chat, $0) }))
+                change.tell(.chatItemsDeleted(items.map { (chat, $0) }, .deleted))
                 return files
             }
             // The journal still holds the keys until it is emptied.

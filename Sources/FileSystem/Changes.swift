@@ -177,7 +177,7 @@ extension FileSystem {
         } catch {
             guard error.code == .noSuchItem else { return .failure(FileSystemError(error)) }
         }
-        if let file = item.file { contents.remove(file.id) }
+        if let file = item.file { contents.remove(file.id, atOnce: false) }
         do {
             _ = try await ThreadPool.shared.run { try self.names.remove([item.id]) }
             return .success(())

@@ -10,8 +10,9 @@ public protocol ContentStore: Sendable {
     func content(of item: ChatItem) -> any OpenContent
     /// What the core said about an item: new status, new source.
     func update(_ item: ChatItem)
-    /// The item is deleted: open readers keep what is here, nothing more is fetched.
-    func remove(_ file: FileID)
+    /// The item is deleted: open readers keep what is here, nothing more is fetched. `atOnce`: they keep
+    /// nothing, and its place on the disk is free.
+    func remove(_ file: FileID, atOnce: Bool)
     func condition(of file: FileID) -> HydrationCondition
     func changes() -> AsyncStream<HydrationChange>
 }
@@ -38,7 +39,6 @@ public protocol OpenContent: Sendable {
 
 extension Hydrator: ContentStore {
     public func content(of item: ChatItem) -> any OpenContent { open(item) }
-    public func remove(_ file: FileID) { remove(file, atOnce: false) }
 }
 
 extension HydratedFile: OpenContent {

@@ -125,13 +125,12 @@ extension FileSystem {
         switch event {
         case .newChatItems(let items):
             try await show(items)
-        case .chatItemsDeleted(let deleted):
+        case .chatItemsDeleted(let deleted, let reason):
             for chat in Set(deleted.map(\.chat)) { try await shown(chat) }
             let nodes = deleted.compactMap { names.node(of: $0.item) }
+            // Also when the index cannot be written.
+            defer { for node in nodes { forgetContent(of: node, reason) } }
             try await change { try self.names.remove(deleted.map(\.item)) }
-            for node in nodes {
-                if case .item(let item) = node.content, let file = item.file { contents.remove(file.id) }
-            }
         case .chatUpdated(let chat):
             try await change { try self.names.show([chat]) }
             try await shown(chat.reference)
@@ -149,6 +148,15 @@ extension FileSystem {
             .rcvStandaloneFileError:
             break
         }
+    }
+
+    /// Who has a deleted file open goes on with the bytes that are here, and the kernel's pages of it go with
+    /// the last of them. Nobody keeps anything of what disappeared or was moderated.
+    private func forgetContent(of node: Node, _ reason: DeletionReason) {
+        guard case .item(let item) = node.content, let file = item.file else { return }
+        contents.remove(file.id, atOnce: reason != .deleted)
+        // The name is gone by now, so nobody else finds the node for the hydrator's own news of it.
+        if reason != .deleted { notify(.content(node.id)) }
     }
 
     private func take(_ change: OutboxChange) async throws {

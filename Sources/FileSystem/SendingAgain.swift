@@ -19,7 +19,7 @@ extension FileSystem {
         }
         let sent = try await outbox.sendAgain(item, from: location)
         try await change { try self.names.item(item, became: sent) }
-        contents.remove(file.id)
+        contents.remove(file.id, atOnce: false)
         await withdraw(item)
         // It may have moved on before its entry was known.
         try await show([(try? await core.item(sent.id, in: sent.chat)) ?? sent])

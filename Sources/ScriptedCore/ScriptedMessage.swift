@@ -18,6 +18,9 @@ public struct ScriptedMessage: Sendable {
     public var type = "file"
     /// The picture in an image's message: text of any length without quotes.
     public var preview = ""
+    public var disappears = false
+    /// What a stub says became of the message: `deleted`, `moderated`, `blocked`, `blockedByAdmin`.
+    public var deletion: String?
 
     public init(id: Int64, chat: String, isSent: Bool = false, name: String, size: Int64 = 1000) {
         self.id = id
@@ -53,9 +56,11 @@ public struct ScriptedMessage: Sendable {
             path.map { #","fileSource":{"filePath":"\#(escaped($0))"\#(arguments)}"# } ?? ""
         let picture = type == "image" ? #","image":"\#(preview)""# : ""
         let time = Self.time(of: id)
+        let timed = disappears ? #","itemTimed":{"ttl":60,"deleteAt":"\#(time)"}"# : ""
+        let deleted = deletion.map { #","itemDeleted":{"type":"\#($0)"}"# } ?? ""
         return """
             {"chatDir":{"type":"\(kind)\(isSent ? "Snd" : "Rcv")"\(member)},"meta":{"itemId":\(id),\
-            "itemTs":"\(time)","createdAt":"\(time)"},"content":{"type":"rcvMsgContent",\
+            "itemTs":"\(time)","createdAt":"\(time)"\(timed)\(deleted)},"content":{"type":"rcvMsgContent",\
             "msgContent":{"type":"\(type)","text":""\(picture)}},"file":{"fileId":\(fileID),\
             "fileName":"\(escaped(name))","fileSize":\(size),"fileStatus":\(status),\
             "fileProtocol":"xftp"\(source)}}

@@ -93,6 +93,18 @@ public final class ScriptedSimpleX: Sendable {
         tell(#"{"type":"newChatItems",\#(Self.user),"chatItems":[\#(pair(message))]}"#)
     }
 
+    /// A message is gone: its time was over (`timed`), or somebody deleted it, and where a stub is left that
+    /// says what became of it (`ScriptedMessage.deletion`).
+    public func tellGone(_ id: Int64, timed: Bool = false, stub: String? = nil) {
+        guard let message = change({ $0.history.remove(id) }) else { return }
+        var left = message
+        left.deletion = stub
+        let replacement = stub == nil ? "" : #","toChatItem":\#(pair(left))"#
+        tell(
+            #"{"type":"chatItemsDeleted",\#(Self.user),"chatItemDeletions":[{"deletedChatItem":"#
+                + #"\#(pair(message))\#(replacement)}],"byUser":\#(timed),"timed":\#(timed)}"#)
+    }
+
     /// The file of a message has been received and lies at `path`.
     public func complete(_ id: Int64, path: String, cryptoArguments: String?) {
         let message = change { state in

@@ -129,7 +129,7 @@ import Testing
 
 @Suite struct EventHubTests {
     private func deletion(_ number: Int64) -> ChatEvent {
-        .chatItemsDeleted([(chat: .notes(1), item: ItemID(number))])
+        .chatItemsDeleted([(chat: .notes(1), item: ItemID(number))], .deleted)
     }
 
     @Test func everyListenerGetsEveryEventInTheOrderOfTheTurns() async {
@@ -144,7 +144,7 @@ import Testing
         for stream in streams {
             var seen: [Int64] = []
             for await event in stream {
-                if case .chatItemsDeleted(let items) = event { seen += items.map(\.item.rawValue) }
+                if case .chatItemsDeleted(let items, _) = event { seen += items.map(\.item.rawValue) }
             }
             #expect(seen == [0, 2, 3, 4])
         }

@@ -89,7 +89,7 @@ struct FolderReadingTests {
             return (state.items[0], state.items.remove(at: 1).id)
         }
         core.tell(.rcvFileComplete(complete))
-        core.tell(.chatItemsDeleted([(Fixture.bob, new)]))
+        core.tell(.chatItemsDeleted([(Fixture.bob, new)], .deleted))
         let arrived = core.received("d.bin", in: Fixture.bob, size: 10)
         core.tell(.newChatItems([arrived]))
         gate.open()

@@ -18,6 +18,8 @@ final class MemoryContents: ContentStore {
 
     let contents = Lock<[FileID: Content]>([:])
     let open = Lock<[FileID: Int]>([:])
+    /// What was removed, and whether at once.
+    let removed = Lock<[FileID: Bool]>([:])
 
     func set(_ content: Content, for item: ChatItem) {
         guard let file = item.file else { return }
@@ -31,7 +33,7 @@ final class MemoryContents: ContentStore {
     }
 
     func update(_ item: ChatItem) {}
-    func remove(_ file: FileID) {}
+    func remove(_ file: FileID, atOnce: Bool) { removed.withLock { $0[file] = atOnce } }
     func condition(of file: FileID) -> HydrationCondition { HydrationCondition() }
     func changes() -> AsyncStream<HydrationChange> { AsyncStream { $0.finish() } }
 

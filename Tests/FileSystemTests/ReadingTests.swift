@@ -126,10 +126,35 @@ struct ReadingTests {
         try await wait(until: "it is stored") {
             try fixture.attribute("user.chatfs.state", of: "bob/a.jpg") == "stored"
         }
-        fixture.core.tell(.chatItemsDeleted([(Fixture.bob, item.id)]))
+        fixture.core.tell(.chatItemsDeleted([(Fixture.bob, item.id)], .deleted))
         try await wait(until: "it is gone") { (try? fixture.id("bob/a.jpg")) == nil }
         try await wait(until: "all was told") {
             told.withLock { $0 } == ["entry a.jpg", "attributes", "entry a.jpg"]
         }
+    }
+
+    @Test(
+        "what disappears or is moderated goes from the kernel too, whoever has it open; what is deleted stays",
+        arguments: [DeletionReason.deleted, .disappeared, .moderated])
+    func gone(reason: DeletionReason) async throws {
+        let fixture = try await Fixture.make { core in _ = core.received("a.jpg", in: Fixture.bob, size: 10) }
+        let id = try fixture.id("bob/a.jpg")
+        let item = try #require(fixture.fileSystem.item(at: id))
+        let handle = try await fixture.fileSystem.open(id, flags: O_RDONLY).value()
+        let dropped = Lock<[NodeID]>([])
+        fixture.fileSystem.tellKernel { notice in
+            if case .content(let node) = notice { dropped.withLock { $0.append(node) } }
+        }
+        fixture.core.tell(.chatItemsDeleted([(Fixture.bob, item.id)], reason))
+        let file = try #require(item.file).id
+        try await wait(until: "its content was taken away") {
+            fixture.contents.removed.withLock { $0[file] } != nil
+        }
+        #expect(fixture.contents.removed.withLock { $0[file] } == (reason != .deleted))
+        await fixture.end()
+        #expect(dropped.withLock { $0 } == (reason == .deleted ? [] : [id]))
+        #expect((try? fixture.id("bob/a.jpg")) == nil)
+        #expect(try fixture.fileSystem.attributes(id).get().size == 10)
+        fixture.fileSystem.release(handle)
     }
 }

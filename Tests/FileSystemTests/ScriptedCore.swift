@@ -99,7 +99,7 @@ final class ScriptedCore: ChatCore {
             state.items.removeAll { items.contains($0.id) }
             state.deleted += items.map { ($0, mode) }
         }
-        tell(.chatItemsDeleted(items.map { (chat, $0) }))
+        tell(.chatItemsDeleted(items.map { (chat, $0) }, .deleted))
     }
 
     func cancelFile(_ file: FileID) async throws(ChatError) { state.withLock { $0.cancelled.append(file) } }

@@ -226,6 +226,46 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func theCacheIsEmptyOfWhatDisappearedWhileAChunkWasOnItsWay() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: Self.size)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(Self.size - 10..<Self.size)
+        try await wait(until: "it is kept") { stage.hydrator.cacheReport().bytesOnDisk > 0 }
+        let gate = Gate()
+        source.behaviour.withLock { $0.gate = gate }
+        let waiting = Task { try await file.bytes(300_000..<300_010) }
+        try await wait(until: "a chunk is on its way") { gate.waiting > 0 }
+        stage.hydrator.remove(FileID(1), atOnce: true)
+        await expectProblem(.cancelledBySender) { try await waiting.value }
+        try await wait(until: "its place is free") { stage.hydrator.cacheReport().bytesOnDisk == 0 }
+        gate.open()
+        await stage.hydrator.shutDown()
+    }
+
+    /// The kernel may hold the file on its own, and reads it without asking.
+    @Test(arguments: [true, false])
+    func aPlainCopyThatTheKernelHoldsIsEmptiedForWhatDisappearedAndOnlyForThat(atOnce: Bool) async throws {
+        var settings = HydrationSettings()
+        settings.cacheMode = .plain
+        let stage = try Stage(settings: settings)
+        let plain = Pattern.bytes(0..<100_000, seed: 3)
+        let path = stage.folder.path("stored")
+        let arguments = try stage.encrypted(plain, to: path)
+        let file = stage.hydrator.open(
+            stage.item(
+                1, size: 100_000, status: .rcvComplete,
+                source: FileSourceLocation(path: path, arguments: arguments)))
+        _ = try await file.bytes(0..<10)
+        let held = try #require(file.wholePlainFile)
+        stage.hydrator.remove(FileID(1), atOnce: atOnce)
+        #expect(file.immediate(0..<10) == (atOnce ? .failed(.deleted) : .filled(10)))
+        if atOnce { try await wait(until: "it is emptied") { try held.size() == 0 } }
+        file.close()
+        await stage.hydrator.shutDown()
+        #expect(try held.readAll(limit: 1 << 20) == (atOnce ? [] : plain))
+    }
+
     @Test func theSenderCancelsWhileSomebodyReads() async throws {
         let stage = try Stage()
         let source = MemorySource(size: Self.size)

@@ -158,7 +158,7 @@ struct World {
                 let fetch = HydrationMachine.Action.fetch(file, generation, chunk: chunk)
                 #expect(pending.contains(fetch), "what is not under way was cancelled")
                 #expect(cancelled.insert(fetch).inserted, "cancelled twice")
-            case .drop, .abandon, .changed, .invalidated: break
+            case .drop, .erase, .abandon, .changed, .invalidated: break
             }
         }
     }

@@ -10,19 +10,6 @@ struct GivenUpTests {
     private static let bytes = SystemRandomSource().bytes(9_000_000)
     private static let whole = ScriptedMount.digest(bytes[...])
 
-    /// The core takes no second order for it, and says in every page of the history that it failed.
-    private func giveUp(_ message: ScriptedMessage, _ stage: ScriptedMount) {
-        let failed = stage.simplex.change { state in
-            state.history.change(message.id) {
-                $0.status = #"{"type":"rcvError","rcvFileError":{"type":"relay","srvError":{"type":"host"}}}"#
-            }
-        }
-        stage.simplex.tell(
-            "rcvFileError", failed ?? message,
-            more: #","rcvFileTransfer":{"fileId":\#(message.fileID)},"#
-                + #""agentError":{"type":"BROKER","brokerErr":{"type":"TIMEOUT"}}"#)
-    }
-
     @Test(
         "its reader gets every byte, and a copy is kept for the next mount, when its relay has nothing more")
     func kept() async throws {
@@ -34,7 +21,7 @@ struct GivenUpTests {
         let piece = 100_000..<200_000
         #expect(try await reader.read(piece) == ScriptedMount.digest(Self.bytes[piece]))
         #expect(stage.simplex.count("/freceive ") == 1)
-        giveUp(message, stage)
+        stage.giveUp(message)
         #expect(try await reader.readAtLast(0..<Self.bytes.count) == Self.whole)
         try await stage.waitForCopy(of: message)
         #expect(stage.simplex.count("/freceive ") == 1)
@@ -45,10 +32,7 @@ struct GivenUpTests {
         #expect(try await stage.reader(of: message).readAtLast(0..<Self.bytes.count) == Self.whole)
         #expect(try stage.error(of: message) == nil)
         // The copy goes with its message.
-        let gone = stage.simplex.change { $0.history.remove(message.id) } ?? message
-        stage.simplex.tell(
-            #"{"type":"chatItemsDeleted",\#(ScriptedSimpleX.user),"chatItemDeletions":"#
-                + #"[{"deletedChatItem":\#(stage.simplex.pair(gone))}]}"#)
+        stage.simplex.tellGone(message.id)
         try await wait(until: "the copy is gone") { access(stage.copy(of: message), F_OK) != 0 }
         try await stage.leave()
     }
@@ -60,7 +44,7 @@ struct GivenUpTests {
             1, size: Self.bytes.count, description: try await stage.upload(Self.bytes))
         try await stage.mount()
         try await stage.waitUntilShown(message)
-        giveUp(message, stage)
+        stage.giveUp(message)
         try await wait(until: "it failed") { try stage.error(of: message) != nil }
         let outcome = try await ChatFSProcess.run(
             ["hydrate", stage.path(of: message)], environment: ["HOME": stage.folder.path])

@@ -43,6 +43,9 @@ final class PieceReader {
         }
     }
 
+    /// Ends the program, and with it the opening.
+    func end() async throws { try await process.terminate() }
+
     /// As `read`, again and again while there is an error: a failure is remembered for a moment.
     func readAtLast(_ range: Range<Int>) async throws -> String {
         try await wait(for: "bytes at last", within: .seconds(120)) {

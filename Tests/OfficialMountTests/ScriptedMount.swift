@@ -12,7 +12,7 @@ final class ScriptedMount {
     let relay: RunningProcess
     let relayAddress: String
     private let server: ScriptedServer
-    private var daemon: RunningProcess?
+    private(set) var daemon: RunningProcess?
 
     static func start() async throws -> ScriptedMount {
         let folder = try TemporaryFolder()
@@ -51,13 +51,27 @@ final class ScriptedMount {
     }
 
     /// A message of bob with a file, which the core has been told the description of.
-    func offer(_ id: Int64, size: Int, description: String) -> ScriptedMessage {
-        let message = ScriptedMessage(id: id, contact: 1, name: "offer \(id).bin", size: Int64(size))
+    func offer(_ id: Int64, name: String? = nil, size: Int, description: String) -> ScriptedMessage {
+        let message = ScriptedMessage(
+            id: id, contact: 1, name: name ?? "offer \(id).bin", size: Int64(size))
         simplex.change { state in
             state.history.append(message)
             state.descriptions[message.fileID] = description
         }
         return message
+    }
+
+    /// The core takes no second order for it, and says in every page of the history that it failed.
+    func giveUp(_ message: ScriptedMessage) {
+        let failed = simplex.change { state in
+            state.history.change(message.id) {
+                $0.status = #"{"type":"rcvError","rcvFileError":{"type":"relay","srvError":{"type":"host"}}}"#
+            }
+        }
+        simplex.tell(
+            "rcvFileError", failed ?? message,
+            more: #","rcvFileTransfer":{"fileId":\#(message.fileID)},"#
+                + #""agentError":{"type":"BROKER","brokerErr":{"type":"TIMEOUT"}}"#)
     }
 
     func mount(_ more: [String] = []) async throws {

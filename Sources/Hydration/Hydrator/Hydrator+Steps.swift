@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Posix
 
 /// Steps of the machine, and what follows from them: waiters go on, tasks begin, time passes.
 extension Hydrator {
@@ -16,6 +17,7 @@ extension Hydrator {
         var resumptions: [(CheckedContinuation<WaitOutcome, Never>, WaitOutcome)] = []
         // Contents close files when they go: not under the lock.
         var released: [Content] = []
+        var erased: [Content] = []
         let (actions, startsTicking) = shared.withLock { shared in
             let actions = shared.isLeaving ? [] : step(&shared.machine, now)
             for action in actions {
@@ -25,6 +27,8 @@ extension Hydrator {
                     resumptions.append((continuation, problem.map(WaitOutcome.failed) ?? .ready))
                 case .drop(let file):
                     if let content = shared.contents.removeValue(forKey: file) { released.append(content) }
+                case .erase(let file):
+                    if let content = shared.contents.removeValue(forKey: file) { erased.append(content) }
                 default: break
                 }
             }
@@ -34,6 +38,7 @@ extension Hydrator {
         }
         for (continuation, outcome) in resumptions { continuation.resume(returning: outcome) }
         withExtendedLifetime(released) {}
+        for content in erased { spawn { _ in await ThreadPool.shared.run { content.erase() } } }
         carryOut(actions)
         if startsTicking { spawn { await $0.keepTicking() } }
     }
@@ -55,7 +60,7 @@ extension Hydrator {
                 spawn { await $0.core.abandonClaim(file, problem: problem) }
             case .changed(let file): tell(.conditionChanged(file))
             case .invalidated(let file): tell(.contentInvalid(file))
-            case .wake, .drop: break
+            case .wake, .drop, .erase: break
             }
         }
     }

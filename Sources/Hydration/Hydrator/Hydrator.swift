@@ -15,6 +15,18 @@ public final class Hydrator: Sendable {
     enum Content: Sendable {
         case chunks(Download)
         case whole(WholeContent)
+
+        /// Gives its place back now, whoever still holds it: a chunk on its way, or the kernel, which reads a
+        /// plain copy by itself and finds nothing from then on. Blocks on the disk.
+        func erase() {
+            switch self {
+            case .chunks(let download):
+                download.pass.stop()
+                for chunk in 0..<download.stream.layout.count { download.stream.forget(chunk) }
+            case .whole(.copy(let copy)): try? copy.file.truncate(to: 0)
+            case .whole: break
+            }
+        }
     }
 
     enum WaitOutcome: Sendable {

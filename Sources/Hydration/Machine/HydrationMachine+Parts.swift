@@ -16,6 +16,8 @@ extension HydrationMachine {
         case wake(WaiterID, FileProblem?)
         /// Let go of the content: nothing may be served from it again.
         case drop(FileID)
+        /// The same, and take it from everybody else who holds it.
+        case erase(FileID)
         /// Give the claim back, with the reason when there is one.
         case abandon(FileID, FileProblem?)
         case changed(FileID)

@@ -122,7 +122,7 @@ struct HydrationMachine: Sendable {
         var actions: [Action] = []
         if atOnce {
             actions = retire(&entry, id, .failed(.deleted))
-            actions += [.drop(id), .invalidated(id)]
+            actions += [.erase(id), .invalidated(id)]
         } else {
             switch entry.phase {
             case .chunks(var download):

@@ -45,7 +45,7 @@ final class Change {
     {
         let before = try ItemRows.item(item.id, connection)
         guard var shown = item.chatItem(own: own, filesFolder: filesFolder), var file = shown.file else {
-            if before != nil { try remove([item.id]) }
+            if before != nil { try remove([item.id], item.deletion?.reason ?? .deleted) }
             return nil
         }
         if case .rcvInvitation = file.status {
@@ -64,6 +64,7 @@ final class Change {
             shown.file = file
         }
         try ItemRows.put(shown, file, reference: item.chat.reference.description, connection)
+        if item.disappears { try ItemRows.noteThatItDisappears(item.id, connection) }
         guard let after = try ItemRows.item(item.id, connection) else { return nil }
         if before == nil {
             if occasion != .sending { tell(.newChatItems([after])) }
@@ -101,8 +102,15 @@ final class Change {
         touched.append(item.id)
     }
 
-    /// Items that the core no longer has.
-    func remove(_ items: [ItemID]) throws {
+    /// Items that the core no longer has and said nothing about: the time of disappearing ones is over.
+    func removeUntold(_ items: [ItemID]) throws {
+        let disappearing = Set(try items.filter { try ItemRows.disappears($0, connection) })
+        try remove(items.filter(disappearing.contains), .disappeared)
+        try remove(items.filter { !disappearing.contains($0) }, .deleted)
+    }
+
+    /// Items that are gone.
+    func remove(_ items: [ItemID], _ reason: DeletionReason) throws {
         var removed: [(chat: ChatReference, item: ItemID)] = []
         for id in items {
             guard let item = try ItemRows.item(id, connection) else { continue }
@@ -116,7 +124,7 @@ final class Change {
                 abandonedCopies.append(copy)
             }
         }
-        if !removed.isEmpty { tell(.chatItemsDeleted(removed)) }
+        if !removed.isEmpty { tell(.chatItemsDeleted(removed, reason)) }
     }
 
     /// Writes a chat and tells it when something about it is new.
@@ -149,7 +157,7 @@ final class Change {
     func removeChat(_ reference: ChatReference) throws {
         let text = reference.description
         let items = try connection.query("SELECT id FROM item WHERE chat = ?", text) { ItemID($0.integer(0)) }
-        try remove(items)
+        try remove(items, .deleted)
         try connection.execute("DELETE FROM walk WHERE chat = ?", text)
         guard var chat = try ChatRows.chat(reference, connection) else { return }
         try connection.execute("DELETE FROM chat WHERE chat = ?", text)

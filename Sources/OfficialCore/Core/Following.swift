@@ -105,10 +105,12 @@ extension OfficialCore {
         case .chatItemUpdated(let item): try take(item, change)
         case .chatItemsDeleted(let deletions):
             noteTold(deletions.map(\.item.id))
-            try change.remove(deletions.map(\.item.id))
+            for (reason, deletions) in Dictionary(grouping: deletions, by: \.reason) {
+                try change.remove(deletions.map(\.item.id), reason)
+            }
         case .groupChatItemsDeleted(_, let items):
             noteTold(items)
-            try change.remove(items)
+            try change.remove(items, .moderated)
         case .rcvFileDescrReady(let item, let description):
             guard description.isComplete else { break }
             if let file = item.file?.id {

@@ -110,7 +110,7 @@ extension OfficialCore {
         let missed = try change.connection.query(
             "SELECT id FROM item WHERE reference = ? AND seen < ? AND id <= ?", reference, walk.number, start
         ) { ItemID($0.integer(0)) }
-        try change.remove(missed.filter { !wasTold($0, since: began) })
+        try change.removeUntold(missed.filter { !wasTold($0, since: began) })
         try change.connection.execute(
             """
             UPDATE walk SET done = 1 - again, number = number + again, start = 0, frontier = NULL, again = 0

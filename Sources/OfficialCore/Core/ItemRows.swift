@@ -60,6 +60,15 @@ enum ItemRows {
             file.source?.arguments != nil)
     }
 
+    static func noteThatItDisappears(_ id: ItemID, _ connection: Connection) throws {
+        try connection.execute("UPDATE item SET disappears = 1 WHERE id = ?", id.rawValue)
+    }
+
+    /// Whether its message is one that disappears.
+    static func disappears(_ id: ItemID, _ connection: Connection) throws -> Bool {
+        try connection.first("SELECT disappears FROM item WHERE id = ?", id.rawValue) { $0.bool(0) } ?? false
+    }
+
     private static func chatItem(_ row: borrowing Row) -> ChatItem? {
         ChatReference(row.text(1)).map { chatItem(row, of: $0) }
     }

@@ -110,7 +110,7 @@ extension OfficialCore {
             try await work { [self] in
                 try commit { change in
                     if wasTold(id, since: began) { return }
-                    if let item { try change.take(item, .look) } else { try change.remove([id]) }
+                    if let item { try change.take(item, .look) } else { try change.removeUntold([id]) }
                 }
             }
         }

@@ -26,7 +26,7 @@ extension OfficialCore {
                     throw OfficialCoreError(
                         refusal: APIError(path: ["errorStore", "chatItemNotFound"]))
                 }
-                _ = try? await work { [self] in try commit { try $0.remove(deleted) } }
+                _ = try? await work { [self] in try commit { try $0.remove(deleted, .deleted) } }
             } catch {
                 throw error.chatError
             }

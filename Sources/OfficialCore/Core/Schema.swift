@@ -76,5 +76,6 @@ enum Schema {
             CREATE TABLE kept (
                 file INTEGER PRIMARY KEY, path TEXT NOT NULL, key BLOB NOT NULL, nonce BLOB NOT NULL) STRICT;
             """),
+        Migration("disappearing", "ALTER TABLE item ADD COLUMN disappears INTEGER NOT NULL DEFAULT 0"),
     ]
 }

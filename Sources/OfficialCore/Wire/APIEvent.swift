@@ -12,6 +12,7 @@ public struct APIEvent: Hashable, Sendable {
         /// Edited, or the state of its file changed.
         case chatItemUpdated(APIItem)
         case chatItemsDeleted([APIDeletion])
+        /// By a moderator: of a deletion by their senders groups hear item by item, as above.
         case groupChatItemsDeleted(group: Int64, [ItemID])
         /// The description of a file is here, complete or in part.
         case rcvFileDescrReady(APIItem, APIFileDescription)
@@ -68,8 +69,7 @@ public struct APIEvent: Hashable, Sendable {
             return .newChatItems((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
         case "chatItemUpdated": return item(json).map(Kind.chatItemUpdated)
         case "chatItemsDeleted":
-            return .chatItemsDeleted(
-                (json["chatItemDeletions"]?.elements ?? []).compactMap(APIDeletion.init))
+            return .chatItemsDeleted(APIDeletion.all(json))
         case "groupChatItemsDeleted":
             guard let group = json["groupInfo"]?["groupId"]?.integer else { return nil }
             let ids = (json["chatItemIDs"]?.elements ?? []).compactMap(\.integer)

@@ -21,8 +21,8 @@ public struct APIItem: Hashable, Sendable {
     public var content: MessageContent?
     public var file: APIFile?
     public var deletion: Deletion?
-    /// When a disappearing message goes.
-    public var disappearsAt: Timestamp?
+    /// A disappearing message.
+    public var disappears: Bool
     /// Own, and young enough to be deleted for everyone.
     public var isDeletable: Bool
     public var isEdited: Bool
@@ -48,7 +48,7 @@ public struct APIItem: Hashable, Sendable {
         content = json["content"]?["msgContent"].map(MessageContent.init(api:))
         file = json["file"].flatMap(APIFile.init)
         deletion = meta["itemDeleted"].map { $0.type.flatMap(Deletion.init) ?? .deleted }
-        disappearsAt = Self.time(meta["itemTimed"]?["deleteAt"])
+        disappears = meta["itemTimed"] != nil
         isDeletable = meta["deletable"]?.bool ?? false
         isEdited = meta["itemEdited"]?.bool ?? false
     }
@@ -98,10 +98,29 @@ public struct APIDeletion: Hashable, Sendable {
     public var item: APIItem
     /// What is left in its place, a stub; nil when nothing is.
     public var replacement: APIItem?
+    public var reason: DeletionReason
 
-    init?(_ json: JSONValue) {
+    init?(_ json: JSONValue, isTimed: Bool) {
         guard let item = json["deletedChatItem"].flatMap(APIItem.init(pair:)) else { return nil }
         self.item = item
         replacement = json["toChatItem"].flatMap(APIItem.init(pair:))
+        reason = isTimed ? .disappeared : replacement?.deletion?.reason ?? .deleted
+    }
+
+    /// Those of `chatItemsDeleted`, which says of all together whether their time was over (`timed`). A
+    /// moderator leaves a stub, also where the group deletes in full; a sender does only where it does not.
+    static func all(_ json: JSONValue) -> [APIDeletion] {
+        let isTimed = json["timed"]?.bool ?? false
+        return (json["chatItemDeletions"]?.elements ?? []).compactMap { APIDeletion($0, isTimed: isTimed) }
+    }
+}
+
+extension APIItem.Deletion {
+    /// Why the item is not there any more. `blocked` is the user's own doing.
+    var reason: DeletionReason {
+        switch self {
+        case .moderated, .blockedByAdmin: .moderated
+        case .deleted, .blocked: .deleted
+        }
     }
 }

@@ -71,8 +71,7 @@ public enum APIResponse: Hashable, Sendable {
         case "rcvFileCancelled": return received().map { .rcvFileCancelled($0.id, itemIfAny()) }
         case "sndFileCancelled": return sent().map { .sndFileCancelled($0.id, itemIfAny()) }
         case "chatItemsDeleted":
-            return .chatItemsDeleted(
-                (json["chatItemDeletions"]?.elements ?? []).compactMap(APIDeletion.init))
+            return .chatItemsDeleted(APIDeletion.all(json))
         case "sndStandaloneFileCreated": return sent().map(APIResponse.sndStandaloneFileCreated)
         case "rcvStandaloneFileCreated": return received().map(APIResponse.rcvStandaloneFileCreated)
         case "standaloneFileInfo": return .standaloneFileInfo

@@ -175,12 +175,7 @@ struct ReceivingTests {
             await eventually {
                 if case .rcvError(let problem) = await status() { problem.kind == .expired } else { false }
             })
-        stage.simplex.change { $0.history.remove(1) }
-        stage.simplex.tell(
-            """
-            {"type":"chatItemsDeleted",\(ScriptedSimpleX.user),"chatItemDeletions":\
-            [{"deletedChatItem":\(stage.simplex.pair(Self.offered))}]}
-            """)
+        stage.simplex.tellGone(1)
         #expect(await eventually { await status() == nil })
         await core.shutDown()
     }
