@@ -9,7 +9,6 @@ extension OfficialCore {
     /// Whether there is a message that belongs to no item and was made after the core had noted a file from
     /// `folder`, which has none either. False, too, from a core that answers no questions about its database.
     func mayBeSentWithoutItem(_ folder: String) async throws(ChatError) -> Bool {
-        guard folder.allSatisfy({ $0.isHexDigit || "mesag-".contains($0) }) else { return false }
         let orphans = try await pairs(
             .query(
                 "SELECT 'orphans', count(*) FROM messages m WHERE m.msg_sent = 1 "
