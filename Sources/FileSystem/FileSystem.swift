@@ -28,7 +28,7 @@ public final class FileSystem: Sendable {
     let log = Log("filesystem")
 
     public struct Settings: Sendable {
-        /// Longest wait for a byte without any progress, then ETIMEDOUT.
+        /// Longest wait for a byte without any progress, and for the names in a chat, then ETIMEDOUT.
         public var readDeadline: Duration
         public var deletion: DeletionPolicy
         /// Any open file or folder on the disk that the cache uses, for `statfs`.

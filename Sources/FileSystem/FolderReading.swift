@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Namespace
 import Posix
 
@@ -14,7 +15,6 @@ final class FolderReading: Sendable {
     /// Chats that are being read.
     private let underWay = Lock<[ChatReference: Task<Void, any Error>]>([:])
     private let background = Lock<Task<Void, Never>?>(nil)
-    private let isOver = Lock(false)
 
     /// The work on a chat: begun by the first who asks, ended for nobody who gives up.
     func work(on chat: ChatReference, _ body: @escaping @Sendable () async throws -> Void) -> Task<
@@ -33,19 +33,13 @@ final class FolderReading: Sendable {
 
     func begin(_ body: @escaping @Sendable () async -> Void) {
         background.withLock { background in
-            background = Task(priority: .utility) {
-                await body()
-                isOver.withLock { $0 = true }
-            }
+            background = Task(priority: .utility) { await body() }
         }
     }
 
     /// As `finish`, for a while.
     func finish(within limit: Duration) async {
-        let end = ContinuousClock.now + limit
-        while !isOver.withLock({ $0 }), ContinuousClock.now < end {
-            try? await Task.sleep(for: .milliseconds(2))
-        }
+        _ = await background.withLock { $0 }?.result(within: limit)
     }
 
     /// Returns when all chats have been read, as far as they can be.
@@ -84,7 +78,8 @@ extension FileSystem {
         try await read(chat).value
     }
 
-    /// What `body` answers, once everything in a folder is shown.
+    /// What `body` answers, once everything in a folder is shown. ETIMEDOUT when this takes as long as a read
+    /// may take; the reading goes on.
     func whenShown<Value: Sendable>(
         _ folder: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
     ) -> Answer<Value> {
@@ -92,10 +87,10 @@ extension FileSystem {
             return body()
         }
         return .later { [self] in
-            do {
-                try await shown(chat.reference)
-            } catch {
-                return .failure(FileSystemError(error))
+            switch await read(chat.reference).result(within: settings.readDeadline) {
+            case .success: break
+            case .failure(let error): return .failure(FileSystemError(error))
+            case nil: return .failure(FileSystemError(Task.isCancelled ? EINTR : ETIMEDOUT))
             }
             switch body() {
             case .now(let result): return result

@@ -59,9 +59,10 @@ extension FileSystem {
             return .refused(.isFolder)
         case .status, .transfers:
             guard !writes else { return .refused(.notPermitted) }
-            // What is asked for is all there is: the files of some chats may be on their way into the tree.
+            // What is asked for is all there is: the files of some chats may be on their way into the tree. When
+            // that does not end, what there is says so.
             return .later { [self] in
-                await everythingShown()
+                await reading.finish(within: settings.readDeadline)
                 return .success(handle(on: node, .produced(produce(node.content))))
             }
         case .item(let item):

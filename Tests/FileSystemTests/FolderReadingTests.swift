@@ -29,8 +29,10 @@ struct FolderReadingTests {
         }
     }
 
-    private func make(_ gate: Gate, _ items: (ScriptedCore) -> Void) async throws -> Fixture {
-        try await Fixture.make(showsEverything: false) { core in
+    private func make(
+        _ gate: Gate, deadline: Duration = .seconds(60), _ items: (ScriptedCore) -> Void
+    ) async throws -> Fixture {
+        try await Fixture.make(readDeadline: deadline, showsEverything: false) { core in
             items(core)
             gate.hold(Fixture.bob, in: core)
         }
@@ -103,7 +105,7 @@ struct FolderReadingTests {
     @Test("a chat that cannot be read gives an error to who looks into it, and is read again by the next")
     func failing() async throws {
         let isBroken = Lock(true)
-        let fixture = try await Fixture.make { core in
+        let fixture = try await Fixture.make(readDeadline: .seconds(60)) { core in
             _ = core.received("a.bin", in: Fixture.bob, size: 10)
             core.state.withLock { state in
                 state.whenAsked = { chat throws(ChatError) in
@@ -117,6 +119,39 @@ struct FolderReadingTests {
         #expect(await fs.lookup(EntryName("a.bin"), in: bob).code() == EIO)
         isBroken.withLock { $0 = false }
         #expect(try await fs.lookup(EntryName("a.bin"), in: bob).value().size == 10)
+    }
+
+    @Test("a chat whose reading never ends gives ETIMEDOUT, and its files when it ends after all")
+    func stalled() async throws {
+        let gate = Gate()
+        let fixture = try await make(gate, deadline: .milliseconds(50)) { core in
+            _ = core.received("a.bin", in: Fixture.bob, size: 10)
+        }
+        let (fs, bob) = (fixture.fileSystem, try fixture.id("bob"))
+        #expect(await fs.lookup(EntryName("a.bin"), in: bob).code() == ETIMEDOUT)
+        #expect(await fs.prepare(bob).code() == ETIMEDOUT)
+        let status = try await fs.open(.status, flags: O_RDONLY).value()
+        let text = String(decoding: try await fixture.read(status, at: 0, count: 4096), as: UTF8.self)
+        #expect(text.contains("\"entries\" : 0"))
+        gate.open()
+        await fs.everythingShown()
+        #expect(try await fs.lookup(EntryName("a.bin"), in: bob).value().size == 10)
+    }
+
+    @Test("who gives up waiting for a chat is answered at once, and stops nothing for the others")
+    func interrupted() async throws {
+        let gate = Gate()
+        let fixture = try await make(gate) { core in
+            _ = core.received("a.bin", in: Fixture.bob, size: 10)
+        }
+        let (fs, bob) = (fixture.fileSystem, try fixture.id("bob"))
+        let patient = try start(fs.lookup(EntryName("a.bin"), in: bob))
+        let hasty = try start(fs.lookup(EntryName("a.bin"), in: bob))
+        try await wait(until: "the core was asked") { gate.asked > 0 }
+        hasty.cancel()
+        #expect(await code { _ = try await hasty.value } == EINTR)
+        gate.open()
+        #expect(try await patient.value.size == 10)
     }
 
     @Test("a draft of an earlier mount that is sent before its chat was looked into keeps its name")

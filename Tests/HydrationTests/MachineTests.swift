@@ -13,25 +13,6 @@ import Testing
         world.settle()
     }
 
-    @Test func aReaderIsNotLateWhileTheCoreGetsOnWithTheFile() {
-        var machine = HydrationMachine(settings: HydrationSettings())
-        var item = World(seed: 1).item(FileID(1))
-        machine.open(item, item.file!, now: .zero)
-        var woken: [HydrationMachine.Action] = []
-        for action in machine.wait(9, FileID(1), for: .bytes(0..<10), patience: .seconds(10), now: .zero) {
-            guard case .prepare(let file, let generation) = action else { continue }
-            woken += machine.prepared(file, generation, .awaitingCore, now: .zero)
-        }
-        for second in 1...5 {
-            item.file?.status = .rcvTransfer(received: UInt64(second), total: 100)
-            woken += machine.update(item, now: .seconds(9 * second))
-            woken += machine.tick(now: .seconds(9 * second))
-        }
-        #expect(!woken.contains { if case .wake = $0 { true } else { false } })
-        woken += machine.tick(now: .seconds(56))
-        #expect(woken.contains(.wake(9, .timedOut)))
-    }
-
     @Test func twoFilesOfOneRelayTakeTurns() {
         var settings = HydrationSettings()
         settings.chunksPerRelay = 1

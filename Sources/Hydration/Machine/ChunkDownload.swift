@@ -87,6 +87,14 @@ struct ChunkDownload: Sendable {
         }
     }
 
+    /// Whether bytes of a chunk bring somebody nearer to a goal: they are of what it needs, or nothing of that
+    /// has been begun, and what is under way has to come before it.
+    func isProgress(_ chunk: Int, for goal: HydrationMachine.Goal) -> Bool {
+        guard case .bytes(let range) = goal else { return true }
+        let needed = needed(for: range)
+        return needed.contains(chunk) || !needed.contains { states[$0] == .inFlight }
+    }
+
     /// The problem that a reader of this range gets at once, if any.
     func problem(for range: Range<UInt64>, now: Duration) -> FileProblem? {
         for chunk in needed(for: range) where states[chunk] != .present {

@@ -53,7 +53,26 @@ extension HydrationMachine {
         var goal: Goal
         var patience: Duration
         var deadline: Duration
+        /// Who waits for bytes is answered then, whatever progress there is.
+        var end: Duration?
+
+        init(id: WaiterID, goal: Goal, patience: Duration, now: Duration) {
+            self.id = id
+            self.goal = goal
+            self.patience = patience
+            deadline = now + patience
+            if case .bytes = goal { end = now + patience * mostPatience }
+        }
+
+        mutating func grantPatience(now: Duration) {
+            deadline = now + patience
+            if let end { deadline = min(deadline, end) }
+        }
     }
+
+    /// A read is answered after so many times its patience. By then a chunk of 4 MiB has come whose relay gave
+    /// just enough signs of life; longer waits are made of many tries.
+    private static let mostPatience = 20
 
     struct Entry: Sendable {
         var item: ChatItem

@@ -90,7 +90,7 @@ extension HydrationMachine {
         download.arrived(chunk, contentOffset: contentOffset)
         entry.phase = .chunks(download)
         entries[id] = entry
-        grantPatience(id, now: now)
+        grantPatience(id, chunk: chunk, now: now)
         return [.changed(id)] + evaluate(id) + schedule(now: now)
     }
 
@@ -106,7 +106,7 @@ extension HydrationMachine {
             actions = [.complete(id, generation)]
         }
         entries[id]?.phase = .chunks(download)
-        if !actions.isEmpty { grantPatience(id, now: now) }
+        grantPatience(id, now: now) { $0 == .whole }
         return actions
     }
 
@@ -118,15 +118,20 @@ extension HydrationMachine {
             flights[index].lastSign = now
             flights[index].hasBytes = true
         }
-        grantPatience(id, now: now)
+        if current(id, generation) != nil { grantPatience(id, chunk: chunk, now: now) }
         return []
     }
 
-    mutating func grantPatience(_ id: FileID, now: Duration) {
-        guard let count = entries[id]?.waiters.count else { return }
-        for index in 0..<count {
-            guard let patience = entries[id]?.waiters[index].patience else { continue }
-            entries[id]?.waiters[index].deadline = now + patience
+    private mutating func grantPatience(_ id: FileID, chunk: Int, now: Duration) {
+        guard case .chunks(let download) = entries[id]?.phase else { return }
+        grantPatience(id, now: now) { download.isProgress(chunk, for: $0) }
+    }
+
+    mutating func grantPatience(_ id: FileID, now: Duration, for isConcerned: (Goal) -> Bool = { _ in true })
+    {
+        guard let waiters = entries[id]?.waiters else { return }
+        for index in waiters.indices where isConcerned(waiters[index].goal) {
+            entries[id]?.waiters[index].grantPatience(now: now)
         }
     }
 

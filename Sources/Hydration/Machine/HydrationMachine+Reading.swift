@@ -23,7 +23,7 @@ extension HydrationMachine {
     }
 
     /// A reader waits for a range. It is answered by `wake`, at once or later, at the latest when
-    /// `patience` has passed without a byte of its file arriving.
+    /// `patience` has passed without a byte arriving of the chunks that it needs, or 20 times that in all.
     mutating func wait(
         _ waiter: WaiterID, _ id: FileID, for goal: Goal, patience: Duration, now: Duration
     ) -> [Action] {
@@ -35,8 +35,7 @@ extension HydrationMachine {
             return [.wake(waiter, problem)]
         }
         awaited.insert(id)
-        entries[id]?.waiters.append(
-            Waiter(id: waiter, goal: goal, patience: patience, deadline: now + patience))
+        entries[id]?.waiters.append(Waiter(id: waiter, goal: goal, patience: patience, now: now))
         var actions: [Action] = []
         if case .idle = entry.phase, !entry.isRemoved { actions = prepare(id) }
         if goal == .whole { actions += completeAgain(id) }
