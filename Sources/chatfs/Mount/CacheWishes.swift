@@ -9,8 +9,13 @@ struct CacheWishes: Sendable {
     let hydrator: Hydrator
     let fileSystem: FileSystem
 
-    /// Longest wait for a file before the command hears how far it is.
-    private static let slice = Duration.seconds(1)
+    private let asked: AskedHydration
+
+    init(hydrator: Hydrator, fileSystem: FileSystem) {
+        self.hydrator = hydrator
+        self.fileSystem = fileSystem
+        asked = AskedHydration(hydrator)
+    }
 
     func grant(_ wish: CacheWish) async -> CacheAnswer {
         switch wish.action {
@@ -30,7 +35,11 @@ struct CacheWishes: Sendable {
         do throws(HydrationError) {
             switch wish.action {
             case .show, .clear, .tryAgain: break
-            case .hydrate: return await hydrate(item, file.id)
+            case .hydrate:
+                return switch await asked.ask(item) {
+                case .ended(let problem): CacheAnswer(problem: problem?.sentence)
+                case .coming(let progress): CacheAnswer(isDone: false, progress: progress)
+                }
             case .dehydrate:
                 if hydrator.isPinned(file.id) {
                     return CacheAnswer(problem: "The file is pinned: run chatfs unpin first.")
@@ -45,23 +54,6 @@ struct CacheWishes: Sendable {
         } catch {
             return CacheAnswer(problem: error.sentence)
         }
-    }
-
-    private func hydrate(_ item: ChatItem, _ file: FileID) async -> CacheAnswer {
-        let answer = await withTaskGroup(of: CacheAnswer?.self) { group in
-            group.addTask {
-                let problem = await hydrator.hydrate(item)
-                return Task.isCancelled ? nil : CacheAnswer(problem: problem?.sentence)
-            }
-            group.addTask {
-                try? await Task.sleep(for: Self.slice)
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
-        }
-        return answer ?? CacheAnswer(isDone: false, progress: hydrator.condition(of: file).progress)
     }
 
     /// Brings what is pinned back, after an earlier mount.

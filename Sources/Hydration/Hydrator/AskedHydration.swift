@@ -1,0 +1,69 @@
+import Base
+import ChatCore
+
+/// Brings files here for commands, which ask again and again to show how far it is: however often, it is one
+/// wait for each file, so that the patience of the first question is that of all. Any thread.
+public final class AskedHydration: Sendable {
+    public enum Answer: Hashable, Sendable {
+        /// The problem when it cannot be.
+        case ended(FileProblem?)
+        /// Per cent that is here: ask again.
+        case coming(Int)
+    }
+
+    private struct Wait {
+        var task: Task<FileProblem?, Never>
+        /// How often was asked.
+        var questions = 0
+    }
+
+    private let hydrator: Hydrator
+    private let patience: Duration
+    private let slice: Duration
+    private let waits = Lock<[FileID: Wait]>([:])
+
+    /// - Parameters:
+    ///   - patience: the longest wait without any progress, over all questions.
+    ///   - slice: the longest until a question is answered. A wait that nobody has asked about for ten times
+    ///     that is given up.
+    public init(_ hydrator: Hydrator, patience: Duration = .seconds(60), slice: Duration = .seconds(1)) {
+        self.hydrator = hydrator
+        self.patience = patience
+        self.slice = slice
+    }
+
+    /// Begins, or goes on, to bring all of a file here.
+    public func ask(_ item: ChatItem) async -> Answer {
+        guard let file = item.file?.id else { return .ended(nil) }
+        let (task, question) = waits.withLock { waits in
+            var wait =
+                waits[file]
+                ?? Wait(
+                    task: Task { [hydrator, patience] in await hydrator.hydrate(item, patience: patience) })
+            wait.questions += 1
+            waits[file] = wait
+            return (wait.task, wait.questions)
+        }
+        if case .success(let problem) = await task.result(within: slice) {
+            end(file, task)
+            return .ended(problem)
+        }
+        Task { [weak self, slice] in
+            try? await Task.sleep(for: slice * 10)
+            self?.giveUp(file, task, ifNobodyAskedAfter: question)
+        }
+        return .coming(hydrator.condition(of: file).progress)
+    }
+
+    private func end(_ file: FileID, _ task: Task<FileProblem?, Never>) {
+        waits.withLock { if $0[file]?.task == task { $0[file] = nil } }
+    }
+
+    private func giveUp(
+        _ file: FileID, _ task: Task<FileProblem?, Never>, ifNobodyAskedAfter question: Int
+    ) {
+        guard waits.withLock({ $0[file]?.task == task && $0[file]?.questions == question }) else { return }
+        end(file, task)
+        task.cancel()
+    }
+}
