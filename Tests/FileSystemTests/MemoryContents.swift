@@ -9,6 +9,8 @@ final class MemoryContents: ContentStore {
     enum Content: Sendable {
         /// Every byte is the low byte of its position.
         case here
+        /// As `here`; what was read before this opening was something else.
+        case changed
         /// Comes after one wait.
         case later
         /// Waits for ever, as behind a relay that never answers.
@@ -44,7 +46,7 @@ final class MemoryContents: ContentStore {
 
         func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ImmediateRead {
             switch content {
-            case .here:
+            case .here, .changed:
                 for (index, position) in range.enumerated() {
                     buffer[index] = UInt8(truncatingIfNeeded: position)
                 }
@@ -72,7 +74,7 @@ final class MemoryContents: ContentStore {
         }
 
         var wholePlainFile: OpenFile? { nil }
-        var wasOutdated: Bool { false }
+        var wasOutdated: Bool { if case .changed = content { true } else { false } }
 
         func close() { store.open.withLock { $0[file, default: 0] -= 1 } }
     }

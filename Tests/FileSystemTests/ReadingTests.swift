@@ -24,6 +24,19 @@ struct ReadingTests {
         #expect(fixture.contents.open.withLock { Array($0.values) } == [0])
     }
 
+    @Test("pages of the kernel stay from one opening to the next, unless the bytes are others since")
+    func pages() async throws {
+        let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 1000) }
+        let item = try #require(fixture.core.state.withLock { $0.items.first })
+        for (content, keeps) in [(MemoryContents.Content.here, true), (.changed, false)] {
+            fixture.contents.set(content, for: item)
+            let handle = try await fixture.fileSystem.open(fixture.id("bob/a.bin"), flags: O_RDONLY).value()
+            #expect(handle.keepsPages == keeps)
+            #expect(!handle.bypassesPages)
+            fixture.fileSystem.release(handle)
+        }
+    }
+
     @Test("each reason why a file cannot be had has its errno")
     func problems() async throws {
         let table: [(FileProblem.Kind, Int32)] = [

@@ -1,3 +1,4 @@
+import ChatCore
 import Testing
 
 @testable import Hydration
@@ -44,5 +45,68 @@ import Testing
     @Test func twoReadersOfOneFileHaveAWindowEach() {
         let pairs = zip(run(from: 0, pieces: 66), run(from: 200 << 20, pieces: 66)).flatMap { [$0, $1] }
         #expect(windows(pairs) == [8, 8])
+    }
+
+    /// A reader in the middle of a long file, four chunks ahead of whom are under way and one more is wanted.
+    private struct Halfway {
+        static let file = FileID(1)
+        var machine: HydrationMachine
+        var generation: UInt64 = 0
+        var holds = false
+        var held: [Int] = []
+
+        init() {
+            var settings = HydrationSettings()
+            settings.finishesWhatWasRead = false
+            machine = HydrationMachine(settings: settings)
+            var item = World(seed: 1).item(Self.file)
+            item.file?.size = 64 * 65_536 - 1000
+            machine.open(item, item.file!, now: .zero)
+            for chunk in 0..<39 as Range<UInt64> {
+                holds = chunk > 33
+                let range = chunk * 65_536..<chunk * 65_536 + 60_000
+                let (place, actions) = machine.locate(Self.file, range, now: .zero)
+                carryOut(actions)
+                if place == .notYet {
+                    carryOut(
+                        machine.wait(chunk, Self.file, for: .bytes(range), patience: .seconds(9), now: .zero))
+                }
+            }
+        }
+
+        mutating func carryOut(_ actions: [HydrationMachine.Action]) {
+            for action in actions {
+                switch action {
+                case .prepare(let file, let generation):
+                    self.generation = generation
+                    let places = Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 64)
+                    carryOut(
+                        machine.prepared(
+                            file, generation, .chunks(ChunkLayout(places)!, isReceivedByCore: false),
+                            now: .zero))
+                case .fetch(_, _, let chunk): if holds { held.append(chunk) } else { arrive(chunk) }
+                default: break
+                }
+            }
+        }
+
+        mutating func arrive(_ chunk: Int) {
+            carryOut(
+                machine.arrived(
+                    Self.file, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero))
+            machine.landed(Self.file, generation, chunk)
+            carryOut(machine.schedule(now: .zero))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func nothingIsBegunAheadOfAReaderWhoHasClosed(closes: Bool) {
+        var world = Halfway()
+        let underWay = world.held
+        #expect(underWay.count == 4)
+        world.held = []
+        if closes { world.carryOut(world.machine.close(Halfway.file, now: .zero)) }
+        for chunk in underWay { world.arrive(chunk) }
+        #expect(world.held.isEmpty == closes, "\(underWay), then \(world.held)")
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import Hydration
 
 /// A stored file is trusted for as long as it is the one that was checked.
-@Suite struct StoredFileTests {
+@Suite(.timeLimit(.minutes(1))) struct StoredFileTests {
     private static let size: UInt64 = 300_000
     private static let plain = Pattern.bytes(0..<size, seed: 5)
 

@@ -51,7 +51,7 @@ struct HydrationMachine: Sendable {
         }
         let actions = retire(&entry, id, .idle)
         entries[id] = entry
-        return [.drop(id), .invalidated(id)] + actions
+        return [.drop(id), .invalidated(id)] + actions + attempt(id)
     }
 
     mutating func close(_ id: FileID, now: Duration) -> [Action] {

@@ -1,0 +1,41 @@
+import Base
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct WaitingForTaskTests {
+    private struct Failure: Error {}
+
+    /// Ends when it is cancelled.
+    private static func endless() -> Task<Int, any Error> {
+        Task {
+            try await Task.sleep(for: .seconds(3600))
+            return 1
+        }
+    }
+
+    @Test func whatATaskGivesComesToAllWhoWait() async throws {
+        let task = Task { 7 }
+        for _ in 0..<3 { #expect(await task.result(within: .seconds(60))?.get() == 7) }
+        let failing = Task<Int, any Error> { throw Failure() }
+        await #expect(throws: Failure.self) { try await failing.result(within: .seconds(60))?.get() }
+    }
+
+    @Test func aTaskThatTakesLongerIsLeftAlone() async throws {
+        let task = Self.endless()
+        #expect(await task.result(within: .milliseconds(10)) == nil)
+        #expect(!task.isCancelled)
+        task.cancel()
+    }
+
+    @Test func whoIsCancelledWaitsNoLonger() async throws {
+        let task = Self.endless()
+        for round in 0..<50 {
+            let waiting = Task { await task.result(within: .seconds(3600)) == nil }
+            // Before it waits, and while it does.
+            for _ in 0..<round { await Task.yield() }
+            waiting.cancel()
+            #expect(await waiting.value)
+        }
+        #expect(!task.isCancelled)
+        task.cancel()
+    }
+}
