@@ -48,6 +48,8 @@ extension HydrationMachine {
             guard let entry = entries[id], !entry.isRemoved, case .chunks(let download) = entry.phase,
                 download.inFlight < settings.chunksPerFile,
                 let chunk = candidate(reason, entry, download, now: now),
+                // Lost again before its memory was free: two flights of one chunk could not be told apart.
+                !flights.contains(where: { $0.isOf(id, entry.generation, chunk) }),
                 fits(chunk, of: download.layout, reason, now: now)
             else { continue }
             return (id, chunk, reason)
