@@ -1,0 +1,69 @@
+import ChatCore
+import Testing
+
+@testable import Hydration
+
+/// What the core is just doing with a file, by the machine's own clock.
+@Suite struct HandingOverTests {
+    private static let file = FileID(1)
+    private static let places = Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 4)
+
+    /// A file that somebody waits for as a whole; the answer to its `prepare` is still to come.
+    private static func machine() -> (HydrationMachine, HydrationMachine.Generation, ChatItem) {
+        var machine = HydrationMachine(settings: HydrationSettings())
+        var item = World(seed: 1).item(file)
+        item.file?.size = 4 * 65_536 - 1000
+        machine.open(item, item.file!, now: .zero)
+        for case .prepare(_, let generation) in machine.wait(
+            1, file, for: .whole, patience: .seconds(9), now: .zero)
+        {
+            return (machine, generation, item)
+        }
+        fatalError("nothing was prepared")
+    }
+
+    /// The same, with all chunks through the check and the whole on its way into the core's keeping.
+    private static func handingOver(
+        isReceivedByCore: Bool
+    ) -> (HydrationMachine, HydrationMachine.Generation) {
+        var (machine, generation, _) = machine()
+        _ = machine.prepared(
+            file, generation, .chunks(ChunkLayout(places)!, isReceivedByCore: isReceivedByCore), now: .zero)
+        // Who receives its copy itself has only what readers want.
+        _ = machine.wait(2, file, for: .bytes(0..<4 * 65_536 - 1000), patience: .seconds(9), now: .zero)
+        for chunk in places.indices {
+            _ = machine.arrived(
+                file, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero)
+            machine.landed(file, generation, chunk)
+            _ = machine.schedule(now: .zero)
+        }
+        let actions = machine.passed(file, generation, upTo: places.count, now: .zero)
+        #expect(actions == [.complete(file, generation)])
+        return (machine, generation)
+    }
+
+    @Test func whatIsBeingHandedOverIsNotEvictedThoughNobodyHasItOpen() {
+        var (machine, generation) = Self.handingOver(isReceivedByCore: false)
+        machine.leave(1, Self.file)
+        _ = machine.close(Self.file, now: .zero)
+        #expect(machine.dehydrate(Self.file) == nil)
+        #expect(machine.evictOldest() == nil)
+        #expect(machine.clear() == [])
+        let kept = World(seed: 1).item(Self.file).file!
+        _ = machine.completed(Self.file, generation, kept, cached: 0)
+        #expect(machine.dehydrate(Self.file) != nil)
+    }
+
+    @Test func whoWaitsForTheWholeGoesOnWhenItIsCheckedThoughTheCoreMakesItsCopyItself() {
+        var (machine, generation) = Self.handingOver(isReceivedByCore: true)
+        #expect(machine.checked(Self.file, generation).contains(.wake(1, nil)))
+    }
+
+    @Test func aCoreThatHasTheFileBeforeItSaysThatItReceivesItIsNotWaitedFor() {
+        var (machine, generation, item) = Self.machine()
+        item.file?.status = .rcvComplete
+        #expect(machine.update(item, now: .zero) == [])
+        let actions = machine.prepared(Self.file, generation, .awaitingCore, now: .zero)
+        #expect(actions.contains { if case .prepare = $0 { true } else { false } })
+    }
+}
