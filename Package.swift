@@ -41,10 +41,11 @@ let package = Package(
         library("COpenSSL", pkgConfig: "openssl", package: "libssl-dev"),
         library("CNghttp2", pkgConfig: "libnghttp2", package: "libnghttp2-dev"),
         .target(name: "CLinux"),
+        .target(name: "CKeyMemory", dependencies: ["COpenSSL"]),
 
         room("Base", uses: []),
         room("Posix", uses: ["Base", "CLinux"]),
-        room("Cryptography", uses: ["Base", "Posix", "CSodium", "COpenSSL", "CLinux"]),
+        room("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
         room("Store", uses: ["Base", "Posix", "CSQLite"]),
         room("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
         room("ChatCore", uses: ["Base"]),

@@ -1,9 +1,11 @@
 import Base
+import CKeyMemory
 import COpenSSL
 import CSodium
 
-/// AES-256-GCM over blocks, through OpenSSL with a context and a buffer that are used again: making a
-/// context costs as much as sealing 10 KiB. One thread at a time; `borrow` sees to that.
+/// AES-256-GCM over blocks, through OpenSSL, with a context and a buffer that are used again. Between two
+/// borrowers nothing is left of a key: its round keys are in locked memory while they are needed, and zeroed
+/// then. One thread at a time; `borrow` sees to that.
 final class BlockCipher: @unchecked Sendable {
     // Safe: an object is in the hands of one borrower or in the list of idle ones, never both.
     static let nonceLength = 12
@@ -17,10 +19,21 @@ final class BlockCipher: @unchecked Sendable {
     /// As many as threads that could be sealing at once; the rest is given back to the system.
     private static let mostIdle = 16
 
+    /// Looked up once: OpenSSL 3 otherwise searches its providers for as long as sealing 10 KiB takes.
+    private static let algorithm: Algorithm = {
+        guard let found = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
+            preconditionFailure("OpenSSL offers no AES-256-GCM")
+        }
+        return Algorithm(pointer: found)
+    }()
+
+    private struct Algorithm: @unchecked Sendable {
+        // Safe: an EVP_CIPHER is immutable and counted; this one lives as long as the process.
+        let pointer: OpaquePointer
+    }
+
     private init() {
         guard let made = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }
-        let done = EVP_CipherInit_ex(made, EVP_aes_256_gcm(), nil, nil, nil, -1)
-        precondition(done == 1, "OpenSSL offers no AES-256-GCM")
         context = made
         scratch = .allocate(byteCount: SealedFile.slotSize, alignment: 64)
     }
@@ -35,7 +48,12 @@ final class BlockCipher: @unchecked Sendable {
         _ body: (BlockCipher) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let cipher = idle.withLock { $0.popLast() } ?? BlockCipher()
-        defer { idle.withLock { if $0.count < mostIdle { $0.append(cipher) } } }
+        let done = chatfs_init_locked_cipher(cipher.context, algorithm.pointer)
+        precondition(done == 1, "out of memory")
+        defer {
+            EVP_CIPHER_CTX_reset(cipher.context)
+            idle.withLock { if $0.count < mostIdle { $0.append(cipher) } }
+        }
         return try body(cipher)
     }
 

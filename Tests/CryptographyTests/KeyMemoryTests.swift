@@ -1,0 +1,89 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Cryptography
+
+/// Where in this process the key of sealed files is: while they are used, and afterwards.
+@Suite struct KeyMemoryTests {
+    /// Threads that write and read blocks of one file until they are told to stop.
+    private final class Users: Sendable {
+        private struct State {
+            var isStopping = false
+            var running = 0
+            var rounds = 0
+            var failures: [String] = []
+        }
+        private let state = Lock(State())
+
+        var rounds: Int { state.withLock { $0.rounds } }
+        var failures: [String] { state.withLock { $0.failures } }
+
+        func start(_ count: Int, on file: SealedFile) {
+            for number in 0..<count {
+                state.withLock { $0.running += 1 }
+                Thread.start("user-\(number)") {
+                    let result = Result { try self.use(file, number) }
+                    self.state.withLock { state in
+                        if case .failure(let error) = result { state.failures.append("\(error)") }
+                        state.running -= 1
+                    }
+                }
+            }
+        }
+
+        private func use(_ file: SealedFile, _ number: Int) throws {
+            let bytes = Vectors.bytes(3 * SealedFile.blockSize / 2, seed: UInt64(number))
+            let place = UInt64(2 * number * SealedFile.blockSize)
+            var found = [UInt8](repeating: 0, count: bytes.count)
+            while !state.withLock({ $0.isStopping }) {
+                try file.write(bytes, at: place)
+                let count = try found.withUnsafeMutableBytes { try file.read(into: $0, at: place) }
+                state.withLock { state in
+                    state.rounds += 1
+                    if count != bytes.count || found != bytes { state.failures.append("other bytes") }
+                }
+            }
+        }
+
+        func stop() async throws {
+            state.withLock { $0.isStopping = true }
+            try await wait(until: "all have stopped") { state.withLock { $0.running == 0 } }
+        }
+    }
+
+    @Test func theKeyOfSealedFilesIsInLockedMemoryOnlyAndGoesWithThem() async throws {
+        let folder = try TemporaryFolder()
+        var key: SecretBytes? = SecretBytes(randomCount: 32)
+        let memory = try ProcessMemory(lookingFor: #require(key))
+        var file: SealedFile? = try SealedFile(
+            file: OpenFile(folder.path("sealed"), flags: O_RDWR | O_CREAT), key: #require(key), fileID: [1])
+        let users = Users()
+        try users.start(6, on: #require(file))
+        for round in 0..<4 {
+            try await wait(until: "blocks are sealed and opened") { users.rounds > 20 * round }
+            let places = try memory.places()
+            #expect(!places.isEmpty)
+            #expect(places.filter { !$0.isLocked }.isEmpty)
+        }
+        try await users.stop()
+        #expect(users.failures.isEmpty)
+        // Between two uses only the key itself is left; without it, nothing.
+        #expect(try memory.places().map(\.isLocked) == [true])
+        file = nil
+        key = nil
+        #expect(try memory.places().isEmpty)
+    }
+
+    /// The search itself: it must find what others leave behind.
+    @Test func aCopyOfAKeyInOrdinaryMemoryIsFound() throws {
+        let key = SecretBytes(randomCount: 32)
+        let memory = try ProcessMemory(lookingFor: key)
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)
+        defer { copy.deallocate() }
+        key.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: copy[3...]).copyMemory(from: $0) }
+        #expect(try memory.places().map(\.isLocked).sorted { !$0 && $1 } == [false, true])
+    }
+}
