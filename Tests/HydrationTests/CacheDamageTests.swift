@@ -5,10 +5,11 @@ import TestSupport
 import Testing
 import XFTP
 
+@testable import Cryptography
 @testable import Hydration
 
-/// What happens to files of ours behind our back: blocks of the cache are damaged, put back or cut off, and
-/// a stored file becomes shorter.
+/// What happens to files of ours behind our back: blocks of the cache are damaged, put back, exchanged or cut
+/// off, and a stored file becomes shorter.
 @Suite struct CacheDamageTests {
     private static let chunk: UInt64 = 65_536
 
@@ -16,31 +17,18 @@ import XFTP
     private static func stage() throws -> (Stage, MemorySource, HydratedFile) {
         let stage = try Stage()
         let source = MemorySource(size: 10 * chunk)
+        withholdSecondChunk(of: source)
+        return (stage, source, stage.hydrator.open(stage.offer(source)))
+    }
+
+    private static func withholdSecondChunk(of source: MemorySource) {
         source.behaviour.withLock {
             $0.failures[1] = Array(repeating: XFTPError(.unreachable, "no connection"), count: 1000)
         }
-        return (stage, source, stage.hydrator.open(stage.offer(source)))
     }
 
     /// Well within the fifth chunk.
     private static let wanted = 4 * chunk + 1000..<4 * chunk + 9000
-
-    /// The file that the cache keeps its blocks in, by this process's own descriptors.
-    private static func blocks(of stage: Stage) throws -> OpenFile {
-        let descriptors = try OpenFile("/proc/self/fd", flags: O_RDONLY)
-        for name in try PrivateFolder.names(in: descriptors) {
-            var target = [UInt8](repeating: 0, count: 4096)
-            let length = target.withUnsafeMutableBytes {
-                readlink(
-                    "/proc/self/fd/\(name)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
-            }
-            let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
-            if path.hasPrefix(stage.folder.path("cache/")), path.hasSuffix("(deleted)") {
-                return try OpenFile("/proc/self/fd/\(name)", flags: O_RDWR)
-            }
-        }
-        throw WaitedInVain("the cache has no file")
-    }
 
     private static func waitUntilKept(_ stage: Stage) async throws {
         try await wait(until: "the first and the fifth chunk are kept") {
@@ -53,7 +41,7 @@ import XFTP
         let right = Pattern.bytes(Self.wanted, seed: 1)
         #expect(try await file.bytes(Self.wanted) == right)
         try await Self.waitUntilKept(stage)
-        let blocks = try Self.blocks(of: stage)
+        let blocks = try #require(stage.unnamedFiles(in: "cache").first)
         let earlier = try blocks.readAll(limit: 4 << 20)
         // Damaged, it is stored once more, with another nonce; the old block is put back in its place.
         try blocks.write([UInt8](repeating: 0xaa, count: earlier.count), at: 0)
@@ -67,12 +55,60 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func blocksOfAFileThatChangedPlacesAreNoticedAndTheirChunksFetchedAgain() async throws {
+        let (stage, source, file) = try Self.stage()
+        let chunks = [4, 7]
+        let ranges = chunks.map { UInt64($0) * Self.chunk + 1000..<UInt64($0) * Self.chunk + 9000 }
+        for range in ranges { #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1)) }
+        try await wait(until: "both are kept") { stage.chunksOnDisk(of: FileID(1)).isSuperset(of: chunks) }
+        let blocks = try #require(stage.unnamedFiles(in: "cache").first)
+        try Self.exchange((blocks, 4), (blocks, 7))
+        for range in ranges { #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1)) }
+        for chunk in chunks { #expect(source.fetches.filter { $0 == chunk }.count == 2) }
+        await stage.hydrator.shutDown()
+    }
+
+    @Test func blocksOfTwoFilesThatChangedPlacesAreNoticedAndTheirChunksFetchedAgain() async throws {
+        let stage = try Stage()
+        let ids: [Int64] = [1, 2]
+        let sources = ids.map { MemorySource(size: 10 * Self.chunk, seed: UInt64($0)) }
+        for source in sources { Self.withholdSecondChunk(of: source) }
+        let files = zip(ids, sources).map { stage.hydrator.open(stage.offer($1, id: $0)) }
+        func check() async throws {
+            for (id, file) in zip(ids, files) {
+                #expect(try await file.bytes(Self.wanted) == Pattern.bytes(Self.wanted, seed: UInt64(id)))
+            }
+        }
+        try await check()
+        try await wait(until: "both are kept") {
+            ids.allSatisfy { stage.chunksOnDisk(of: FileID($0)).contains(4) }
+        }
+        let blocks = try stage.unnamedFiles(in: "cache")
+        try #require(blocks.count == 2)
+        try Self.exchange((blocks[0], 4), (blocks[1], 4))
+        try await check()
+        for source in sources { #expect(source.fetches.filter { $0 == 4 }.count == 2) }
+        await stage.hydrator.shutDown()
+    }
+
+    /// Puts each of two blocks where the other is.
+    private static func exchange(
+        _ one: (file: OpenFile, number: UInt64), _ other: (file: OpenFile, number: UInt64)
+    ) throws {
+        let slot = UInt64(SealedFile.slotSize)
+        let first = try one.file.read(count: Int(slot), at: one.number * slot)
+        let second = try other.file.read(count: Int(slot), at: other.number * slot)
+        try #require(first.count == Int(slot) && second.count == Int(slot) && first != second)
+        try one.file.write(second, at: one.number * slot)
+        try other.file.write(first, at: other.number * slot)
+    }
+
     @Test func blocksThatWereCutOffAreFetchedAgain() async throws {
         let (stage, source, file) = try Self.stage()
         let right = Pattern.bytes(Self.wanted, seed: 1)
         #expect(try await file.bytes(Self.wanted) == right)
         try await Self.waitUntilKept(stage)
-        let blocks = try Self.blocks(of: stage)
+        let blocks = try #require(stage.unnamedFiles(in: "cache").first)
         try blocks.truncate(to: try blocks.size() - 60_000)
         #expect(try await file.bytes(Self.wanted) == right)
         #expect(source.fetches.filter { $0 == 4 }.count == 2)

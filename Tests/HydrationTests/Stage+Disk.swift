@@ -1,0 +1,31 @@
+import ChatCore
+import Glibc
+import Posix
+
+@testable import Hydration
+
+/// What of a hydrator's files lies on the disk.
+extension Stage {
+    /// Chunks whose bytes are in the cache's own file on the disk.
+    func chunksOnDisk(of file: FileID) -> Set<Int> {
+        guard case .chunks(let download) = hydrator.shared.withLock({ $0.contents[file] }) else { return [] }
+        let places = download.stream.places.withLock { $0.chunks }
+        return Set(places.filter { if case .disk = $0.value { true } else { false } }.keys)
+    }
+
+    /// The files without a name in one of the stage's folders, by this process's own descriptors.
+    func unnamedFiles(in name: String) throws -> [OpenFile] {
+        let descriptors = try OpenFile("/proc/self/fd", flags: O_RDONLY)
+        let numbers = try PrivateFolder.names(in: descriptors).filter { number in
+            var target = [UInt8](repeating: 0, count: 4096)
+            let length = target.withUnsafeMutableBytes {
+                readlink(
+                    "/proc/self/fd/\(number)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+            }
+            let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
+            return path.hasPrefix(folder.path(name + "/")) && path.hasSuffix("(deleted)")
+        }
+        // Not before all were looked at: the copies would be among them.
+        return numbers.compactMap { Int32($0) }.map { OpenFile(adopting: dup($0)) }
+    }
+}
