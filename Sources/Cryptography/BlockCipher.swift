@@ -19,18 +19,7 @@ final class BlockCipher: @unchecked Sendable {
     /// As many as threads that could be sealing at once; the rest is given back to the system.
     private static let mostIdle = 16
 
-    /// Looked up once: OpenSSL 3 otherwise searches its providers for as long as sealing 10 KiB takes.
-    private static let algorithm: Algorithm = {
-        guard let found = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else {
-            preconditionFailure("OpenSSL offers no AES-256-GCM")
-        }
-        return Algorithm(pointer: found)
-    }()
-
-    private struct Algorithm: @unchecked Sendable {
-        // Safe: an EVP_CIPHER is immutable and counted; this one lives as long as the process.
-        let pointer: OpaquePointer
-    }
+    private static let algorithm = FetchedAlgorithm(EVP_CIPHER_fetch, "AES-256-GCM")
 
     private init() {
         guard let made = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }

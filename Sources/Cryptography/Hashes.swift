@@ -44,62 +44,36 @@ public struct SHA512: Sendable {
     }
 }
 
-/// A running hash with the semantics of a value: the context is copied before it is changed when
-/// another value shares it.
+/// A running hash. A value.
 private struct Digest: Sendable {
-    private var context: DigestContext
+    private var context: RunningContext
 
-    init(_ algorithm: DigestAlgorithm) {
-        context = DigestContext()
-        let done = EVP_DigestInit_ex(context.pointer, algorithm.pointer, nil)
-        precondition(done == 1, "OpenSSL offers no SHA-2")
+    private static let kind = RunningContext.Kind(
+        copy: { other in
+            guard let made = EVP_MD_CTX_new() else { return nil }
+            return EVP_MD_CTX_copy_ex(made, other) == 1 ? made : nil
+        }, free: { EVP_MD_CTX_free($0) })
+
+    init(_ algorithm: FetchedAlgorithm) {
+        context = RunningContext(EVP_MD_CTX_new(), Self.kind)
+        context.change { EVP_DigestInit_ex($0, algorithm.pointer, nil) }
     }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        if !isKnownUniquelyReferenced(&context) { context = DigestContext(copying: context) }
-        EVP_DigestUpdate(context.pointer, bytes.baseAddress, bytes.count)
+        context.change { EVP_DigestUpdate($0, bytes.baseAddress, bytes.count) }
     }
 
     func finalize() -> [UInt8] {
-        let ending = DigestContext(copying: context)
-        return [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
+        context.ending(capacity: Int(EVP_MAX_MD_SIZE)) { context, buffer, count in
             var length: UInt32 = 0
-            EVP_DigestFinal_ex(ending.pointer, buffer.baseAddress, &length)
+            let done = EVP_DigestFinal_ex(context, buffer, &length)
             count = Int(length)
+            return done
         }
     }
 }
 
-/// An algorithm looked up once: OpenSSL 3 otherwise searches its providers at every use.
-private struct DigestAlgorithm: @unchecked Sendable {
-    // Safe: an EVP_MD is immutable and counted; these live as long as the process.
-    let pointer: OpaquePointer
-
-    private init(_ name: String) {
-        guard let found = EVP_MD_fetch(nil, name, nil) else {
-            preconditionFailure("OpenSSL offers no \(name)")
-        }
-        pointer = found
-    }
-
-    static let sha256 = DigestAlgorithm("SHA2-256")
-    static let sha512 = DigestAlgorithm("SHA2-512")
-}
-
-private final class DigestContext: @unchecked Sendable {
-    // Safe: changed only through a `Digest` that holds the one reference to it.
-    let pointer: OpaquePointer
-
-    init() {
-        guard let made = EVP_MD_CTX_new() else { preconditionFailure("out of memory") }
-        pointer = made
-    }
-
-    convenience init(copying other: DigestContext) {
-        self.init()
-        let done = EVP_MD_CTX_copy_ex(pointer, other.pointer)
-        precondition(done == 1, "OpenSSL could not copy a hash")
-    }
-
-    deinit { EVP_MD_CTX_free(pointer) }
+extension FetchedAlgorithm {
+    fileprivate static let sha256 = FetchedAlgorithm(EVP_MD_fetch, "SHA2-256")
+    fileprivate static let sha512 = FetchedAlgorithm(EVP_MD_fetch, "SHA2-512")
 }
