@@ -125,10 +125,10 @@ extension Hydrator {
     /// The hydrator of the program: claimed files come over XFTP.
     public convenience init(
         core: any ChatCore, client: XFTPClient, cacheFolder: PrivateFolder,
-        settings: HydrationSettings = HydrationSettings(), pins: PinnedFiles? = nil
+        settings: HydrationSettings = HydrationSettings(), wishes: WishedFiles? = nil
     ) throws(HydrationError) {
         let buffers = SpareBuffers()
-        try self.init(core: core, cacheFolder: cacheFolder, settings: settings, pins: pins) { claim in
+        try self.init(core: core, cacheFolder: cacheFolder, settings: settings, wishes: wishes) { claim in
             try XFTPSource(claim, client: client, buffers: buffers)
         }
     }

@@ -267,16 +267,41 @@ import XFTP
     @Test func pinsAreRememberedOverMounts() async throws {
         let folder = try TemporaryFolder()
         let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
-        let stage = try Stage(pins: try PinnedFiles(in: own))
+        let stage = try Stage(wishes: try WishedFiles(in: own))
         let item = stage.offer(MemorySource(size: 3 * Self.chunk))
         try await stage.hydrator.pin(item)
         try await stage.hydrator.pin(stage.item(8, size: 5))
         try await stage.hydrator.unpin(FileID(8))
         await stage.hydrator.shutDown()
-        let next = try Stage(pins: try PinnedFiles(in: own))
+        let next = try Stage(wishes: try WishedFiles(in: own))
         #expect(next.hydrator.pinnedFiles == [FileID(1)])
         #expect(next.hydrator.isPinned(FileID(1)))
         await next.hydrator.shutDown()
+    }
+
+    @Test func whatWasBeingReceivedForGoodGoesOnAfterALaterMountAndIsThenForgotten() async throws {
+        let folder = try TemporaryFolder()
+        let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
+        let stage = try Stage(wishes: try WishedFiles(in: own))
+        let gate = Gate()
+        let source = MemorySource(size: 40 * Self.chunk)
+        let file = stage.hydrator.open(stage.offer(source))
+        _ = try await file.bytes(0..<10)
+        source.behaviour.withLock { $0.gate = gate }
+        // More than the first chunk, and nothing of it comes any more.
+        let reader = Task { try await file.bytes(10..<2 * Self.chunk) }
+        try await wait(until: "the relay is asked") { gate.waiting > 0 }
+        reader.cancel()
+        file.close()
+        await stage.hydrator.shutDown()
+        let next = try Stage(wishes: try WishedFiles(in: own))
+        let item = next.offer(MemorySource(size: 40 * Self.chunk))
+        #expect(next.hydrator.wishedFiles == [FileID(1)])
+        next.hydrator.resume(item)
+        try await wait(until: "it is kept") { next.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        try await wait(until: "nothing more is wished") { next.hydrator.wishedFiles.isEmpty }
+        await next.hydrator.shutDown()
+        #expect(try WishedFiles(in: own).unfinishedBefore.isEmpty)
     }
 
     @Test func aPinnedFileWhoseRelayIsAwayIsTriedAgainWithoutAnybodyWaiting() async throws {

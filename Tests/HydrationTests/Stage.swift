@@ -15,14 +15,14 @@ struct Stage {
     let hydrator: Hydrator
     private let sources: Lock<[String: MemorySource]>
 
-    init(settings: HydrationSettings = HydrationSettings(), pins: PinnedFiles? = nil) throws {
+    init(settings: HydrationSettings = HydrationSettings(), wishes: WishedFiles? = nil) throws {
         folder = try TemporaryFolder()
         core = MemoryCore(stagingFolder: try folder.makeFolder("staging"))
         let sources = Lock<[String: MemorySource]>([:])
         self.sources = sources
         hydrator = try Hydrator(
             core: core, cacheFolder: PrivateFolder(folder.path("cache"), purpose: "test cache"),
-            settings: settings, pins: pins
+            settings: settings, wishes: wishes
         ) { claim in
             guard let source = sources.withLock({ $0[claim.description] }) else {
                 throw XFTPError(.malformedDescription, "The file description makes no sense.")

@@ -199,7 +199,7 @@ struct World {
                 let fetch = HydrationMachine.Action.fetch(file, generation, chunk: chunk)
                 #expect(pending.contains(fetch), "what is not under way was cancelled")
                 #expect(cancelled.insert(fetch).inserted, "cancelled twice")
-            case .drop, .erase, .abandon, .changed, .invalidated: break
+            case .drop, .erase, .abandon, .noteUnfinished, .changed, .invalidated: break
             }
         }
     }

@@ -115,7 +115,10 @@ struct CacheCommandTests {
         try await mounts.send(bytes, as: "film.bin")
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
-        #expect(try await chatfs("dehydrate", mounts.path("bob/alice/film.bin")).succeeded)
+        // All of it is at hand a moment before the core has it.
+        try await wait(until: "it may go") {
+            try await chatfs("dehydrate", mounts.path("bob/alice/film.bin")).succeeded
+        }
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         let shown = try await chatfs("cache", "show", mounts.path("bob"))
         #expect(shown.output.contains("(\(mode)), at most 8"), "\(shown.output)\(shown.errors)")

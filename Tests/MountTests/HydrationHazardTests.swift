@@ -71,6 +71,41 @@ struct HydrationHazardTests {
         #expect(try mounts.read("bob/alice/marked.txt") == bytes)
     }
 
+    @Test(
+        "what was read past its first chunk is received after the next mount, by itself",
+        arguments: [SIGTERM, SIGKILL])
+    func resumed(signal: Int32) async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(21_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        // The first two chunks; then the relay says nothing any more.
+        for place in [0, 4_300_000] as [UInt64] {
+            let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
+            #expect(try file.read(count: 4096, at: place) == Array(bytes[Int(place)..<Int(place) + 4096]))
+        }
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        let half = try await Shell.run("head", ["-c", "8000000", mounts.path("bob/alice/film.bin")])
+        #expect(half.succeeded)
+        func isNoted() async throws -> Bool {
+            let noted = try await Shell.run(
+                "sh", ["-c", "cat \"$1\"/profiles/*/unfinished", "sh", mounts.data])
+            return !noted.output.isEmpty
+        }
+        try await wait(until: "it is noted") { try await isNoted() }
+        _ = try await mounts.leave("bob", by: signal)
+        mounts.relay.send(SIGCONT)
+        try await mounts.mount("bob")
+        try await wait(until: "it is kept") { try await !isNoted() }
+        mounts.relay.send(SIGKILL)
+        try await mounts.relay.ending()
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await mounts.mount("bob")
+        #expect(try mounts.state("bob/alice/film.bin") == "stored")
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
     /// Files without a name that a process has open.
     private static func unnamedFiles(
         of process: RunningProcess, below folder: String

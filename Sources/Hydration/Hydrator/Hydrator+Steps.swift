@@ -58,6 +58,7 @@ extension Hydrator {
                 spawn { await $0.complete(file, generation) }
             case .abandon(let file, let problem):
                 spawn { await $0.core.abandonClaim(file, problem: problem) }
+            case .noteUnfinished: noteUnfinished()
             case .changed(let file): tell(.conditionChanged(file))
             case .invalidated(let file): tell(.contentInvalid(file))
             case .wake, .drop, .erase: break

@@ -49,13 +49,13 @@ extension Hydrator {
     /// received without anybody waiting if it has to be; what fails for a while is tried again.
     public func pin(_ item: ChatItem) async throws(HydrationError) {
         guard let file = item.file else { return }
-        try await pins?.set(file.id, true)
+        try await wishes?.pin(file.id, true)
         transact { machine, now in machine.pin(item, file, now: now) }
     }
 
     /// The file may be evicted again. What is at hand stays for now; nothing more is received for the pin.
     public func unpin(_ file: FileID) async throws(HydrationError) {
-        try await pins?.set(file, false)
+        try await wishes?.pin(file, false)
         transact { machine, now in machine.unpin(file, now: now) }
     }
 
@@ -64,10 +64,36 @@ extension Hydrator {
     /// All pinned files, also those that nobody has touched in this mount.
     public var pinnedFiles: Set<FileID> { withMachine { $0.pinned } }
 
-    /// Takes up a file that an earlier mount left pinned.
+    /// What is to be received without anybody reading it, since this mount or an earlier one.
+    public var wishedFiles: Set<FileID> { withMachine { $0.pinned.union($0.unfinished) } }
+
+    /// Goes on with a file that an earlier mount left pinned or unfinished.
     public func resume(_ item: ChatItem) {
-        guard let file = item.file, isPinned(file.id) else { return }
-        transact { machine, now in machine.pin(item, file, now: now) }
+        guard let file = item.file, wishedFiles.contains(file.id) else { return }
+        transact { machine, now in machine.resume(item, file, now: now) }
+    }
+
+    /// Files that come in a moment are never noted; of a mount that is killed, only what was read in its last
+    /// moment is forgotten.
+    private static let noteDelay = Duration.milliseconds(500)
+
+    func noteUnfinished() {
+        let begins = shared.withLock { shared in
+            defer { shared.isNoting = true }
+            return !shared.isNoting
+        }
+        guard begins, let wishes else { return }
+        spawn { hydrator in
+            // Leaving cancels this, and then waits for it.
+            try? await Task.sleep(for: Self.noteDelay)
+            hydrator.shared.withLock { $0.isNoting = false }
+            do throws(HydrationError) {
+                try await wishes.noteUnfinished { hydrator.withMachine { $0.unfinished } }
+            } catch {
+                hydrator.log.warning(
+                    "what is unfinished is not remembered for the next mount: \(error.sentence)")
+            }
+        }
     }
 
     /// Tries at once what waits for another try: something has changed, such as which relays are approved.

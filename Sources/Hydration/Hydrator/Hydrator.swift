@@ -40,25 +40,27 @@ public final class Hydrator: Sendable {
     let makeSource: SourceMaker
     let log = Log("hydration")
     let settings: HydrationSettings
-    let pins: PinnedFiles?
+    let wishes: WishedFiles?
     let verified = VerifiedFiles()
     let shared: Lock<HydratorState>
     let start = ContinuousClock.now
 
     /// - Parameters:
     ///   - cacheFolder: for this hydrator alone; emptied now and by `shutDown`.
-    ///   - pins: where pinned files are remembered; without, they are for this hydrator's life.
+    ///   - wishes: where it is remembered what is pinned or unfinished; without, it is for this hydrator's life.
     ///   - makeSource: how claimed files are fetched.
     public init(
         core: any ChatCore, cacheFolder: PrivateFolder, settings: HydrationSettings = HydrationSettings(),
-        pins: PinnedFiles? = nil, makeSource: @escaping SourceMaker
+        wishes: WishedFiles? = nil, makeSource: @escaping SourceMaker
     ) throws(HydrationError) {
         self.core = core
         self.makeSource = makeSource
         self.settings = settings
-        self.pins = pins
+        self.wishes = wishes
         cache = try BlockCache(folder: cacheFolder, settings: settings)
-        shared = Lock(HydratorState(machine: HydrationMachine(settings: settings, pinned: pins?.all ?? [])))
+        let machine = HydrationMachine(
+            settings: settings, pinned: wishes?.allPinned ?? [], unfinished: wishes?.unfinishedBefore ?? [])
+        shared = Lock(HydratorState(machine: machine))
     }
 
     /// Opens an item that carries a file. No waiting: bytes are looked for by the first read, and at a stored

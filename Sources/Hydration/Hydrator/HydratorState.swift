@@ -17,6 +17,8 @@ struct HydratorState {
     var listeners: [UInt64: AsyncStream<HydrationChange>.Continuation] = [:]
     var lastNumber: UInt64 = 0
     var isTicking = false
+    /// Somebody is about to note which files are unfinished.
+    var isNoting = false
     var isLeaving = false
 
     mutating func number() -> UInt64 {

@@ -62,9 +62,10 @@ extension HydrationMachine {
         guard let entry = entries[id] else { return [] }
         leaveRotation(id)
         entries[id] = nil
+        let actions = finished(id) + [.drop(id)]
         if case .chunks(let download) = entry.phase, download.dead == nil {
-            return [.drop(id), .abandon(id, nil)]
+            return actions + [.abandon(id, nil)]
         }
-        return [.drop(id)]
+        return actions
     }
 }

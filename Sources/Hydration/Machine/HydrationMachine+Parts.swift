@@ -20,6 +20,8 @@ extension HydrationMachine {
         case erase(FileID)
         /// Give the claim back, with the reason when there is one.
         case abandon(FileID, FileProblem?)
+        /// Which files are to be received to their end has changed.
+        case noteUnfinished
         case changed(FileID)
         case invalidated(FileID)
     }

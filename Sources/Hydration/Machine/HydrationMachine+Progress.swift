@@ -28,7 +28,7 @@ extension HydrationMachine {
             return evaluate(id) + schedule(now: now) + [.changed(id)]
         case .whole(let cached):
             entries[id]?.phase = .whole(cached: cached)
-            return evaluate(id) + forgetIfUseless(id) + [.changed(id)]
+            return finished(id) + evaluate(id) + forgetIfUseless(id) + [.changed(id)]
         case .awaitingCore:
             return awaitCore(id, isOver: entry.file.status.isReadable)
         case .awaitingDescription:
@@ -54,7 +54,7 @@ extension HydrationMachine {
         guard var entry = entries[id] else { return [] }
         var actions: [Action] = []
         if problem.isFinal {
-            actions = retire(&entry, id, .failed(problem))
+            actions = finished(id) + retire(&entry, id, .failed(problem))
         } else {
             actions = retire(&entry, id, .idle)
             entry.recent = (problem, now + settings.failureMemory)
@@ -163,7 +163,7 @@ extension HydrationMachine {
         entry.waiters.removeAll { waiter in needing.contains { $0.id == waiter.id } }
         entries[id] = entry
         var actions: [Action] = needing.map { .wake($0.id, problem) } + [.changed(id)]
-        if problem.isFinal { actions.append(.abandon(id, problem)) }
+        if problem.isFinal { actions += finished(id) + [.abandon(id, problem)] }
         return actions + evaluate(id) + schedule(now: now)
     }
 
@@ -185,7 +185,7 @@ extension HydrationMachine {
         entries[id]?.file = file
         entries[id]?.item.file = file
         entries[id]?.phase = .whole(cached: cached)
-        return evaluate(id) + [.changed(id)] + closeUnused()
+        return finished(id) + evaluate(id) + [.changed(id)] + closeUnused()
     }
 
     /// The whole is what was described, and the core makes the durable copy itself: served from the cache.
@@ -214,7 +214,7 @@ extension HydrationMachine {
             entries[id] = entry
             return waiting.map { .wake($0.id, problem) } + [.changed(id)]
         }
-        var actions = retire(&entry, id, .failed(problem))
+        var actions = finished(id) + retire(&entry, id, .failed(problem))
         actions += entry.waiters.map { .wake($0.id, problem) }
         entry.waiters = []
         entries[id] = entry

@@ -15,10 +15,11 @@ extension HydrationMachine {
         case .chunks(let download):
             entries[id]?.readAhead.note(range)
             entries[id]?.lastUse = now
+            let noted = noteReading(id, download)
             guard let start = download.place(of: range) else {
-                return (download.problem(for: range, now: now).map(Place.failed) ?? .notYet, [])
+                return (download.problem(for: range, now: now).map(Place.failed) ?? .notYet, noted)
             }
-            return (.stream(start), download.isComplete ? [] : schedule(now: now))
+            return (.stream(start), download.isComplete ? noted : noted + schedule(now: now))
         }
     }
 

@@ -82,11 +82,9 @@ extension HydrationMachine {
         }
     }
 
-    /// Received to its end without a reader: what was read past its first chunk, and what is pinned.
+    /// Received to its end without a reader.
     func wantsWhole(_ entry: Entry, _ download: ChunkDownload) -> Bool {
-        if entry.isRemoved || download.dead != nil { return false }
-        if pinned.contains(entry.file.id) { return true }
-        return settings.finishesWhatWasRead && entry.readAhead.total > download.layout.size(of: 0)
+        isWished(entry) && download.dead == nil
     }
 
     private func fits(_ chunk: Int, of layout: ChunkLayout, _ reason: Reason, now: Duration) -> Bool {

@@ -2,9 +2,16 @@ import ChatCore
 
 /// Files that are received to their end whether or not somebody reads them, as often as it takes.
 extension HydrationMachine {
-    /// Keeps a file whole from now on; also how a pinned file of an earlier mount is taken up again.
+    /// Keeps a file whole from now on.
     mutating func pin(_ item: ChatItem, _ file: ChatFile, now: Duration) -> [Action] {
         pinned.insert(file.id)
+        return resume(item, file, now: now)
+    }
+
+    /// Goes on with what an earlier mount left pinned or unfinished.
+    mutating func resume(_ item: ChatItem, _ file: ChatFile, now: Duration) -> [Action] {
+        // The core has come to its end meanwhile: opening it can wait for a reader.
+        if file.status.isReadable, !pinned.contains(file.id) { return finished(file.id) }
         if entries[file.id] == nil {
             var entry = Entry(item: item, file: file)
             entry.lastUse = now
@@ -19,7 +26,24 @@ extension HydrationMachine {
         return forgetIfUseless(id) + schedule(now: now)
     }
 
-    func isWished(_ entry: Entry) -> Bool { !entry.isRemoved && pinned.contains(entry.file.id) }
+    func isWished(_ entry: Entry) -> Bool {
+        !entry.isRemoved && (pinned.contains(entry.file.id) || unfinished.contains(entry.file.id))
+    }
+
+    /// After a read: whether the file is one to be finished from now on. What the core receives itself, it
+    /// finishes itself.
+    mutating func noteReading(_ id: FileID, _ download: ChunkDownload) -> [Action] {
+        guard settings.finishesWhatWasRead, !download.isReceivedByCore, download.dead == nil,
+            let entry = entries[id], !entry.isRemoved,
+            entry.readAhead.total > download.layout.size(of: 0), unfinished.insert(id).inserted
+        else { return [] }
+        return [.noteUnfinished]
+    }
+
+    /// It is here, will never come, or was let go of.
+    mutating func finished(_ id: FileID) -> [Action] {
+        unfinished.remove(id) == nil ? [] : [.noteUnfinished]
+    }
 
     /// Something changed that may have stood in the way of many files: their next try is now.
     mutating func tryAgain(now: Duration) -> [Action] {

@@ -13,12 +13,15 @@ struct HydrationMachine: Sendable {
     var awaited: Set<FileID> = []
     /// Files that are kept whole, whatever else is evicted.
     var pinned: Set<FileID>
+    /// Files that were read past their first chunk and are received to their end.
+    var unfinished: Set<FileID>
     /// Files that nobody need be waiting for and that have a next try, and some that need none any more.
     var retrying: Set<FileID> = []
     private var lastGeneration: Generation = 0
 
-    init(settings: HydrationSettings, pinned: Set<FileID> = []) {
+    init(settings: HydrationSettings, pinned: Set<FileID> = [], unfinished: Set<FileID> = []) {
         self.settings = settings
+        self.unfinished = settings.finishesWhatWasRead ? unfinished : []
         self.pinned = pinned
     }
 
@@ -117,18 +120,18 @@ struct HydrationMachine: Sendable {
 
     /// The item is deleted. `atOnce`: also what open readers could still have had.
     mutating func remove(_ id: FileID, atOnce: Bool) -> [Action] {
-        guard var entry = entries[id] else { return [] }
+        var actions = finished(id)
+        guard var entry = entries[id] else { return actions }
         entry.isRemoved = true
-        var actions: [Action] = []
         if atOnce {
-            actions = retire(&entry, id, .failed(.deleted))
+            actions += retire(&entry, id, .failed(.deleted))
             actions += [.erase(id), .invalidated(id)]
         } else {
             switch entry.phase {
             case .chunks(var download):
                 download.dead = download.dead ?? .deleted
                 entry.phase = .chunks(download)
-            case .preparing, .awaitingCore: actions = retire(&entry, id, .idle)
+            case .preparing, .awaitingCore: actions += retire(&entry, id, .idle)
             case .idle, .whole, .failed: break
             }
         }

@@ -56,11 +56,11 @@ struct CacheWishes: Sendable {
         }
     }
 
-    /// Brings what is pinned back, after an earlier mount.
-    func receivePinned() async {
+    /// Goes on with what an earlier mount left pinned or unfinished.
+    func resume() async {
         await fileSystem.everythingShown()
-        for file in hydrator.pinnedFiles.sorted() {
-            if let item = fileSystem.item(of: file) { hydrator.resume(item) }
+        for file in hydrator.wishedFiles.sorted() {
+            if let item = fileSystem.item(of: file) { hydrator.resume(item) } else { hydrator.remove(file) }
         }
     }
 

@@ -79,11 +79,12 @@ final class MountedProfile: Sendable {
                     settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
             )
         }
-        let pins = try await ThreadPool.shared.run { () throws(any Error) in
-            try PinnedFiles(in: OpenFile(own, flags: O_RDONLY))
+        let remembered = try await ThreadPool.shared.run { () throws(any Error) in
+            try WishedFiles(in: OpenFile(own, flags: O_RDONLY))
         }
         let hydrator = try Hydrator(
-            core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration, pins: pins)
+            core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
+            wishes: remembered)
         let fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core,
             settings: FileSystem.Settings(
@@ -106,7 +107,7 @@ final class MountedProfile: Sendable {
             }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
-            Task { await wishes.receivePinned() }
+            Task { await wishes.resume() }
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
                 session: session, control: control, cache: cache)
