@@ -58,6 +58,10 @@ extension FileSystem {
         }
         if let problem = condition.problem {
             report.problem = problem.sentence
+            if let pause = condition.nextTry, !problem.isFinal {
+                report.problem =
+                    problem.sentence + " The next attempt is in \(pause.components.seconds + 1) s."
+            }
             if problem.isFinal { report.state = EntryState(problem.kind) }
         }
         if report.state == .expired, let expires = file.expires, expires <= now() {

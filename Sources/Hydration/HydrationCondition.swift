@@ -17,15 +17,20 @@ public struct HydrationCondition: Hashable, Sendable {
     public var progress: Int
     /// What stands in the way at present, or what went wrong for good.
     public var problem: FileProblem?
+    /// When what failed is tried again without a reader, from now on; nil when it is being tried, or waits for
+    /// one.
+    public var nextTry: Duration?
     /// Bytes of sealed blocks in the cache.
     public var cached: UInt64
 
     public init(
-        stage: Stage = .idle, progress: Int = 0, problem: FileProblem? = nil, cached: UInt64 = 0
+        stage: Stage = .idle, progress: Int = 0, problem: FileProblem? = nil,
+        nextTry: Duration? = nil, cached: UInt64 = 0
     ) {
         self.stage = stage
         self.progress = progress
         self.problem = problem
+        self.nextTry = nextTry
         self.cached = cached
     }
 }

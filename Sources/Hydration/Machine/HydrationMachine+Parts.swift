@@ -133,7 +133,9 @@ extension FileStatus {
     var problem: FileProblem? {
         switch self {
         case .rcvError(let problem), .rcvWarning(let problem): problem
-        case .rcvCancelled: FileProblem(.cancelledBySender, "The file was cancelled; ask for it again.")
+        case .rcvCancelled:
+            FileProblem(
+                .cancelledBySender, "The file was cancelled, by its sender or in another program of yours.")
         case .rcvAborted: FileProblem(.notApproved, "Its relays are not approved; run chatfs approve.")
         default: nil
         }

@@ -240,9 +240,11 @@ extension HydrationMachine {
         case .failed(let problem): return HydrationCondition(problem: problem)
         case .chunks(let download):
             let failure = download.failures.values.max { $0.answeredUntil < $1.answeredUntil }
+            let isTriedAlone = entry.opens > 0 || wantsWhole(entry, download)
             return HydrationCondition(
                 stage: download.isComplete ? .hydrated : .receiving, progress: download.progress,
                 problem: download.dead ?? download.completionProblem ?? failure?.problem,
+                nextTry: isTriedAlone ? download.nextTry.map { max($0 - now, .zero) } : nil,
                 cached: download.presentBytes)
         }
     }
