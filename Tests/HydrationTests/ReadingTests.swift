@@ -132,7 +132,8 @@ import XFTP
         let stage = try Stage()
         let path = stage.folder.path("stored")
         let arguments = try stage.encrypted([UInt8](repeating: 1, count: 100_000), to: path)
-        try OpenFile(path, flags: 2).write([9], at: 99_999)
+        let stored = try OpenFile(path, flags: 2)
+        try stored.write([stored.read(count: 1, at: 99_999)[0] ^ 1], at: 99_999)
         let item = stage.item(
             7, size: 100_000, status: .rcvComplete,
             source: FileSourceLocation(path: path, arguments: arguments))
