@@ -31,8 +31,8 @@ public final class HydratedFile: Sendable {
     }
 
     /// Waits for the bytes, at most `deadline` without a byte arriving of the chunks that hold them and 20 times
-    /// that in all, and fills the buffer. Cancelling gives up this reader only: `.cancelled`. The buffer must stay alive until the
-    /// answer is there.
+    /// that in all, and fills the buffer. Cancelling gives up this reader only: `.cancelled`. The buffer must
+    /// stay alive until the answer is there.
     public func read(
         _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer, deadline: Duration
     ) async -> DeferredRead {

@@ -24,7 +24,8 @@ public final class WishedFiles: Sendable {
             unfinishedBefore = try Self.read(Self.unfinished, in: folder)
         } catch {
             throw HydrationError(
-                .cache, "The list of pinned files cannot be read. \(error.sentence)", cause: error)
+                .cache, "The list of files to be kept whole cannot be read. \(error.sentence)",
+                cause: error)
         }
     }
 
@@ -65,7 +66,8 @@ public final class WishedFiles: Sendable {
             }
         } catch {
             throw HydrationError(
-                .cache, "The list of pinned files cannot be kept. \(error.sentence)", cause: error)
+                .cache, "The list of files to be kept whole cannot be written. \(error.sentence)",
+                cause: error)
         }
     }
 }

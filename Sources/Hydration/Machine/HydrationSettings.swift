@@ -19,7 +19,8 @@ public struct HydrationSettings: Sendable {
     /// How long a failure is answered again without a new try. The kernel repeats a failed read at once
     /// as one of 4 KiB.
     public var failureMemory: Duration = .seconds(2)
-    /// Pause after a failed fetch, or another failed step, that nobody waits for; twice as long each time, up to a minute.
+    /// Pause after a failed fetch, or another failed step, that nobody waits for; twice as long each time, up
+    /// to a minute.
     public var pauseAfterFailure: Duration = .seconds(2)
     /// What was opened is also received for good: once readers have taken more of a file than its first
     /// chunk holds, the rest is fetched with what they leave free, also after the last of them has gone.
