@@ -1,3 +1,5 @@
+import Hydration
+
 /// How an operation is answered: at once, or by work that waits (disk, relay, core) and runs in a
 /// task of its own. Whoever runs the work may cancel it; it then answers EINTR.
 public enum Answer<Value: Sendable>: Sendable {
@@ -12,6 +14,8 @@ public enum Answer<Value: Sendable>: Sendable {
 /// one that was asked for first.
 public enum ReadAnswer: Sendable {
     case filled(Int)
+    /// All of the bytes, but not in the buffer.
+    case ready(any ReadyBytes)
     case failed(FileSystemError)
     case later(@Sendable (ReadBuffer) async -> Result<Int, FileSystemError>)
 }

@@ -159,6 +159,7 @@ extension FileSystem {
             let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
             switch content.read(range, into: part) {
             case .filled(let count): return .filled(count)
+            case .ready(let ready): return .ready(ready)
             case .failed(let problem): return .failed(FileSystemError(problem))
             case .notYet: return waitingRead(content, range)
             }

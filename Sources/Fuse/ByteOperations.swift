@@ -85,14 +85,17 @@ extension Operations {
         let pointer = request.withPointer { $0 }
         let answer = session.buffers.with(size) { buffer -> ReadAnswer in
             let answer = session.fileSystem.read(handle, at: UInt64(offset), into: buffer)
-            if case .filled(let count) = answer {
-                fuse_reply_buf(
-                    pointer, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), count)
+            let bytes: UnsafeRawBufferPointer
+            switch answer {
+            case .filled(let count): bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            case .ready(let ready): bytes = ready.bytes
+            case .failed, .later: return answer
             }
+            fuse_reply_buf(pointer, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
             return answer
         }
         switch answer {
-        case .filled:
+        case .filled, .ready:
             request.wasAnswered()
             session.fileSystem.readWasAnswered(handle)
         case .failed(let error): request.fail(error)

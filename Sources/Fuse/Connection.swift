@@ -14,12 +14,12 @@ extension FuseSession {
     private static let read:
         @convention(c) (Int32, UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> Int = {
             connection, buffer, size, context in
+            guard let context else { return Glibc.read(connection, buffer, size) }
+            let session = Unmanaged<FuseSession>.fromOpaque(context).takeUnretainedValue()
+            session.nextRequest.lookOut(on: connection)
             let count = Glibc.read(connection, buffer, size)
             // What follows leaves errno to libfuse when it is wanted: on failure nothing follows.
-            if count > 0, let context {
-                let session = Unmanaged<FuseSession>.fromOpaque(context).takeUnretainedValue()
-                session.received(UnsafeRawBufferPointer(start: buffer, count: count))
-            }
+            if count > 0 { session.received(UnsafeRawBufferPointer(start: buffer, count: count)) }
             return count
         }
 

@@ -16,6 +16,7 @@ public final class FuseSession: @unchecked Sendable {
     let owner: Owner
     let buffers = ReplyBuffers()
     let counts = RequestCounts()
+    let nextRequest = NextRequest()
     let passthrough: Passthrough
     /// The first request of the kernel, until it is answered.
     let handshake = Lock<Handshake?>(nil)

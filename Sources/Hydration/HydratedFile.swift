@@ -48,6 +48,9 @@ public final class HydratedFile: Sendable {
             }
             switch await ThreadPool.shared.run({ self.read(part, into: target.bytes) }) {
             case .filled(let count): return .filled(count)
+            case .ready(let ready):
+                target.bytes.copyMemory(from: ready.bytes)
+                return .filled(ready.bytes.count)
             case .failed(let problem): return .failed(problem)
             case .notYet: continue
             }
@@ -78,11 +81,19 @@ private struct ReaderMemory: @unchecked Sendable {
 }
 
 /// What a read finds at once.
-public enum ImmediateRead: Hashable, Sendable {
+public enum ImmediateRead: Sendable {
     /// So many bytes, fewer than asked only at the end of the file.
     case filled(Int)
+    /// All of them, but not in the reader's memory.
+    case ready(any ReadyBytes)
     case notYet
     case failed(FileProblem)
+}
+
+/// Bytes of a file that were made before somebody asked. They stay as they are for as long as this is held; then
+/// their memory is used for others.
+public protocol ReadyBytes: AnyObject, Sendable {
+    var bytes: UnsafeRawBufferPointer { get }
 }
 
 /// What a read finds after waiting.

@@ -111,12 +111,13 @@ final class FileSystemFixture {
     func read(_ handle: FileHandle, at offset: UInt64, count: Int) async throws -> [UInt8] {
         let buffer = ReadBuffer(.allocate(byteCount: count, alignment: 16))
         defer { buffer.bytes.deallocate() }
-        let filled =
-            switch fileSystem.read(handle, at: offset, into: buffer.bytes) {
-            case .filled(let count): count
-            case .failed(let error): throw error
-            case .later(let work): try await work(buffer).get()
-            }
+        let filled: Int
+        switch fileSystem.read(handle, at: offset, into: buffer.bytes) {
+        case .filled(let count): filled = count
+        case .ready(let ready): return Array(ready.bytes)
+        case .failed(let error): throw error
+        case .later(let work): filled = try await work(buffer).get()
+        }
         return Array(buffer.bytes[..<filled])
     }
 }

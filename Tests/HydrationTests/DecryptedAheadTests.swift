@@ -26,7 +26,12 @@ import Testing
             var ready = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
                 let target = UnsafeMutableRawBufferPointer(buffer)
-                ready = ahead.take(into: target, at: range.lowerBound)
+                switch ahead.take(into: target, at: range.lowerBound) {
+                case .whole(let whole):
+                    ready = whole.bytes.count
+                    target.copyMemory(from: whole.bytes)
+                case .copied(let count): ready = count
+                }
                 let rest = UnsafeMutableRawBufferPointer(rebasing: target[ready...])
                 count = ready + decrypt(rest, range.lowerBound + UInt64(ready))
             }
@@ -47,6 +52,28 @@ import Testing
         // All but the first ones, and nothing was made twice.
         #expect(ready >= Int(Self.size) - 4 * Self.piece)
         #expect(stored.bytesMade.withLock { $0 } == Int(Self.size))
+    }
+
+    @Test func whatAnAnswerStillHoldsStaysAsItIsWhileItsReaderGoesOnOrGoes() throws {
+        let (stored, ahead) = (Stored(), DecryptedAhead())
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 1)
+        defer { memory.deallocate() }
+        var held: [(range: Range<UInt64>, bytes: any ReadyBytes)] = []
+        for number in 0..<8 {
+            let range = UInt64(number * Self.piece)..<UInt64((number + 1) * Self.piece)
+            if case .whole(let bytes) = ahead.take(into: memory, at: range.lowerBound) {
+                held.append((range, bytes))
+            }
+            ahead.prepare(decrypt: stored.decrypt)
+        }
+        // All but the first two.
+        #expect(held.count == 6)
+        ahead.forget()
+        for start in stride(from: 0, to: Self.size, by: Self.piece) {
+            _ = stored.read(start..<start + UInt64(Self.piece), ahead: ahead)
+            ahead.prepare(decrypt: stored.decrypt)
+        }
+        for (range, bytes) in held { #expect(Array(bytes.bytes) == Pattern.bytes(range, seed: 9)) }
     }
 
     @Test func nothingThatWasMadeIsLeftWhenItsReaderHasGone() {

@@ -9,6 +9,7 @@ extension HydratedFile {
         defer { buffer.deallocate() }
         switch read(range, into: buffer) {
         case .filled(let count): return Array(buffer[..<count])
+        case .ready(let ready): return Array(ready.bytes)
         case .failed(let problem): throw ReadFailure(problem: problem)
         case .notYet: break
         }
@@ -19,11 +20,23 @@ extension HydratedFile {
         }
     }
 
-    func immediate(_ range: Range<UInt64>) -> ImmediateRead {
+    /// What a reader gets who does not wait.
+    func immediate(_ range: Range<UInt64>) -> Immediate {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(range.count, 1), alignment: 1)
         defer { buffer.deallocate() }
-        return read(range, into: buffer)
+        return switch read(range, into: buffer) {
+        case .filled(let count): .filled(count)
+        case .ready(let ready): .filled(ready.bytes.count)
+        case .failed(let problem): .failed(problem)
+        case .notYet: .notYet
+        }
     }
+}
+
+enum Immediate: Hashable {
+    case filled(Int)
+    case failed(FileProblem)
+    case notYet
 }
 
 struct ReadFailure: Error {

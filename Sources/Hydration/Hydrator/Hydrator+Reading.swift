@@ -25,7 +25,7 @@ extension Hydrator {
             case (.failed(let problem), _): return .failed(problem)
             case (.notYet, _): return .notYet
             case (.whole, .whole(let whole)):
-                return .filled(try whole.read(into: buffer, at: range.lowerBound))
+                return try whole.read(into: buffer, at: range.lowerBound)
             case (.stream(let start), .chunks(let download)):
                 if try download.stream.read(into: buffer, at: start) { return .filled(buffer.count) }
                 lose(file, generation, download, start..<start + UInt64(buffer.count))

@@ -28,9 +28,15 @@ final class DecryptedAhead: Sendable {
 
     private let state = Lock(State())
 
-    /// A read at `offset`: copies the beginning of it that is ready into `buffer`, and answers how many bytes
-    /// that are.
-    func take(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+    enum Found {
+        /// All of it, where it was made.
+        case whole(any ReadyBytes)
+        /// So many bytes, copied to the beginning of the buffer.
+        case copied(Int)
+    }
+
+    /// A read at `offset`: what of it is ready.
+    func take(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Found {
         let (piece, ready) = state.withLock { state -> (Piece?, Int) in
             state.run = offset == state.end ? state.run + 1 : 0
             state.end = offset + UInt64(buffer.count)
@@ -41,12 +47,14 @@ final class DecryptedAhead: Sendable {
             }
             let piece = state.pieces.removeFirst()
             // The next one begins where this one was expected to end.
-            if piece.bytes.count != buffer.count { state.pieces = [] }
+            if piece.memory.count != buffer.count { state.pieces = [] }
             return (piece, min(piece.ready, buffer.count))
         }
-        guard let piece, ready > 0 else { return 0 }
-        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.bytes[..<ready]))
-        return ready
+        guard let piece, ready > 0 else { return .copied(0) }
+        // A copy less: a tenth of the time of such an answer.
+        if ready == buffer.count && ready == piece.memory.count { return .whole(piece) }
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: piece.memory[..<ready]))
+        return .copied(ready)
     }
 
     /// Nobody reads on.
@@ -88,9 +96,9 @@ final class DecryptedAhead: Sendable {
         _ piece: Piece, _ decrypt: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int
     ) -> Bool {
         var made = 0
-        while made < piece.bytes.count {
+        while made < piece.memory.count {
             let part = UnsafeMutableRawBufferPointer(
-                rebasing: piece.bytes[made..<min(made + Self.step, piece.bytes.count)])
+                rebasing: piece.memory[made..<min(made + Self.step, piece.memory.count)])
             guard let count = try? decrypt(part, piece.start + UInt64(made)), count == part.count else {
                 return false
             }
@@ -106,14 +114,15 @@ final class DecryptedAhead: Sendable {
     }
 
     /// The bytes from `start` on, as far as they are ready.
-    private final class Piece: @unchecked Sendable {
+    private final class Piece: ReadyBytes, @unchecked Sendable {
         // Safe: `ready` is touched only under the lock of the file. Bytes in front of it are only read, those
         // behind it are written by the one thread that makes the piece.
         let start: UInt64
-        let bytes: UnsafeMutableRawBufferPointer
+        let memory: UnsafeMutableRawBufferPointer
         var ready = 0
-        var end: UInt64 { start + UInt64(bytes.count) }
-        private let memory: UnsafeMutableRawBufferPointer
+        var end: UInt64 { start + UInt64(memory.count) }
+        var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
+        private let pages: Memory
 
         /// Memory that was used before, over all files.
         private static let spare = Lock((idle: [Memory](), made: 0))
@@ -135,11 +144,11 @@ final class DecryptedAhead: Sendable {
             }
             guard let found else { return nil }
             self.start = start
-            memory = found.bytes
-            bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
+            pages = found
+            memory = UnsafeMutableRawBufferPointer(rebasing: found.bytes[..<count])
         }
 
-        deinit { Self.spare.withLock { $0.idle.append(Memory(bytes: memory)) } }
+        deinit { Self.spare.withLock { $0.idle.append(pages) } }
 
         /// When nobody reads ahead any more, nothing decrypted stays. Not with every piece: between two answers
         /// there may be none, and its memory would be fetched anew (a third of the speed).

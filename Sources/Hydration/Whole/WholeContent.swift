@@ -56,20 +56,23 @@ enum WholeContent: Sendable {
         }
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> ImmediateRead {
         switch self {
         case .cryptoFile(let reader, let ahead, _):
-            let ready = ahead.take(into: buffer, at: offset)
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[ready...])
-            if rest.isEmpty { return ready }
-            return ready + (try reader.read(into: rest, at: offset + UInt64(ready)))
-        case .plain(let file, _): return try file.read(into: buffer, at: offset)
-        case .copy(let copy): return try copy.file.read(into: buffer, at: offset)
+            switch ahead.take(into: buffer, at: offset) {
+            case .whole(let ready): return .ready(ready)
+            case .copied(let count):
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+                if rest.isEmpty { return .filled(count) }
+                return .filled(count + (try reader.read(into: rest, at: offset + UInt64(count))))
+            }
+        case .plain(let file, _): return .filled(try file.read(into: buffer, at: offset))
+        case .copy(let copy): return .filled(try copy.file.read(into: buffer, at: offset))
         case .stream(let stream, let contentOffset):
             guard try stream.read(into: buffer, at: contentOffset + offset) else {
                 throw HydrationError(.cache, "The cache on disk does not give back what was written to it.")
             }
-            return buffer.count
+            return .filled(buffer.count)
         }
     }
 }
