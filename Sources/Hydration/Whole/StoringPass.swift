@@ -125,7 +125,9 @@ final class StoringPass: Sendable {
     private func waits(_ chunk: Int, _ id: UInt64, since steps: inout Int) -> Bool {
         let (waits, given): (Bool, Waiting?) = state.withLock { state in
             guard state.waiting[chunk]?.id == id else { return (false, nil) }
-            let goesOn = state.isBusy && state.next == chunk || state.steps != steps
+            // Without a disk there is no other place for it than memory.
+            let isNext = state.next == chunk || stream.disk == nil
+            let goesOn = state.isBusy && isNext || state.steps != steps
             steps = state.steps
             return goesOn ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
         }
