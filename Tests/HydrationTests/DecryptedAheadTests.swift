@@ -76,6 +76,26 @@ import Testing
         for (range, bytes) in held { #expect(Array(bytes.bytes) == Pattern.bytes(range, seed: 9)) }
     }
 
+    /// In a process of its own: the memory is that of all readers.
+    @Test func theMemoryGoesWhenTheLastAnswerHasGoneThatHeldSomeOfIt() async {
+        await #expect(processExitsWith: .success) {
+            let (stored, ahead) = (Stored(), DecryptedAhead())
+            let length = DecryptedAheadTests.piece
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 1)
+            var held: (any ReadyBytes)?
+            for number in 0..<5 {
+                if case .whole(let bytes) = ahead.take(into: memory, at: UInt64(number * length)) {
+                    held = bytes
+                }
+                ahead.prepare(decrypt: stored.decrypt)
+            }
+            ahead.forget()
+            #expect(held != nil && DecryptedAhead.bytesHeld > 0)
+            held = nil
+            #expect(DecryptedAhead.bytesHeld == 0)
+        }
+    }
+
     @Test func nothingThatWasMadeIsLeftWhenItsReaderHasGone() {
         let (stored, ahead) = (Stored(), DecryptedAhead())
         func read(_ number: Int) -> Int {

@@ -68,8 +68,11 @@ final class DecryptedAhead: Sendable {
             return state.pieces
         }
         pieces.removeAll()
-        Piece.releaseIfIdle()
+        Piece.releaseWhenIdle()
     }
+
+    /// Memory for pieces, over all files.
+    static var bytesHeld: Int { Piece.spare.withLock { $0.made * longest } }
 
     /// Makes the next pieces, if somebody reads on: `decrypt` fills a buffer from a position and answers how
     /// many bytes there were. What fails is left to the reader who comes.
@@ -124,12 +127,27 @@ final class DecryptedAhead: Sendable {
         var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
         private let pages: Memory
 
-        /// Memory that was used before, over all files.
-        private static let spare = Lock((idle: [Memory](), made: 0))
+        /// Memory of pieces, over all files.
+        fileprivate struct Spare {
+            /// That was used before.
+            var idle: [Memory] = []
+            var made = 0
+            /// Somebody has gone since the last piece was begun.
+            var isReleased = false
+
+            /// All of it, when it is to go and no piece has any.
+            mutating func takeReleased() -> [Memory] {
+                guard isReleased, idle.count == made else { return [] }
+                defer { (idle, made) = ([], 0) }
+                return idle
+            }
+        }
+
+        fileprivate static let spare = Lock(Spare())
         /// For so many pieces at once; other readers go without.
         private static let most = 24
 
-        private struct Memory: @unchecked Sendable {
+        fileprivate struct Memory: @unchecked Sendable {
             // Safe: in the list or in the hands of one piece.
             let bytes: UnsafeMutableRawBufferPointer
         }
@@ -137,6 +155,7 @@ final class DecryptedAhead: Sendable {
         init?(start: UInt64, count: Int) {
             guard count > 0 else { return nil }
             let found: Memory? = Self.spare.withLock { spare in
+                spare.isReleased = false
                 if let idle = spare.idle.popLast() { return idle }
                 guard spare.made < Self.most else { return nil }
                 spare.made += 1
@@ -148,15 +167,21 @@ final class DecryptedAhead: Sendable {
             memory = UnsafeMutableRawBufferPointer(rebasing: found.bytes[..<count])
         }
 
-        deinit { Self.spare.withLock { $0.idle.append(pages) } }
+        deinit {
+            Self.release { spare in spare.idle.append(pages) }
+        }
 
-        /// When nobody reads ahead any more, nothing decrypted stays. Not with every piece: between two answers
-        /// there may be none, and its memory would be fetched anew (a third of the speed).
-        static func releaseIfIdle() {
-            let released = spare.withLock { spare -> [Memory] in
-                guard spare.idle.count == spare.made else { return [] }
-                defer { spare = ([], 0) }
-                return spare.idle
+        /// When nobody reads ahead any more, nothing decrypted stays; at the latest after the answer that is just
+        /// going out. Not with every piece: between two answers there may be none, and its memory would be
+        /// fetched anew (a third of the speed).
+        static func releaseWhenIdle() {
+            release { $0.isReleased = true }
+        }
+
+        private static func release(after change: (inout Spare) -> Void) {
+            let released = spare.withLock { spare in
+                change(&spare)
+                return spare.takeReleased()
             }
             for memory in released {
                 if let start = memory.bytes.baseAddress { explicit_bzero(start, memory.bytes.count) }
