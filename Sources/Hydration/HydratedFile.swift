@@ -30,9 +30,9 @@ public final class HydratedFile: Sendable {
         return hydrator.read(file, part.lowerBound..<part.lowerBound + UInt64(target.count), into: target)
     }
 
-    /// Waits for the bytes, at most `deadline` without a byte arriving of the chunks that hold them and 20 times
-    /// that in all, and fills the buffer. Cancelling gives up this reader only: `.cancelled`. The buffer must
-    /// stay alive until the answer is there.
+    /// Waits for the bytes and fills the buffer: at most `deadline` without a byte arriving of the chunks that
+    /// hold them, and 20 times that in all (where the core fetches the whole, since it last had more of it).
+    /// Cancelling gives up this reader only: `.cancelled`. The buffer must stay alive until the answer is there.
     public func read(
         _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer, deadline: Duration
     ) async -> DeferredRead {

@@ -87,22 +87,46 @@ import Testing
         #expect(world.woken == [])
     }
 
-    @Test func aReaderIsNotLateWhileTheCoreGetsOnWithTheFile() {
+    /// A file that only the core can fetch, and a reader of it with a patience of ten seconds.
+    private struct OwnDownload {
         var machine = HydrationMachine(settings: HydrationSettings())
         var item = World(seed: 1).item(FileID(1))
-        machine.open(item, item.file!, now: .zero)
         var woken: [HydrationMachine.Action] = []
-        for action in machine.wait(9, FileID(1), for: .bytes(0..<10), patience: .seconds(10), now: .zero) {
-            guard case .prepare(let file, let generation) = action else { continue }
-            woken += machine.prepared(file, generation, .awaitingCore, now: .zero)
+
+        init() {
+            machine.open(item, item.file!, now: .zero)
+            for action in machine.wait(9, FileID(1), for: .bytes(0..<10), patience: .seconds(10), now: .zero)
+            {
+                guard case .prepare(let file, let generation) = action else { continue }
+                _ = machine.prepared(file, generation, .awaitingCore, now: .zero)
+            }
         }
-        for second in 1...5 {
-            item.file?.status = .rcvTransfer(received: UInt64(second), total: 100)
-            woken += machine.update(item, now: .seconds(9 * second))
-            woken += machine.tick(now: .seconds(9 * second))
+
+        mutating func received(_ count: UInt64, at second: Int) {
+            item.file?.status = .rcvTransfer(received: count, total: 10_000)
+            _ = machine.update(item, now: .seconds(second))
+            tick(at: second)
         }
-        #expect(!woken.contains { if case .wake = $0 { true } else { false } })
-        woken += machine.tick(now: .seconds(56))
-        #expect(woken.contains(.wake(9, .timedOut)))
+
+        mutating func tick(at second: Int) {
+            woken += machine.tick(now: .seconds(second)).filter { if case .wake = $0 { true } else { false } }
+        }
+    }
+
+    @Test func aReaderIsNotLateWhileBytesComeToTheCoreHoweverLongTheFileTakes() {
+        var download = OwnDownload()
+        for step in 1...1000 { download.received(UInt64(step), at: 9 * step) }
+        #expect(download.woken == [])
+        download.tick(at: 9011)
+        #expect(download.woken == [.wake(9, .timedOut)])
+    }
+
+    @Test func newsOfTheCoreWithoutBytesDoesNotHoldAReaderForEver() {
+        var download = OwnDownload()
+        for second in stride(from: 9, to: 200, by: 9) { download.received(7, at: second) }
+        #expect(download.woken == [])
+        download.received(7, at: 207)
+        download.tick(at: 209)
+        #expect(download.woken == [.wake(9, .timedOut)])
     }
 }

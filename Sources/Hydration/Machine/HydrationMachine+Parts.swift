@@ -55,7 +55,7 @@ extension HydrationMachine {
         var goal: Goal
         var patience: Duration
         var deadline: Duration
-        /// Who waits for bytes is answered then, whatever progress there is.
+        /// Who waits for bytes is answered then, whatever signs of life there are.
         var end: Duration?
 
         init(id: WaiterID, goal: Goal, patience: Duration, now: Duration) {
@@ -63,6 +63,11 @@ extension HydrationMachine {
             self.goal = goal
             self.patience = patience
             deadline = now + patience
+            renew(now: now)
+        }
+
+        /// What came cannot come again: all of it is waited for, however long that takes.
+        mutating func renew(now: Duration) {
             if case .bytes = goal { end = now + patience * mostPatience }
         }
 
@@ -128,6 +133,13 @@ extension HydrationMachine {
 extension FileStatus {
     /// Offered, with the description at hand: it can be claimed.
     var isDescribed: Bool { self == .rcvInvitation(described: true) }
+
+    /// Whether bytes have come since.
+    func hasMore(than before: FileStatus) -> Bool {
+        guard case .rcvTransfer(let received, _) = self else { return false }
+        if case .rcvTransfer(let known, _) = before { return received > known }
+        return received > 0
+    }
 
     /// Why the bytes will not come by themselves.
     var problem: FileProblem? {

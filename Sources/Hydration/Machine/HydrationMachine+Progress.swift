@@ -122,19 +122,6 @@ extension HydrationMachine {
         return []
     }
 
-    private mutating func grantPatience(_ id: FileID, chunk: Int, now: Duration) {
-        guard case .chunks(let download) = entries[id]?.phase else { return }
-        grantPatience(id, now: now) { download.isProgress(chunk, for: $0) }
-    }
-
-    mutating func grantPatience(_ id: FileID, now: Duration, for isConcerned: (Goal) -> Bool = { _ in true })
-    {
-        guard let waiters = entries[id]?.waiters else { return }
-        for index in waiters.indices where isConcerned(waiters[index].goal) {
-            entries[id]?.waiters[index].grantPatience(now: now)
-        }
-    }
-
     mutating func fetchFailed(
         _ id: FileID, _ generation: Generation, chunk: Int, _ problem: FileProblem, now: Duration
     ) -> [Action] {

@@ -24,7 +24,8 @@ extension HydrationMachine {
     }
 
     /// A reader waits for a range. It is answered by `wake`, at once or later, at the latest when
-    /// `patience` has passed without a byte arriving of the chunks that it needs, or 20 times that in all.
+    /// `patience` has passed without a byte arriving of the chunks that it needs, or 20 times that
+    /// in all; while the core fetches the whole, since it last had more of it.
     mutating func wait(
         _ waiter: WaiterID, _ id: FileID, for goal: Goal, patience: Duration, now: Duration
     ) -> [Action] {
@@ -46,6 +47,27 @@ extension HydrationMachine {
     /// A reader gave up. The others, and what is on its way, go on.
     mutating func leave(_ waiter: WaiterID, _ id: FileID) {
         entries[id]?.waiters.removeAll { $0.id == waiter }
+    }
+
+    /// Bytes of a chunk are a sign of life for who needs it.
+    mutating func grantPatience(_ id: FileID, chunk: Int, now: Duration) {
+        guard case .chunks(let download) = entries[id]?.phase else { return }
+        grantPatience(id, now: now) { download.isProgress(chunk, for: $0) }
+    }
+
+    /// Those who are concerned wait as long as they are ready to, from now on, but not beyond their end.
+    mutating func grantPatience(_ id: FileID, now: Duration, for isConcerned: (Goal) -> Bool = { _ in true })
+    {
+        guard let waiters = entries[id]?.waiters else { return }
+        for index in waiters.indices where isConcerned(waiters[index].goal) {
+            entries[id]?.waiters[index].grantPatience(now: now)
+        }
+    }
+
+    /// Their end moves on too.
+    mutating func renewPatience(_ id: FileID, now: Duration) {
+        guard let waiters = entries[id]?.waiters else { return }
+        for index in waiters.indices { entries[id]?.waiters[index].renew(now: now) }
     }
 
     /// Answers who has waited long enough, and looks again at what may be fetched.

@@ -88,6 +88,7 @@ struct HydrationMachine: Sendable {
             }
             if let problem = file.status.problem { return preparationFailed(file.id, problem, now: now) }
             // The core gets on with it.
+            if file.status.hasMore(than: before.status) { renewPatience(file.id, now: now) }
             grantPatience(file.id, now: now)
             return [.changed(file.id)]
         case .chunks(var download):
