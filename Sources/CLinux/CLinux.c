@@ -86,6 +86,18 @@ int chatfs_tcp_no_delay(int socket) { return set_flag(socket, TCP_NODELAY); }
 
 int chatfs_tcp_quick_ack(int socket) { return set_flag(socket, TCP_QUICKACK); }
 
+int chatfs_tcp_keep_alive(int socket, int idle, int interval, int probes) {
+    int on = 1;
+    if (setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle) != 0) return -1;
+    if (setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval) != 0) return -1;
+    if (setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes) != 0) return -1;
+    return setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+int chatfs_tcp_user_timeout(int socket, unsigned milliseconds) {
+    return setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+}
+
 int chatfs_terminal_columns(int descriptor) {
     struct winsize size;
     if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;

@@ -29,6 +29,21 @@ import XFTPRelay
         try await wait(until: "the relay is forgotten") { client.relayCount == 0 }
     }
 
+    @Test func aConnectionThatWasIdleForTooLongIsNotUsedAgain() async throws {
+        let relay = try ScriptedRelay(chunk: someBytes(65_536))
+        let client = XFTPClient.forTests { $0.idleTime = .seconds(1) }
+        let fetch = { try await client.fetch(relay.described(), into: ChunkBuffer(capacity: 65_536)) }
+        try await fetch()
+        // Whoever closes what is idle looks once a second: just before this, and just after the next.
+        try await Task.sleep(for: .milliseconds(950))
+        try await fetch()
+        try await Task.sleep(for: .milliseconds(1020))
+        let before = relay.connections.withLock { $0 }
+        try await fetch()
+        #expect(relay.connections.withLock { $0 } == before + 1)
+        await relay.stop()
+    }
+
     @Test func aRelayInUseStaysHoweverLongItTakes() async throws {
         let chunk = someBytes(65_536)
         let relay = try ScriptedRelay(chunk: chunk, faults: Array(repeating: .stalling, count: 5))

@@ -44,6 +44,10 @@ int chatfs_peer_credentials(int socket, uint32_t *uid, int32_t *pid);
 // setsockopt(2): TCP_NODELAY, TCP_QUICKACK.
 int chatfs_tcp_no_delay(int socket);
 int chatfs_tcp_quick_ack(int socket);
+// SO_KEEPALIVE with TCP_KEEPIDLE, TCP_KEEPINTVL (seconds) and TCP_KEEPCNT.
+int chatfs_tcp_keep_alive(int socket, int idle, int interval, int probes);
+// TCP_USER_TIMEOUT.
+int chatfs_tcp_user_timeout(int socket, unsigned milliseconds);
 // TIOCGWINSZ: columns of the terminal behind a descriptor, 0 when it is none.
 int chatfs_terminal_columns(int descriptor);
 // close_range(2): closes every descriptor from first on.

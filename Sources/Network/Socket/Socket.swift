@@ -53,6 +53,7 @@ final class Socket: Sendable {
             guard code == 0 else { throw failure("reach the server", code: code) }
         }
         _ = chatfs_tcp_no_delay(socket.descriptor)
+        PeerWatch.begin(on: socket, isClient: true)
         return socket
     }
 
@@ -93,7 +94,9 @@ final class Socket: Sendable {
         let descriptor = chatfs_accept(descriptor)
         if descriptor >= 0 {
             _ = chatfs_tcp_no_delay(descriptor)
-            return Socket(adopting: descriptor)
+            let socket = Socket(adopting: descriptor)
+            PeerWatch.begin(on: socket, isClient: false)
+            return socket
         }
         switch errno {
         // The peer gave up while it waited, or nobody waits.

@@ -133,6 +133,8 @@ final class RelayConnections: Sendable {
     }
 
     private func choose() async throws(XFTPError) -> (Int, RelayConnection) {
+        // When the machine has slept, nobody has closed yet what was idle meanwhile, and its peer has.
+        closeIdle()
         while true {
             switch try state.withLock({ state throws(XFTPError) in try choice(&state) }) {
             case .use(let id, let connection): return (id, connection)
@@ -205,20 +207,27 @@ final class RelayConnections: Sendable {
         guard startsReaping else { return }
         // Weak, so that a client that is dropped takes its connections with it.
         Task { [weak self, idleTime = settings.idleTime] in
-            repeat { try? await Task.sleep(for: idleTime) } while self?.closeIdle() ?? false
+            repeat { try? await Task.sleep(for: idleTime) } while self?.reap() ?? false
         }
     }
 
-    /// Closes what was not used for a while; true when there is more to watch.
-    private func closeIdle() -> Bool {
-        let (idle, goesOn) = state.withLock { state -> ([RelayConnection], Bool) in
-            let limit = ContinuousClock.now - settings.idleTime
+    /// True when there is more to watch.
+    private func reap() -> Bool {
+        closeIdle()
+        return state.withLock { state in
+            state.isReaping = !state.slots.isEmpty
+            return state.isReaping
+        }
+    }
+
+    /// Closes what was not used for a while.
+    private func closeIdle() {
+        let limit = ContinuousClock.now - settings.idleTime
+        let idle = state.withLock { state in
             let idle = state.slots.filter { $0.requests == 0 && $0.lastUse <= limit }
             state.slots.removeAll { slot in idle.contains { $0.id == slot.id } }
-            state.isReaping = !state.slots.isEmpty
-            return (idle.compactMap(\.connection), state.isReaping)
+            return idle.compactMap(\.connection)
         }
         for connection in idle { connection.close() }
-        return goesOn
     }
 }
