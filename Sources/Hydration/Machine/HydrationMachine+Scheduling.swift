@@ -46,7 +46,7 @@ extension HydrationMachine {
         }
         for id in rotation {
             guard let entry = entries[id], !entry.isRemoved, case .chunks(let download) = entry.phase,
-                download.inFlight < settings.chunksPerFile,
+                download.inFlight < settings.chunksPerFile, reason == .demand || followsCheck(id, entry),
                 let chunk = candidate(reason, entry, download, now: now),
                 // Lost again before its memory was free: two flights of one chunk could not be told apart.
                 !flights.contains(where: { $0.isOf(id, entry.generation, chunk) }),
@@ -55,6 +55,11 @@ extension HydrationMachine {
             return (id, chunk, reason)
         }
         return nil
+    }
+
+    private func followsCheck(_ id: FileID, _ entry: Entry) -> Bool {
+        flights.count { $0.file == id && $0.generation == entry.generation }
+            < HydrationSettings.chunksBeforeCheck
     }
 
     private func candidate(

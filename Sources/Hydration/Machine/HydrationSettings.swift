@@ -3,6 +3,9 @@
 public struct HydrationSettings: Sendable {
     /// Chunks in flight for one file.
     public var chunksPerFile = 4
+    /// Chunks of one file that are in flight or wait in memory for the check of the whole, as long as nobody needs
+    /// another one: what comes long before its turn is only kept elsewhere and read back.
+    static let chunksBeforeCheck = 5
     /// Chunks in flight from one relay: a silent relay holds up its own files only.
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight, or in memory on their way through the check, over all files.

@@ -63,9 +63,9 @@ final class StoringPass: Sendable {
     }
 
     /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
-    /// before, so that a download is never faster than its check for long. At least what `bytesInFlight` lets a
-    /// file have: sealing one into the cache and reading it back costs as much as its way through here.
-    private static let reach = 5
+    /// before, so that a download is never faster than its check for long. Sealing one into the cache and
+    /// reading it back costs as much as its way through here.
+    private static let reach = HydrationSettings.chunksBeforeCheck
     /// The longest that one of them waits while nothing is done here: several that come side by side are
     /// complete one shortly after the other, in any order, but one that hangs must not hold the memory of
     /// the others.
