@@ -7,13 +7,13 @@ import Glibc
 /// wraps a bare one anew at every access, and calling it goes through all wrappings. Not recursive; never
 /// hold it over I/O, an `await` or a callback.
 public final class Lock<State>: @unchecked Sendable {
-    // Safe: `state` is touched only between lock and unlock of `mutex`. It lies behind it: a state without
-    // bytes would else have the address of `mutex`, and the thread sanitizer would take that for a race.
+    // Safe: the state is touched only between lock and unlock of `mutex`. It has a byte beside it: one without
+    // bytes would else have the address of the object, and the thread sanitizer would take that for a race.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private var state: State
+    private var held: (state: State, UInt8)
 
     public init(_ state: State) {
-        self.state = state
+        held = (state, 0)
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
     }
@@ -28,6 +28,6 @@ public final class Lock<State>: @unchecked Sendable {
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(&state)
+        return try body(&held.state)
     }
 }
