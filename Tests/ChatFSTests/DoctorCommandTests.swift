@@ -3,6 +3,8 @@ import Posix
 import TestSupport
 import Testing
 
+@testable import chatfs
+
 @Suite("chatfs doctor says what is there and what is missing")
 struct DoctorCommandTests {
     private func run(_ arguments: [String], in folder: TemporaryFolder) async throws -> Shell.Outcome {
@@ -39,6 +41,16 @@ struct DoctorCommandTests {
         #expect(outcome.output.contains("(process \(getpid())) has the database open"))
         #expect(outcome.output.contains("ok       the files folder can be used"))
         #expect(open.descriptor >= 0)
+    }
+
+    @Test("a machine on which users could not unmount is told what it lacks")
+    func mountTable() throws {
+        let folder = try TemporaryFolder()
+        let missing = try #require(MachineExamination.mountTable(at: folder.path("mtab")))
+        #expect(missing.kind == (geteuid() == 0 ? .note : .bad))
+        #expect(missing.text.hasSuffix("ln -s /proc/self/mounts \(folder.path("mtab"))"))
+        try folder.write([], to: "mtab")
+        #expect(MachineExamination.mountTable(at: folder.path("mtab")) == nil)
     }
 
     @Test("what makes previews is looked for, and named where it is missing")

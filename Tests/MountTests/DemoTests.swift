@@ -21,14 +21,16 @@ struct DemoTests {
             "sha256sum", [stage.path("bob/alice/waves.wav"), stage.path("alice/bob/waves.wav")])
         #expect(Set(sounds.output.split(separator: "\n").map { $0.prefix(64) }).count == 1)
         // Copying a file in sends it, to the contact and to the group.
+        let own = try TemporaryFolder()
+        try own.write([UInt8]("The train leaves at ten past seven.\n".utf8), to: "plan.txt")
         for (from, to) in [("bob/alice", "alice/bob"), ("alice/Book club", "bob/Book club")] {
-            let copy = try await Shell.run("cp", ["/etc/services", stage.path(from) + "/"])
+            let copy = try await Shell.run("cp", [own.path("plan.txt"), stage.path(from) + "/"])
             #expect(copy.succeeded, "\(copy.errors)")
-            try await wait(until: "the copy has arrived") { access(stage.path(to + "/services"), F_OK) == 0 }
-            let compare = try await Shell.run("cmp", ["/etc/services", stage.path(to + "/services")])
+            try await wait(until: "the copy has arrived") { access(stage.path(to + "/plan.txt"), F_OK) == 0 }
+            let compare = try await Shell.run("cmp", [own.path("plan.txt"), stage.path(to + "/plan.txt")])
             #expect(compare.succeeded, "\(compare.output)\(compare.errors)")
         }
-        try await stage.process.line("the news") { $0.contains("alice/bob/services  new") }
+        try await stage.process.line("the news") { $0.contains("alice/bob/plan.txt  new") }
         let children = try stage.children()
         #expect(children.count == 3)
         stage.process.send(SIGINT)

@@ -137,9 +137,9 @@ struct Demo {
                   'remote': not one byte of it was downloaded.
               cp \(path)/bob/alice/waves.wav /tmp
                   Reading it receives it. Now the state is 'hydrated'.
-              cp /etc/services \(path)/bob/alice/
+              cp /etc/os-release \(path)/bob/alice/
                   Copying a file in sends it; look into \(path)/alice/bob.
-              cp /etc/services '\(path)/alice/Book club/'
+              cp /etc/os-release '\(path)/alice/Book club/'
                   The same for a group.
 
             Ctrl-C ends the demo and removes everything. What happens meanwhile:

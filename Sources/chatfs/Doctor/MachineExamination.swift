@@ -10,7 +10,7 @@ import XFTP
 /// What every mount needs of the machine.
 enum MachineExamination {
     /// Blocks for a moment.
-    static func findings() -> [Finding] { [device(), helper()] }
+    static func findings() -> [Finding] { [device(), helper(), mountTable()].compactMap(\.self) }
 
     private static func device() -> Finding {
         if access("/dev/fuse", R_OK | W_OK) == 0 { return .good("/dev/fuse can be used") }
@@ -24,6 +24,15 @@ enum MachineExamination {
         return geteuid() == 0
             ? .note("fusermount3 is not there; root can do without it")
             : .bad("fusermount3 is not in PATH: install the package fuse3")
+    }
+
+    /// fusermount3 takes nothing away without this link. Small containers and chroots have none.
+    static func mountTable(at path: String = "/etc/mtab") -> Finding? {
+        if access(path, F_OK) == 0 { return nil }
+        let advice = "ln -s /proc/self/mounts \(path)"
+        return geteuid() == 0
+            ? .note("there is no \(path), so only root can unmount: \(advice)")
+            : .bad("there is no \(path), which fusermount3 needs to unmount; as root: \(advice)")
     }
 
     /// What makes previews of pictures and videos that are sent.
