@@ -12,7 +12,7 @@ struct RelayFolder: Sendable {
     let chunks: OpenFile
     let incoming: OpenFile
     /// Locked from start to stop.
-    private let lock: OpenFile
+    private let lock: FolderLock
 
     var recordsPath: String { folder.path + "/records.db" }
 
@@ -20,8 +20,8 @@ struct RelayFolder: Sendable {
         let isFree: Bool
         do throws(SystemError) {
             folder = try PrivateFolder(path, purpose: "relay")
-            lock = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory)
-            isFree = try lock.tryLock()
+            lock = FolderLock(file: try OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory))
+            isFree = try lock.file.tryLock()
             chunks = try folder.subfolder("chunks")
             incoming = try folder.subfolder("incoming")
             if isFree { try PrivateFolder.removeContents(of: incoming, keeping: []) }
@@ -32,7 +32,7 @@ struct RelayFolder: Sendable {
     }
 
     /// Lets another relay work here.
-    func release() { flock(lock.descriptor, LOCK_UN) }
+    func release() { lock.release() }
 
     /// The identity kept here, made at the first start. Its fingerprint is part of every address and
     /// file description, so it never changes; asking for another algorithm later is refused.
@@ -88,4 +88,16 @@ struct RelayFolder: Sendable {
             throw error
         }
     }
+}
+
+/// Gives a lock back with the last reference. Closing the file alone does not while a child process that was
+/// just made still has a copy of the descriptor.
+private final class FolderLock: Sendable {
+    let file: OpenFile
+
+    init(file: OpenFile) { self.file = file }
+
+    deinit { release() }
+
+    func release() { flock(file.descriptor, LOCK_UN) }
 }
