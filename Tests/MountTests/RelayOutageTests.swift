@@ -15,15 +15,24 @@ struct RelayOutageTests {
         try await mounts.waitForState("sent", of: "alice/bob/far.bin")
         try await mounts.waitForFile("bob/alice/far.bin")
         let script = """
-            import hashlib, os, sys
+            import hashlib, os, sys, time
             descriptor = os.open(sys.argv[1], os.O_RDONLY)
-            os.pread(descriptor, 1000, 0)
+            def read(count, offset):
+                while True:
+                    try:
+                        return os.pread(descriptor, count, offset)
+                    except OSError as error:
+                        print("failed", error.errno, flush=True)
+                        time.sleep(0.2)
+            read(1000, 0)
             print("begun", flush=True)
             sys.stdin.readline()
-            assert len(os.pread(descriptor, 1000, 29_000_000)) == 1000
+            assert len(read(1000, 29_000_000)) == 1000
             print("went on", flush=True)
             sys.stdin.readline()
-            with open(descriptor, "rb") as file: print(hashlib.sha256(file.read()).hexdigest(), flush=True)
+            digest = hashlib.sha256()
+            for offset in range(0, 30_000_000, 1_000_000): digest.update(read(1_000_000, offset))
+            print(digest.hexdigest(), flush=True)
             """
         var settings = ChildProcess.Settings(
             try Shell.find("python3"), ["-c", script, mounts.path("bob/alice/far.bin")])
@@ -31,22 +40,31 @@ struct RelayOutageTests {
         let reader = try await RunningProcess.start(settings)
         try await reader.line("that it has begun") { $0 == "begun" }
         // With connections open and chunks on their way.
+        var outages = [ContinuousClock.now]
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         goOn(reader)
         try await Task.sleep(for: .milliseconds(500))
         #expect(reader.isRunning && !reader.output.contains("went on"), "\(reader.errors)")
         try await mounts.startRelay()
+        outages.append(.now)
         try await reader.line("that it went on") { $0 == "went on" }
         // And with requests that the relay has and does not answer any more.
+        outages.append(.now)
         mounts.relay.send(SIGSTOP)
         goOn(reader)
         try await Task.sleep(for: .milliseconds(500))
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         try await mounts.startRelay()
+        outages.append(.now)
         #expect(try await reader.ending() == .code(0), "\(reader.errors)")
         #expect(reader.lines.last == String(sent.output.prefix(64)))
+        // Where others leave this test no time the relay is away for longer than it is waited for: four seconds
+        // when it refuses connections.
+        let longest = max(outages[1] - outages[0], outages[3] - outages[2])
+        let failures = reader.lines.filter { $0.hasPrefix("failed") }
+        #expect(failures == [] || longest > .seconds(3), "away for \(longest)")
     }
 
     /// Gives the reader the line that it waits for.
