@@ -111,8 +111,9 @@ extension FileSystem {
         }
     }
 
-    /// After an unmount that found nothing open: what is left here was closed, but the kernel drops
-    /// releases that nobody had read by then.
+    /// After an unmount that found nothing open, and only then: what is left here was closed, but the kernel
+    /// drops releases that nobody had read by then. A draft that is not released when its mount ends is
+    /// incomplete, and recovered by the next one.
     public func releaseAll() {
         let left = openHandles.withLock { $0.values.flatMap { Array($0.values) } }
         for handle in left { release(handle) }

@@ -81,6 +81,13 @@ public final class FuseSession: @unchecked Sendable {
     /// Takes the mount away, unless something on it is open: false.
     public func unmountIfIdle() async -> Bool { await Unmount.run(mountpoint) }
 
+    /// Whether nothing of the mount is in the tree any more; false where that cannot be known.
+    public func isGone() async -> Bool {
+        let mountpoint = mountpoint
+        let mounts = await ThreadPool.shared.run { try? MountTable.mounts() }
+        return mounts.map { !$0.contains { $0.path == mountpoint && $0.type == Mountpoint.type } } ?? false
+    }
+
     /// Takes the mount out of the tree, whoever uses it. Files that are open end with the process; what
     /// was being written to them is not complete.
     public func detach() async {

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
 import Posix
 
 // What the outbox does by itself: it replays the journal, stages what is quiet, drops what was left
@@ -23,15 +24,25 @@ extension Outbox {
         for var entry in try room.journal.entries() {
             let isComplete = entry.state != .open && (entry.isDurable || entry.boot == room.boot)
             if [.open, .closed].contains(entry.state) && !isComplete {
-                let size = try? room.spool.open(entry.spool, key: entry.key).size
-                guard let size, size > 0 else {
+                let isNoted: Bool
+                switch sizeInSpool(of: entry) {
+                case .success(0):
                     dropped.append(entry.id)
                     continue
+                case .success(let size):
+                    entry.size = size
+                    entry.problem = "This file was still being written when ChatFS stopped. It was not sent."
+                    isNoted = true
+                case .failure(let error):
+                    // Its row stays as it is: the next start looks again.
+                    entry.problem =
+                        "This file was still being written when ChatFS stopped, and cannot be read at present: "
+                        + error.sentence
+                    room.log.warning("an unfinished draft cannot be read at present: \(error.sentence)")
+                    isNoted = false
                 }
-                entry.size = size
                 entry.state = .recovered
-                entry.problem = "This file was still being written when ChatFS stopped. It was not sent."
-                recovered.append(entry)
+                if isNoted { recovered.append(entry) }
             }
             keep(entry)
         }
@@ -40,6 +51,17 @@ extension Outbox {
         try room.staging.sweep(
             keeping: Set(drafts().compactMap { $0.record.withLock { $0.entry.staged?.folder } }),
             sendsBefore: room.clock.now().advanced(by: .seconds(-86_400)))
+    }
+
+    /// Bytes that an unfinished draft has, 0 when its file is surely not there.
+    private func sizeInSpool(of entry: Journal.Entry) -> Result<UInt64, OutboxError> {
+        do {
+            return .success(try room.spool.open(entry.spool, key: entry.key).size)
+        } catch let error as SystemError where error.code == ENOENT {
+            return .success(0)
+        } catch {
+            return .failure(OutboxError(beneath: error))
+        }
     }
 
     private func keep(_ entry: Journal.Entry) {

@@ -138,6 +138,38 @@ import Testing
         #expect(!next.outbox.drafts().contains(found))
     }
 
+    /// Too many open files, for example: that says nothing about the file.
+    @Test func anUnfinishedFileThatCannotBeOpenedIsKeptUntilItCan() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
+        try Self.bytes.withUnsafeBytes { try draft.write($0, at: 0) }
+        let remains = try Remains(of: bench.folder, bench.core)
+        let spool = remains.folder.path("outbox/spool")
+        let file = "\(spool)/\(try remains.folder.names(in: "outbox/spool")[0])"
+        // A link is not followed: opening it fails with another error than ENOENT, for root too.
+        #expect(Glibc.rename(file, remains.folder.path("aside")) == 0)
+        #expect(symlink(remains.folder.path("aside"), file) == 0)
+        let blind = try remains.reopen()
+        #expect(blind.states() == [.recovered])
+        #expect(blind.outbox.drafts()[0].snapshot.problem?.contains("cannot be read at present") == true)
+        await blind.outbox.shutDown()
+        blind.outbox.close()
+        #expect(unlink(file) == 0 && Glibc.rename(remains.folder.path("aside"), file) == 0)
+        let next = try remains.reopen()
+        #expect(next.states() == [.recovered])
+        #expect(try next.content(of: next.outbox.drafts()[0]) == Self.bytes)
+    }
+
+    @Test func anUnfinishedFileThatIsNotThereIsForgotten() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("half.bin"), in: alice)
+        try Self.bytes.withUnsafeBytes { try draft.write($0, at: 0) }
+        let remains = try Remains(of: bench.folder, bench.core)
+        let spool = try remains.folder.names(in: "outbox/spool")[0]
+        #expect(unlink(remains.folder.path("outbox/spool/\(spool)")) == 0)
+        #expect(try remains.reopen().states().isEmpty)
+    }
+
     @Test func theBytesOfADraftAreUnreadableOnDisk() throws {
         let bench = try Workbench()
         let secret = Array("attack at dawn".utf8)

@@ -149,14 +149,16 @@ final class MountedProfile: Sendable {
         await core.shutDown()
     }
 
-    /// True when nothing on the mount was open at its end.
+    /// True when nothing on the mount was open at its end: the kernel takes no mount away that is in use, unless
+    /// it is told to (`umount -f`, `abort` of its connection). Then it stays in the table, with whatever was open.
     private func unmount() async -> Bool {
-        if ended.isRequested { return true }
+        if ended.isRequested { return await session.isGone() }
         // Who is writing may finish, for a while; who only reads or sits in a folder may not.
         let patience = ContinuousClock.now + .seconds(5)
         let courtesy = ContinuousClock.now + .milliseconds(500)
         while ContinuousClock.now < (fileSystem.hasWriters ? patience : courtesy) {
-            if await session.unmountIfIdle() || ended.isRequested { return true }
+            if await session.unmountIfIdle() { return true }
+            if ended.isRequested { return await session.isGone() }
             try? await Task.sleep(for: .milliseconds(50))
         }
         await session.detach()
