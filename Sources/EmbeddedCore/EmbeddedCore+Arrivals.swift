@@ -43,21 +43,27 @@ extension EmbeddedCore {
     /// Acts on the oldest news and tells it. Returns how many there were.
     private func takeInNews() throws -> Int {
         // The snapshot first: most rings are for others, and those must not cost a write.
-        let count = try read { try News.waiting(for: profile.id, limit: Self.batch, $0.connection).count }
-        guard count > 0 else { return 0 }
+        let waiting = try read { try News.waiting(for: profile.id, limit: Self.batch, $0.connection) }
+        guard !waiting.isEmpty else { return 0 }
+        let described = waiting.compactMap { entry -> Int64? in
+            if case .described(let item, _) = entry.news { item } else { nil }
+        }
+        let descriptions = try descriptionsToBegin(ofItems: described)
         var followUps: [@Sendable () -> Void] = []
         try commit { change in
-            for (id, news) in try News.waiting(for: profile.id, limit: count, change.connection) {
-                followUps += try act(on: news, change)
+            for (id, news) in try News.waiting(for: profile.id, limit: waiting.count, change.connection) {
+                followUps += try act(on: news, descriptions, change)
                 try change.connection.execute("DELETE FROM news WHERE id = ?", id)
             }
         }
         for followUp in followUps { followUp() }
-        return count
+        return waiting.count
     }
 
     /// Tells one piece of news; answers what to do after the commit.
-    private func act(on news: News, _ change: Change) throws -> [@Sendable () -> Void] {
+    private func act(
+        on news: News, _ descriptions: [FileID: ReceivedDescription], _ change: Change
+    ) throws -> [@Sendable () -> Void] {
         switch news {
         case .newItem(let id, _):
             guard let item = try ItemRows.item(id, of: profile.id, change.context) else { return [] }
@@ -67,7 +73,7 @@ extension EmbeddedCore {
             guard let item = try ItemRows.item(id, of: profile.id, change.context), let file = item.file
             else { return [] }
             change.tell(.rcvFileDescrReady(item))
-            if try beginWhenWanted(item, file, change) {
+            if try beginWhenWanted(item, file, descriptions[file.id], change) {
                 return [{ [weak self] in self?.startDownload(file.id) }]
             }
         case .cancelled(let id, _):

@@ -9,15 +9,16 @@ extension EmbeddedCore {
         guard desk.claim(file) else { throw Self.alreadyReceiving }
         do throws(ChatError) {
             let description = try await work { [self] in
-                try read { context -> String? in
+                let isOffered = try read { context in
                     let offer = try offer(file, context.connection)
                     try refuseDeadEnd(offer)
-                    guard let description = offer.description,
-                        ["rcv_invitation", "rcv_aborted"].contains(offer.status)
-                    else { return nil }
-                    try check(description, approvedNow: approvedRelays, context.connection)
-                    return description
+                    return offer.isDescribed
+                        && ["rcv_invitation", "rcv_aborted"].contains(offer.status)
                 }
+                guard isOffered, let text = try descriptionText(of: file) else { return nil as String? }
+                let description = parsed(text)
+                try read { try check(description, approvedNow: approvedRelays, $0.connection) }
+                return text
             }
             if let description { return ClaimedFile(description: description) }
             desk.endClaim(file)

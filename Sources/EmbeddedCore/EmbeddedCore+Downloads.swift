@@ -65,8 +65,10 @@ extension EmbeddedCore {
     }
 
     private func beginDownload(_ file: FileID) throws -> DownloadJob? {
-        try commit { change in
-            guard let offer = try? offer(file, change.connection), let description = offer.description,
+        guard let text = try descriptionText(of: file) else { return nil }
+        let description = parsed(text)
+        return try commit { change in
+            guard let offer = try? offer(file, change.connection), offer.isDescribed,
                 try change.setStatus(
                     "rcv_transfer", ofFile: file.rawValue,
                     from: ["rcv_accepted", "rcv_transfer", "rcv_warning"]),
@@ -82,7 +84,7 @@ extension EmbeddedCore {
             ) { FileArguments(key: $0.bytes(0), nonce: $0.bytes(1)) }
             if offer.status == "rcv_accepted" { change.tell(.rcvFileStart(item)) }
             return DownloadJob(
-                description: description,
+                description: text,
                 location: FileSourceLocation(
                     path: folders.incomingPath(of: file), arguments: arguments),
                 item: item, created: offer.created)

@@ -1,7 +1,6 @@
 import Base
 import ChatCore
 import Store
-import XFTP
 
 extension EmbeddedCore {
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
@@ -20,31 +19,45 @@ extension EmbeddedCore {
         guard !desk.isClaimed(file) else { throw Self.alreadyReceiving }
         let starts = try await work { [self] in
             if try isInlineOnItsWay(file) { try takeInInline(file.rawValue, telling: true) }
-            return try commit { change -> Bool in
-                let offer = try offer(file, change.connection)
-                switch offer.status {
-                case "rcv_complete":
-                    try change.tell({ .rcvFileComplete($0) }, ofFile: file.rawValue)
-                    return false
-                case "rcv_accepted", "rcv_transfer", "rcv_warning":
-                    return offer.description != nil
-                default:
-                    try refuseDeadEnd(offer)
+            while true {
+                let description = try descriptionText(of: file).map(parsed)
+                let starts = try commit { change in
+                    try begin(
+                        file, description, approvedRelays: approvedRelays, acceptsEarly: acceptsEarly, change)
                 }
-                if let description = offer.description {
-                    try check(description, approvedNow: approvedRelays, change.connection)
-                }
-                let status = offer.description != nil || acceptsEarly ? "rcv_accepted" : offer.status
-                try change.connection.execute(
-                    "UPDATE file SET status = ?, to_receive = 1, approved = ? WHERE id = ?",
-                    status, approvedRelays, file.rawValue)
-                if status == "rcv_accepted" {
-                    try change.tell({ .rcvFileAccepted($0) }, ofFile: file.rawValue)
-                }
-                return offer.description != nil
+                if let starts { return starts }
             }
         }
         if starts { startDownload(file) }
+    }
+
+    /// Whether the download is to be started now; nil when the description arrived after it was looked for.
+    private func begin(
+        _ file: FileID, _ description: ReceivedDescription?, approvedRelays: Bool, acceptsEarly: Bool,
+        _ change: Change
+    ) throws -> Bool? {
+        let offer = try offer(file, change.connection)
+        switch offer.status {
+        case "rcv_complete":
+            try change.tell({ .rcvFileComplete($0) }, ofFile: file.rawValue)
+            return false
+        case "rcv_accepted", "rcv_transfer", "rcv_warning":
+            return offer.isDescribed
+        default:
+            try refuseDeadEnd(offer)
+        }
+        if offer.isDescribed {
+            guard let description else { return nil }
+            try check(description, approvedNow: approvedRelays, change.connection)
+        }
+        let status = offer.isDescribed || acceptsEarly ? "rcv_accepted" : offer.status
+        try change.connection.execute(
+            "UPDATE file SET status = ?, to_receive = 1, approved = ? WHERE id = ?",
+            status, approvedRelays, file.rawValue)
+        if status == "rcv_accepted" {
+            try change.tell({ .rcvFileAccepted($0) }, ofFile: file.rawValue)
+        }
+        return offer.isDescribed
     }
 
     static let alreadyReceiving = ChatError(.alreadyReceiving, "The file is being received already.")
@@ -60,12 +73,13 @@ extension EmbeddedCore {
     func offer(_ file: FileID, _ connection: Connection) throws -> Offer {
         let offer = try connection.first(
             """
-            SELECT status, transport, description, problem, problem_sentence, size, approved, created
+            SELECT status, transport, description IS NOT NULL, problem, problem_sentence, size, approved,
+                created
             FROM file WHERE id = ? AND profile = ? AND item IS NOT NULL AND status LIKE 'rcv%'
             """, file.rawValue, profile.id
         ) { row in
             Offer(
-                status: row.text(0), transport: row.text(1), description: row.textOrNil(2),
+                status: row.text(0), transport: row.text(1), isDescribed: row.bool(2),
                 problem: FileProblem(FileProblem.Kind(rawValue: row.text(3)) ?? .other, row.text(4)),
                 size: row.unsigned(5), approved: row.bool(6), created: row.timestamp(7))
         }
@@ -84,24 +98,6 @@ extension EmbeddedCore {
     private static let cancelledBySender = ChatError(
         .file(.cancelledBySender), "The sender cancelled the file.")
 
-    /// Refuses a description that makes no sense or whose relays may not be contacted.
-    func check(
-        _ description: String, approvedNow: Bool, _ connection: Connection
-    ) throws {
-        let parsed: FileDescription
-        do {
-            parsed = try FileDescription(parsing: description)
-        } catch {
-            throw ChatError(.file(.damaged), error.sentence, cause: error)
-        }
-        // Only links have such descriptions. Followed, it would lead to relays that nobody has approved.
-        guard parsed.redirect == nil else {
-            throw ChatError(
-                .file(.damaged), "The file's description only leads to that of another file: not followed.")
-        }
-        try relayRules(connection).check(parsed.relays, approvedNow: approvedNow)
-    }
-
     /// The rules as they are now; the connections to relays follow them too.
     func relayRules(_ connection: Connection) throws -> RelayRules {
         let rules = try directory.relayRules(of: profile, connection)
@@ -111,16 +107,28 @@ extension EmbeddedCore {
 
     // MARK: - By themselves
 
-    /// When a description has arrived: whether the file is to be received now, because it was asked
-    /// for or by its type and size. Relays that may not be contacted leave it an offer.
-    func beginWhenWanted(_ item: ChatItem, _ file: ChatFile, _ change: Change) throws -> Bool {
-        let offer = try offer(file.id, change.connection)
-        let isAskedFor = try change.connection.exists(
-            "SELECT 1 FROM file WHERE id = ? AND to_receive = 1", file.id.rawValue)
-        guard let description = offer.description, ["rcv_invitation", "rcv_accepted"].contains(offer.status),
-            isAskedFor || FilePolicy.receivesAtArrival(item.content, size: file.size),
+    /// Whether a file that is described is to be received without a further word: it was asked for, or by
+    /// its type and size.
+    func isWanted(_ item: ChatItem, _ file: ChatFile, _ connection: Connection) throws -> Bool {
+        let offer = try offer(file.id, connection)
+        guard offer.isDescribed, ["rcv_invitation", "rcv_accepted"].contains(offer.status),
             !desk.isClaimed(file.id)
         else { return false }
+        if FilePolicy.receivesAtArrival(item.content, size: file.size) { return true }
+        return try connection.exists(
+            "SELECT 1 FROM file WHERE id = ? AND to_receive = 1", file.id.rawValue)
+    }
+
+    /// When a description has arrived: whether the file is to be received now. Relays that may not be
+    /// contacted leave it an offer.
+    ///
+    /// - Parameter description: nil when the file was not wanted a moment ago. Who has asked for it since
+    ///   then has begun it too.
+    func beginWhenWanted(
+        _ item: ChatItem, _ file: ChatFile, _ description: ReceivedDescription?, _ change: Change
+    ) throws -> Bool {
+        guard let description, try isWanted(item, file, change.connection) else { return false }
+        let offer = try offer(file.id, change.connection)
         do {
             try check(description, approvedNow: offer.approved, change.connection)
         } catch {

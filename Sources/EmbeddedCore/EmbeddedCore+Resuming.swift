@@ -31,18 +31,23 @@ extension EmbeddedCore {
     /// Downloads that wait for their description, and those whose description came while the profile
     /// was not open, are looked at too.
     private func unfinishedTransfers() throws -> [Unfinished] {
-        try commit { change in
-            let offers = try change.connection.query(
+        let offers = try read { context in
+            try context.connection.query(
                 """
-                SELECT f.id FROM file f JOIN item i ON i.id = f.item
+                SELECT i.id FROM file f JOIN item i ON i.id = f.item
                 WHERE f.profile = ? AND f.status IN ('rcv_invitation', 'rcv_accepted')
                 AND f.description IS NOT NULL
                 AND (f.to_receive = 1 OR i.kind IN ('image', 'video', 'voice'))
                 """, profile.id
             ) { $0.integer(0) }
+        }
+        let descriptions = try descriptionsToBegin(ofItems: offers)
+        return try commit { change in
             for offer in offers {
-                guard let item = try change.item(ofFile: offer), let file = item.file else { continue }
-                _ = try beginWhenWanted(item, file, change)
+                guard let item = try ItemRows.item(offer, of: profile.id, change.context),
+                    let file = item.file
+                else { continue }
+                _ = try beginWhenWanted(item, file, descriptions[file.id], change)
             }
             return try change.connection.query(
                 """

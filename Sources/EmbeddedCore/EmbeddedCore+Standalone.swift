@@ -22,7 +22,7 @@ extension EmbeddedCore {
     }
 
     public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
-        let parsed = try Self.parse(link)
+        let parsed = try await Self.parse(link)
         let file = try await work { [self] in
             var status = stat()
             guard lstat(path, &status) != 0 else {
@@ -36,15 +36,15 @@ extension EmbeddedCore {
     }
 
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
-        let description = try Self.parse(link).fileDescription
+        let description = try await Self.parse(link).fileDescription
         return StandaloneFile(
             encryptedSize: description.redirect?.size ?? description.size,
             relays: description.relays.map(\.text))
     }
 
-    private static func parse(_ link: String) throws(ChatError) -> FileLink {
+    private static func parse(_ link: String) async throws(ChatError) -> FileLink {
         do throws(XFTPError) {
-            return try FileLink(parsing: link)
+            return try await FileLink.parse(link)
         } catch {
             throw ChatError(.file(.damaged), error.sentence, cause: error)
         }

@@ -5,7 +5,8 @@ import ChatCore
 struct Offer {
     var status: String
     var transport: String
-    var description: String?
+    /// Whether its description has arrived.
+    var isDescribed: Bool
     var problem: FileProblem
     var size: UInt64
     var approved: Bool

@@ -31,13 +31,13 @@ struct RelayRules: Sendable {
             !Place.all(of: relay).allSatisfy { configured.contains($0) || approved.contains($0) }
         }
         guard !unknown.isEmpty else { return }
-        let list = unknown.map(\.text).joined(separator: " ")
+        let list = Self.list(unknown)
         let inward = unknown.filter(\.leadsIntoOwnNetwork)
         guard inward.isEmpty else {
             throw ChatError(
                 .file(.notApproved),
                 "The file is on a relay inside this machine's own network, which is not contacted "
-                    + "unless you allow it: chatfs approve \(inward.map(\.text).joined(separator: " "))")
+                    + "unless you allow it: chatfs approve \(Self.list(inward))")
         }
         guard policy == .always || policy == .ask && approvedNow else {
             throw ChatError(
@@ -45,6 +45,14 @@ struct RelayRules: Sendable {
                 "The file is on relays that would see your network address. To allow them: "
                     + "chatfs approve \(list)")
         }
+    }
+
+    /// All that official programs preset; a sender may name hundreds.
+    private static let mostNamed = 12
+
+    private static func list(_ relays: [RelayAddress]) -> String {
+        let named = relays.prefix(mostNamed).map(\.text).joined(separator: " ")
+        return relays.count > mostNamed ? named + " (and \(relays.count - mostNamed) more)" : named
     }
 }
 

@@ -37,7 +37,7 @@ final class XFTPTransfers: FileTransfers {
         to description: String, relays: [RelayWithPassword]
     ) async throws(TransferFailure) -> String {
         try await Self.mapped {
-            var described = try FileDescription(parsing: description)
+            var described = try await FileDescription.parse(description)
             // As the SimpleX agent does: a description of several chunks is uploaded itself.
             if described.chunks.count > 1 {
                 described = try await FileUpload.redirect(
@@ -53,8 +53,8 @@ final class XFTPTransfers: FileTransfers {
         try await Self.mapped {
             let description =
                 switch order.source {
-                case .description(let text): try FileDescription(parsing: text)
-                case .link(let link): try FileLink(parsing: link).fileDescription
+                case .description(let text): try await FileDescription.parse(text)
+                case .link(let link): try await FileLink.parse(link).fileDescription
                 }
             let destination = try await ThreadPool.shared.run {
                 try Self.open(order.destination, path: order.path, for: description)
@@ -67,7 +67,7 @@ final class XFTPTransfers: FileTransfers {
     func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
         try await Self.mapped {
             if let description = remains.senderDescription {
-                try await FileDeletion.run(try FileDescription(parsing: description), client: self.client)
+                try await FileDeletion.run(try await FileDescription.parse(description), client: self.client)
             }
             if let state = remains.state {
                 try await FileUpload.delete(try UploadStateText.decode(state), client: self.client)

@@ -9,8 +9,8 @@ struct XFTPSource: ChunkSource {
     private let reader: ChunkwiseReader
     private let buffers: SpareBuffers
 
-    /// Reads the description. One that only leads to another is refused: it would lead to relays that
-    /// nobody has approved.
+    /// Reads the description, which blocks. One that only leads to another is refused: it would lead to
+    /// relays that nobody has approved.
     init(_ claim: ClaimedFile, client: XFTPClient, buffers: SpareBuffers) throws {
         let description = try FileDescription(parsing: claim.description)
         reader = try ChunkwiseReader(description, client: client)
@@ -129,7 +129,7 @@ extension Hydrator {
     ) throws(HydrationError) {
         let buffers = SpareBuffers()
         try self.init(core: core, cacheFolder: cacheFolder, settings: settings, wishes: wishes) { claim in
-            try XFTPSource(claim, client: client, buffers: buffers)
+            try await ThreadPool.shared.run { try XFTPSource(claim, client: client, buffers: buffers) }
         }
     }
 }

@@ -22,6 +22,8 @@ public final class Database: @unchecked Sendable {
     // that would wait for itself.
     private let connection: Connection
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    /// The thread that holds `mutex`.
+    private let holder = Lock<pthread_t?>(nil)
     /// The `synchronous` setting between transactions.
     private let usual: String
 
@@ -153,9 +155,16 @@ public final class Database: @unchecked Sendable {
     private func lock() {
         let result = pthread_mutex_lock(mutex)
         precondition(result == 0, "a database was used inside its own transaction")
+        holder.withLock { $0 = pthread_self() }
     }
 
-    private func unlock() { pthread_mutex_unlock(mutex) }
+    private func unlock() {
+        holder.withLock { $0 = nil }
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Whether the calling thread is inside a transaction of this database, where nothing slow may be done.
+    public var isInTransaction: Bool { holder.withLock { $0 == pthread_self() } }
 
     /// The switch to the write-ahead log needs the file for itself for a moment, and SQLite does not
     /// apply the busy timeout to it: two processes that open a new database at once meet here.

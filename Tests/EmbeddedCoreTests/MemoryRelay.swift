@@ -24,6 +24,8 @@ final class MemoryRelay: FileTransfers {
         var failure = TransferFailure(problem: FileProblem(.unreachable, "No way."), isTemporary: true)
         var downloadFailures: [TransferFailure] = []
         var downloads = 0
+        /// Stands behind every recipient's description.
+        var descriptionEnding = ""
     }
 
     static let stepSize = 100_000
@@ -86,6 +88,7 @@ final class MemoryRelay: FileTransfers {
             senderDescription: description(of: file, .sender, recipient: 0),
             recipientDescriptions: (0..<order.recipients).map {
                 description(of: file, .recipient, recipient: UInt64($0))
+                    + state.withLock { $0.descriptionEnding }
             })
     }
 

@@ -139,6 +139,21 @@ import XFTP
         #expect(isRefused(5, ["relay.example.org", "other.example.org"], 5443))
     }
 
+    @Test func anErrorNamesADozenOfHundredsOfRelays() throws {
+        let rules = RelayRules(configured: [], approved: [], policy: .ask)
+        let relays = (0..<200).map {
+            RelayAddress(
+                fingerprint: [UInt8](repeating: 9, count: 32), hosts: ["r\($0).example.org"], port: nil)
+        }
+        do {
+            try rules.check(relays, approvedNow: false)
+            Issue.record("relays that nobody approved were let through")
+        } catch {
+            #expect(error.sentence.contains("@r11.example.org (and 188 more)"))
+            #expect(!error.sentence.contains("@r12.example.org"))
+        }
+    }
+
     @Test func imagesOnAnUnknownRelayStayOffers() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
@@ -150,6 +165,41 @@ import XFTP
         try await heard.waits(for: "rcvFileDescrReady")
         #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
         #expect(world.relay.state.withLock { $0.downloads } == 0)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    /// In debug builds the core also insists that descriptions are parsed outside of transactions.
+    @Test func aDescriptionOfMegabytesSpoilsOnlyItsOwnFile() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        world.relay.state.withLock { state in
+            state.descriptionEnding = "# " + String(repeating: "long", count: 1_150_000) + "\n"
+        }
+        let alice = try await world.open("alice")
+        var bob = try await world.open("bob")
+        let heard = Listener(bob)
+        for kind in [MessageContent.Kind.file, .image(preview: "")] {
+            let message = try alice.compose(pattern(300_000), kind: kind)
+            _ = try await alice.send(message, to: alice.chat(named: "bob"))
+        }
+        try await heard.waits(for: "rcvFileDescrReady", times: 2)
+        let file = try #require(try await bob.newest(in: "alice").file)
+        #expect(file.status == .rcvInvitation(described: true), "what is received at arrival waits as well")
+        for command in [
+            { [bob] in try await bob.receiveFile(file.id, approvedRelays: true) },
+            { [bob] in _ = try await bob.claimFile(file.id, approvedRelays: true) },
+        ] as [@Sendable () async throws -> Void] {
+            let error = await refusal(command)
+            #expect(error?.code == .file(.damaged))
+            #expect(error?.sentence.contains("too long") == true)
+        }
+        await bob.shutDown()
+        bob = try await world.open("bob")
+        world.relay.state.withLock { $0.descriptionEnding = "" }
+        let message = try alice.compose(pattern(300_000), kind: .image(preview: ""))
+        _ = try await alice.send(message, to: alice.chat(named: "bob"))
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
         await alice.shutDown()
         await bob.shutDown()
     }

@@ -48,6 +48,21 @@ import Testing
         #expect(try folder.database().count("folder") == 1)
     }
 
+    @Test func aThreadKnowsWhetherItIsInATransaction() throws {
+        let database = try folder.database()
+        #expect(!database.isInTransaction)
+        try database.read { _ in
+            #expect(database.isInTransaction)
+            let answer = Monitor<Bool?>(nil)
+            Thread.start("other") {
+                let seen = database.isInTransaction
+                answer.change { $0 = seen }
+            }
+            #expect(!answer.wait { $0 })
+        }
+        #expect(!database.isInTransaction)
+    }
+
     @Test func aTransactionThatThrowsLeavesNothing() throws {
         struct Change: Error {}
         let database = try folder.database()

@@ -30,7 +30,7 @@ extension OfficialCore {
     /// From the link itself: the core would only say what its sender wrote into it.
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         do throws(XFTPError) {
-            let description = try FileLink(parsing: link).fileDescription
+            let description = try await FileLink.parse(link).fileDescription
             return StandaloneFile(
                 encryptedSize: description.redirect?.size ?? description.size,
                 relays: description.relays.map(\.text))

@@ -1,7 +1,12 @@
 import Base
+import Posix
 
 extension FileDescription {
-    static let mostChunks = 100_000
+    /// What a file of 1 GiB on all twelve preset relays needs, more than ten times: 256 chunks of 4 MiB
+    /// with twelve replicas each, in 0.4 MB of text (`YAMLParser.longestText` bounds that).
+    static let mostChunks = 16_384
+    static let mostReplicasOfChunk = 128
+    static let mostRelays = 256
     /// The official sizes end at 4 MiB; relays can be set to others, so more is read, within reason.
     static let largestChunkSize: UInt64 = 16 << 20
     static let smallestChunkSize: UInt64 = 65_536
@@ -13,6 +18,9 @@ extension FileDescription {
     /// Reads a description and checks all that can be checked without the file: lengths of keys and
     /// digests, chunk numbers from 1 without gap, the sum of their sizes, at least one replica each.
     /// Key order, unknown keys, flow style, line ends and missing base64 padding do not matter.
+    ///
+    /// Takes time in proportion to the text, some ten milliseconds for the longest that is read (4 MiB):
+    /// not inside a database transaction; from a task with `parse`.
     public init(parsing text: String) throws(XFTPError) {
         let root: YAMLValue
         do {
@@ -40,6 +48,11 @@ extension FileDescription {
             throw Self.malformed("it redirects and has more than one chunk")
         }
         self.chunkSize = UInt32(chunkSize)
+    }
+
+    /// The same for a task, on a thread that may be kept busy.
+    public static func parse(_ text: String) async throws(XFTPError) -> FileDescription {
+        try await ThreadPool.shared.run { () throws(XFTPError) in try FileDescription(parsing: text) }
     }
 
     private static func malformed(_ reason: String, cause: (any Error)? = nil) -> XFTPError {
@@ -80,67 +93,113 @@ extension FileDescription {
     }
 
     /// What is known of a chunk while the relays are read one after the other.
-    private struct Draft {
+    private struct PartialChunk {
+        /// In the order of the text.
         var replicas: [Replica] = []
-        var digest: [UInt8]?
+        /// Which replica stands with the digest: the first one, wherever its relay is in the text.
+        var first: Int?
+        var digest: [UInt8] = []
         var size: UInt64?
+
+        func complete(number: Int, defaultSize: UInt32) -> Chunk? {
+            guard let first else { return nil }
+            let ordered = [replicas[first]] + replicas[..<first] + replicas[(first + 1)...]
+            return Chunk(
+                number: number, size: size.map { UInt32($0) } ?? defaultSize, digest: digest,
+                replicas: ordered)
+        }
     }
 
     private static func chunks(_ value: YAMLValue?, defaultSize: UInt32) throws(XFTPError) -> [Chunk] {
         guard let groups = value?.items else { throw malformed("the replicas are missing") }
-        var drafts: [Int: Draft] = [:]
+        var partial: [Int: PartialChunk] = [:]
+        var relays: Set<RelayAddress> = []
         for group in groups {
             guard let relay = group["server"]?.text.flatMap({ RelayAddress($0) }), relay.password == nil
             else { throw malformed("a relay's address is missing or wrong") }
+            relays.insert(relay)
+            guard relays.count <= mostRelays else {
+                throw malformed("it names more than \(mostRelays) relays")
+            }
             guard let texts = group["chunks"]?.items else { throw malformed("a relay has no chunks") }
-            for text in texts { try read(text.text, on: relay, into: &drafts) }
+            for text in texts {
+                let entry = try ChunkEntry(text.text)
+                // In place: a copy for each replica would make the whole quadratic.
+                try entry.add(to: &partial[entry.number, default: PartialChunk()], on: relay)
+            }
         }
-        guard !drafts.isEmpty else { throw malformed("it has no chunks") }
+        guard !partial.isEmpty else { throw malformed("it has no chunks") }
         var chunks: [Chunk] = []
-        for number in 1...drafts.count {
-            guard let draft = drafts[number] else { throw malformed("chunk \(number) is missing") }
-            guard let digest = draft.digest else { throw malformed("chunk \(number) has no digest") }
-            chunks.append(
-                Chunk(
-                    number: number, size: draft.size.map { UInt32($0) } ?? defaultSize, digest: digest,
-                    replicas: draft.replicas))
+        chunks.reserveCapacity(partial.count)
+        for number in 1...partial.count {
+            guard let known = partial[number] else { throw malformed("chunk \(number) is missing") }
+            guard let chunk = known.complete(number: number, defaultSize: defaultSize) else {
+                throw malformed("chunk \(number) has no digest")
+            }
+            chunks.append(chunk)
         }
         return chunks
     }
 
-    /// `number:id:key[:digest[:size]]`
-    private static func read(
-        _ text: String?, on relay: RelayAddress, into drafts: inout [Int: Draft]
-    ) throws(XFTPError) {
-        // Bytes, not characters: a reader waits for all chunks of a file to be read.
-        let fields = Array((text ?? "").utf8).split(
-            separator: UInt8(ascii: ":"), maxSplits: 5, omittingEmptySubsequences: false)
-        guard (3...5).contains(fields.count), fields[0].allSatisfy({ (48...57).contains($0) }),
-            let number = Int(String(decoding: fields[0], as: UTF8.self)), (1...mostChunks).contains(number)
-        else { throw malformed("a chunk is not written as number, ID, key, digest, size") }
-        guard let id = Base64URL.decode(fields[1]), (1...255).contains(id.count) else {
-            throw malformed("the ID of chunk \(number) is wrong")
+    /// One text of the list of a relay: `number:id:key[:digest[:size]]`.
+    private struct ChunkEntry {
+        let number: Int
+        let id: [UInt8]
+        let key: [UInt8]
+        let digest: [UInt8]?
+        let size: UInt64?
+
+        init(_ text: String?) throws(XFTPError) {
+            // Bytes, not characters: a reader waits for all chunks of a file to be read.
+            let fields = Array((text ?? "").utf8).split(
+                separator: UInt8(ascii: ":"), maxSplits: 5, omittingEmptySubsequences: false)
+            guard (3...5).contains(fields.count), fields[0].allSatisfy({ (48...57).contains($0) }),
+                let number = Int(String(decoding: fields[0], as: UTF8.self)),
+                (1...mostChunks).contains(number)
+            else { throw malformed("a chunk is not written as number, ID, key, digest, size") }
+            guard let id = Base64URL.decode(fields[1]), (1...255).contains(id.count) else {
+                throw malformed("the ID of chunk \(number) is wrong")
+            }
+            guard let key = Base64URL.decode(fields[2]), key.count == 48, key.starts(with: keyPrefix) else {
+                throw malformed("the key of chunk \(number) is wrong")
+            }
+            (self.number, self.id, self.key) = (number, id, key)
+            if fields.count > 3 {
+                guard let digest = Base64URL.decode(fields[3]), digest.count == 32 else {
+                    throw malformed("the digest of chunk \(number) is wrong or given in two ways")
+                }
+                self.digest = digest
+            } else {
+                digest = nil
+            }
+            if fields.count > 4 {
+                guard let size = ByteCount.parse(String(decoding: fields[4], as: UTF8.self)),
+                    isChunkSize(size)
+                else { throw malformed("the size of chunk \(number) is impossible or given in two ways") }
+                self.size = size
+            } else {
+                size = nil
+            }
         }
-        guard let key = Base64URL.decode(fields[2]), key.count == 48, key.starts(with: keyPrefix) else {
-            throw malformed("the key of chunk \(number) is wrong")
+
+        func add(to chunk: inout PartialChunk, on relay: RelayAddress) throws(XFTPError) {
+            guard chunk.replicas.count < mostReplicasOfChunk else {
+                throw malformed("chunk \(number) has more than \(mostReplicasOfChunk) replicas")
+            }
+            if let digest {
+                guard chunk.first == nil || chunk.digest == digest else {
+                    throw malformed("the digest of chunk \(number) is wrong or given in two ways")
+                }
+                if chunk.first == nil { chunk.first = chunk.replicas.count }
+                chunk.digest = digest
+            }
+            if let size {
+                guard chunk.size ?? size == size else {
+                    throw malformed("the size of chunk \(number) is impossible or given in two ways")
+                }
+                chunk.size = size
+            }
+            chunk.replicas.append(Replica(relay: relay, id: id, key: key))
         }
-        var draft = drafts[number] ?? Draft()
-        // The replica with the digest is the first, wherever its relay stands in the text.
-        let isFirst = fields.count > 3 && draft.digest == nil
-        draft.replicas.insert(
-            Replica(relay: relay, id: id, key: key), at: isFirst ? 0 : draft.replicas.count)
-        if fields.count > 3 {
-            guard let digest = Base64URL.decode(fields[3]), digest.count == 32,
-                draft.digest ?? digest == digest
-            else { throw malformed("the digest of chunk \(number) is wrong or given in two ways") }
-            draft.digest = digest
-        }
-        if fields.count > 4 {
-            guard let size = ByteCount.parse(String(decoding: fields[4], as: UTF8.self)),
-                isChunkSize(size), draft.size ?? size == size
-            else { throw malformed("the size of chunk \(number) is impossible or given in two ways") }
-            draft.size = size
-        }
-        drafts[number] = draft
     }
 }

@@ -1,3 +1,5 @@
+import Posix
+
 /// A file description as a link: `simplex:/file#/?desc=<description>[&data=<JSON>]`, or the same
 /// after `https://simplex.chat/file#/`. Whoever has the link has the file: a secret.
 public struct FileLink: Hashable, Sendable {
@@ -7,12 +9,17 @@ public struct FileLink: Hashable, Sendable {
 
     private static let simplexScheme = "simplex:/file"
     private static let webScheme = "https://simplex.chat/file"
-    /// Longest link that is read, in bytes.
-    public static let longest = 16 << 20
+    /// Longest link that is read, in bytes: the longest description, percent-coded.
+    public static let longest = 8 << 20
 
     public init(_ description: FileDescription, data: String? = nil) {
         fileDescription = description
         self.data = data
+    }
+
+    /// As `FileDescription.parse`, for a task.
+    public static func parse(_ text: String) async throws(XFTPError) -> FileLink {
+        try await ThreadPool.shared.run { () throws(XFTPError) in try FileLink(parsing: text) }
     }
 
     public init(parsing text: some StringProtocol) throws(XFTPError) {

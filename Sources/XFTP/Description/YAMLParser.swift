@@ -7,9 +7,10 @@ struct YAMLParser {
         let reason: String
     }
 
-    static let longestText = 8 << 20
+    /// In bytes. `FileDescription.mostChunks` says what that is measured by.
+    static let longestText = 4 << 20
     static let deepestNesting = 12
-    static let mostValues = 400_000
+    static let mostValues = 100_000
 
     let text: [UInt8]
     var position = 0

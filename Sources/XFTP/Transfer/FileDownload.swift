@@ -35,7 +35,7 @@ public enum FileDownload {
         guard let text = String(validating: content.bytes, as: UTF8.self) else {
             throw XFTPError(.malformedDescription, "The link leads to something that is no file description.")
         }
-        let found = try FileDescription(parsing: text)
+        let found = try await FileDescription.parse(text)
         guard found.size == redirect.size, found.digest == redirect.digest, found.redirect == nil else {
             throw XFTPError(.damaged, "The link leads to the description of another file.")
         }

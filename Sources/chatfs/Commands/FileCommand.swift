@@ -26,14 +26,14 @@ enum FileCommand {
     ) async throws -> FileDescription {
         let argument = invocation.argument(argument.name)
         if argument != "-", FileLink.looksLikeLink(argument) {
-            return try FileLink(parsing: argument).fileDescription
+            return try await FileLink.parse(argument).fileDescription
         }
         let text = try await ThreadPool.shared.run { () throws(SystemError) in try readText(argument) }
         let trimmed = text.split(whereSeparator: \.isWhitespace)
         if trimmed.count == 1, FileLink.looksLikeLink(String(trimmed[0])) {
-            return try FileLink(parsing: trimmed[0]).fileDescription
+            return try await FileLink.parse(String(trimmed[0])).fileDescription
         }
-        return try FileDescription(parsing: text)
+        return try await FileDescription.parse(text)
     }
 
     private static func readText(_ path: String) throws(SystemError) -> String {
