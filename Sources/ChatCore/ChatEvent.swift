@@ -28,6 +28,10 @@ public enum ChatEvent: Sendable {
     case rcvStandaloneFileComplete(FileID, path: String)
     case sndStandaloneFileError(FileID, FileProblem)
     case rcvStandaloneFileError(FileID, FileProblem)
+    /// The core cannot be reached for now; why, a sentence. Commands fail with `.file(.unreachable)`.
+    case coreUnreachable(String)
+    /// It can be reached again: what failed for that reason is worth another try.
+    case coreReachable
 }
 
 /// Why items are gone.

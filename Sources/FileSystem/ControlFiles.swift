@@ -31,6 +31,8 @@ public struct MountStatus: Codable, Sendable {
     /// How often the kernel asked the mount for something since it was made, by whatever operation; those for
     /// this file are among them. What the kernel answers itself is not.
     public var requests: UInt64
+    /// Why the core cannot be reached at present, a sentence; nil when it can.
+    public var coreProblem: String?
     public var transfers: [Transfer]
     public var kernel: KernelSide?
 
@@ -48,7 +50,8 @@ extension FileSystem {
             profile: core.profile.displayName, mountpoint: settings.mountpoint,
             controlFolder: settings.controlFolder, pid: getpid(),
             mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0,
-            requests: kernel?.requests ?? 0, transfers: [], kernel: kernel)
+            requests: kernel?.requests ?? 0, coreProblem: coreProblem.withLock { $0 }, transfers: [],
+            kernel: kernel)
         for node in names.nodes(where: { _ in true }) {
             switch node.content {
             case .root, .control, .status, .transfers, .recovered: continue

@@ -22,6 +22,8 @@ public final class FileSystem: Sendable {
     /// Open handles by node: what is deleted can still be looked at through them.
     let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
+    /// Why the core cannot be reached at present.
+    let coreProblem = Lock<String?>(nil)
     let reading = FolderReading()
     private let kernel = Lock(KernelListener())
     let startedAt: Timestamp

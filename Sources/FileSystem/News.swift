@@ -144,6 +144,11 @@ extension FileSystem {
             try await shown(item.chat)
             guard item.direction == .received || names.node(of: item.id) != nil else { return }
             try await show([item])
+        case .coreUnreachable(let reason):
+            coreProblem.withLock { $0 = reason }
+        case .coreReachable:
+            coreProblem.withLock { $0 = nil }
+            outbox.retryPostponed()
         case .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
             .rcvStandaloneFileError:
             break

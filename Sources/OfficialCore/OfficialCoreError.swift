@@ -8,8 +8,11 @@ public struct OfficialCoreError: DescribedError {
         case refused
         /// A value that must never be in a command, such as a line break in a path. Nothing was sent.
         case invalidCommand
-        /// No connection to the core at present; whether a command under way took effect is not known.
+        /// No connection to the core at present. Nothing was sent.
         case disconnected
+        /// The connection broke while a command was under way: its bytes may have left, and whether it took
+        /// effect is not known.
+        case broken
         /// No answer in time; whether the command took effect is not known.
         case timeout
         /// What came is no answer of a SimpleX core.
@@ -55,7 +58,7 @@ public struct OfficialCoreError: DescribedError {
     }
 
     /// Whether the command may have taken effect though no answer came.
-    public var leavesDoubt: Bool { code == .timeout || code == .disconnected || code == .cancelled }
+    public var leavesDoubt: Bool { code == .timeout || code == .broken || code == .cancelled }
 
     /// The same for the layers above.
     public var chatError: ChatError {
@@ -64,7 +67,7 @@ public struct OfficialCoreError: DescribedError {
             switch self.code {
             case .refused, .notUnderstood, .cancelled, .closed, .interrupted: .internalError
             case .invalidCommand: .invalidCommand
-            case .disconnected: .file(.unreachable)
+            case .disconnected, .broken: .file(.unreachable)
             case .timeout: .file(.timedOut)
             case .notInstalled, .system, .database, .encryptedDatabase: .storage
             case .inUse: .profileInUse

@@ -11,6 +11,8 @@ final class Courier: Sendable {
     private struct State {
         /// What waits for each chat; a chat is here while its task runs.
         var lanes: [ChatReference: [Draft]] = [:]
+        /// Refused for now: each waits for its next attempt.
+        var postponed: Set<Draft> = []
         var whenIdle: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -43,6 +45,23 @@ final class Courier: Sendable {
             }.map(\.chat)
         }
         for chat in idle { Task { await self.work(through: chat) } }
+    }
+
+    /// Hands over at once what waits for its next attempt.
+    func retryPostponed() {
+        let drafts = state.withLock { state in
+            defer { state.postponed = [] }
+            return state.postponed.sorted { $0.id < $1.id }
+        }
+        take(drafts)
+    }
+
+    private func postpone(_ draft: Draft, by delay: Duration) {
+        state.withLock { _ = $0.postponed.insert(draft) }
+        clock.call(after: delay) { [weak self] in
+            guard let self, state.withLock({ $0.postponed.remove(draft) }) != nil else { return }
+            take([draft])
+        }
     }
 
     /// Waits until nothing is being handed over. What waits for a later try is not waited for.
@@ -129,7 +148,7 @@ final class Courier: Sendable {
             room.log.warning("a file was not sent: \(error.sentence)")
             let tries = await pool.run { draft.noteRefused(error, isFinal: isFinal) }
             if let tries, let delay = Self.policy.delay(beforeTry: tries + 1) {
-                clock.call(after: delay) { [weak self] in self?.take([draft]) }
+                postpone(draft, by: delay)
             }
         }
     }

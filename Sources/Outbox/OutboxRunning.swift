@@ -99,6 +99,9 @@ extension Outbox {
         }
     }
 
+    /// What the core refused for now is handed over at once: what stood in the way has passed.
+    public func retryPostponed() { courier.retryPostponed() }
+
     /// Sent by an earlier process that nobody told the file system about.
     private func announce(_ sent: [Draft]) async {
         for draft in sent {

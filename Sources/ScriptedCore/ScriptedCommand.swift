@@ -107,6 +107,9 @@ struct ScriptedCommand {
         } else if text.contains("snd_file") {
             let isAgent = text.hasPrefix("/sql agent ")
             for file in state.forgotten.sorted() { rows.append("AB\(file)|\(isAgent ? 1 : file)") }
+        } else if let match = text.firstMatch(of: /instr\(file_path, '([^']*)'\)/) {
+            let items = state.history.all.filter { $0.path?.contains(match.1) == true }.map(\.id)
+            rows.append(String(items.max() ?? 0))
         } else if text.contains("'orphans'") {
             rows.append("orphans|\(state.orphans)")
         } else if text.contains("total_changes()") {

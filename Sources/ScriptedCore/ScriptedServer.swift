@@ -12,6 +12,7 @@ public final class ScriptedServer: Sendable {
     private struct State {
         var connections: [Int32] = []
         var commands: [String] = []
+        var isAway = false
         var isClosed = false
     }
 
@@ -75,14 +76,13 @@ public final class ScriptedServer: Sendable {
         while true {
             let connection = Glibc.accept(listener, nil, nil)
             guard connection >= 0 else { return }
-            let isClosed = state.withLock { state in
-                if !state.isClosed { state.connections.append(connection) }
-                return state.isClosed
+            let (isClosed, isAway) = state.withLock { state in
+                if !state.isClosed, !state.isAway { state.connections.append(connection) }
+                return (state.isClosed, state.isAway)
             }
-            guard !isClosed else {
-                Glibc.close(connection)
-                return
-            }
+            if isClosed || isAway { Glibc.close(connection) }
+            if isClosed { return }
+            if isAway { continue }
             Thread.start("script-connection") { self.serve(connection) }
         }
     }
@@ -101,6 +101,13 @@ public final class ScriptedServer: Sendable {
             $0.connections.indices.contains(index) ? $0.connections[index] : nil
         }
         if let connection { send(bytes, connection) }
+    }
+
+    /// As a core that is not running, for as long as it is away: its connections break, new ones are closed
+    /// before the handshake.
+    public func setAway(_ isAway: Bool) {
+        state.withLock { $0.isAway = isAway }
+        if isAway { breakConnections() }
     }
 
     /// Breaks all connections without a word.

@@ -11,7 +11,7 @@ final class ScriptedMount {
     let folder: TemporaryFolder
     let relay: RunningProcess
     let relayAddress: String
-    private let server: ScriptedServer
+    let server: ScriptedServer
     private(set) var daemon: RunningProcess?
 
     static func start() async throws -> ScriptedMount {

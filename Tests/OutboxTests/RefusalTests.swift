@@ -29,6 +29,24 @@ import Testing
         #expect(bench.core.sent.map(\.bytes) == [[2], [1]])
     }
 
+    @Test func whatWaitsForACoreThatWasAwayGoesWhenItIsBack() async throws {
+        let bench = try Workbench()
+        let refusal = ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
+        bench.core.state.withLock { $0.refusals = [refusal] }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the reason shows") { draft.snapshot.problem == refusal.sentence }
+        // The draft is told before it is postponed.
+        try await wait(until: "it is sent, without any time passing") {
+            bench.outbox.retryPostponed()
+            return draft.state == .sent
+        }
+        // The attempt that was planned finds nothing left to do.
+        bench.clock.advance(by: .seconds(1000))
+        try await bench.settle()
+        #expect(bench.core.sent.count { $0.bytes == [1] && $0.message.fileName == "a" } == 1)
+    }
+
     @Test func whatTheCoreRefusesForGoodFailsAndIsSentWhenTouched() async throws {
         let bench = try Workbench()
         bench.core.state.withLock {

@@ -42,18 +42,24 @@ extension OfficialCore {
         switch event {
         case .event(let event): await take(event)
         case .disconnected(let reason):
-            state.withLock { $0.isConnected = false }
+            let wasConnected = state.withLock { state in
+                defer { state.isConnected = false }
+                return state.isConnected
+            }
+            guard wasConnected else { return }
             log.notice("the connection to the SimpleX core is lost: \(reason)")
+            hub.tell(.coreUnreachable(reason))
         case .connected:
             do throws(OfficialCoreError) {
                 try await Session.setUp(transport, settings)
             } catch {
                 log.warning("the SimpleX core did not take its settings: \(error.sentence)")
             }
-            let bell = state.withLock { state in
-                state.isConnected = true
-                return state.bell
+            let (bell, wasConnected) = state.withLock { state in
+                defer { state.isConnected = true }
+                return (state.bell, state.isConnected)
             }
+            if !wasConnected { hub.tell(.coreReachable) }
             bell?.yield(.whole)
         }
     }

@@ -77,5 +77,7 @@ enum Schema {
                 file INTEGER PRIMARY KEY, path TEXT NOT NULL, key BLOB NOT NULL, nonce BLOB NOT NULL) STRICT;
             """),
         Migration("disappearing", "ALTER TABLE item ADD COLUMN disappears INTEGER NOT NULL DEFAULT 0"),
+        // The newest item known when a send began: its own message can only be a later one.
+        Migration("newest", "ALTER TABLE send ADD COLUMN newest INTEGER NOT NULL DEFAULT 0"),
     ]
 }

@@ -12,6 +12,8 @@ struct BegunSend: Sendable {
     /// The process of the core to which it was given.
     var run: String
     var item: ItemID?
+    /// The newest item that was known when the first attempt began; 0 when nothing was.
+    var newest: ItemID
 }
 
 extension OfficialCore {
@@ -22,7 +24,7 @@ extension OfficialCore {
         let begun = try await work { [self] in try index.read { try Self.begun(message, $0) } }
         if let item = begun?.item { return try await self.item(item, in: chat) }
         if let begun {
-            if let item = try await found(folder, in: chat, mayBeUnderWay: mayBeUnderWay(begun)) {
+            if let item = try await search(for: begun, in: chat, mayBeUnderWay: mayBeUnderWay(begun)) {
                 return try await note(item, as: message)
             }
             if !message.mayBeRepeated {
@@ -30,29 +32,48 @@ extension OfficialCore {
                 if try await mayBeSentWithoutItem(folder) { throw Self.unsure }
             }
         }
-        let staged = try await work { [self] in try begin(message, folder, chat) }
+        let (staged, attempt) = try await work { [self] in try begin(message, folder, chat) }
+        let item: APIItem
         do throws(OfficialCoreError) {
-            let response = try await ask(Self.command(message, staged, chat), timeout: .seconds(120))
-            guard case .newChatItems(let items) = response, let item = items.first else {
-                throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
-            }
-            return try await noted(item, as: message)
+            item = try await give(message, staged, to: chat)
         } catch {
-            if error.code == .notUnderstood || error.leavesDoubt {
-                let hasOver = settings.ownership == .library
-                if let item = try await found(folder, in: chat, mayBeUnderWay: !hasOver) {
-                    return try await note(item, as: message)
-                }
-                guard hasOver else { throw Self.unsure }
-                if try await mayBeSentWithoutItem(folder) { throw Self.unsure }
-            }
-            // The next process looks what became of it.
-            if error.code != .interrupted { try? await work { [self] in try forget(message, folder) } }
-            throw error.chatError
+            item = try await recover(from: error, of: attempt, message, in: chat)
         }
+        // When this fails the core has it all the same: the next attempt finds it there.
+        return try await note(item, as: message)
     }
 
-    private static let unsure = ChatError(
+    /// Has the core send it; the item that it made.
+    private func give(
+        _ message: ComposedMessage, _ staged: FileSourceLocation, to chat: ChatReference
+    ) async throws(OfficialCoreError) -> APIItem {
+        let response = try await ask(Self.command(message, staged, chat), timeout: .seconds(120))
+        guard case .newChatItems(let items) = response, let item = items.first else {
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
+        }
+        return item
+    }
+
+    /// After an attempt without an answer: the item when the core made one, else what is to be told. Only a
+    /// request of which something may have left leaves a doubt.
+    private func recover(
+        from error: OfficialCoreError, of attempt: BegunSend, _ message: ComposedMessage,
+        in chat: ChatReference
+    ) async throws(ChatError) -> APIItem {
+        if error.code == .notUnderstood || error.leavesDoubt {
+            let isOver = settings.ownership == .library
+            if let item = try await search(for: attempt, in: chat, mayBeUnderWay: !isOver) { return item }
+            guard isOver else { throw Self.unsure }
+            if try await mayBeSentWithoutItem(attempt.folder) { throw Self.unsure }
+        }
+        // The next process looks what became of it.
+        if error.code != .interrupted {
+            try? await work { [self] in try forget(message, attempt.folder) }
+        }
+        throw error.chatError
+    }
+
+    static let unsure = ChatError(
         .sendingUnsure,
         "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
             + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
@@ -90,8 +111,10 @@ extension OfficialCore {
     }
 
     private static func begun(_ message: ComposedMessage, _ connection: Connection) throws -> BegunSend? {
-        try connection.first("SELECT folder, run, item FROM send WHERE message = ?", message.id) {
-            BegunSend(folder: $0.text(0), run: $0.text(1), item: $0.integerOrNil(2).map(ItemID.init))
+        try connection.first("SELECT folder, run, item, newest FROM send WHERE message = ?", message.id) {
+            BegunSend(
+                folder: $0.text(0), run: $0.text(1), item: $0.integerOrNil(2).map(ItemID.init),
+                newest: ItemID($0.integer(3)))
         }
     }
 
@@ -99,14 +122,18 @@ extension OfficialCore {
     /// its own folder, as a second name of what was handed over. Blocks.
     private func begin(
         _ message: ComposedMessage, _ folder: String, _ chat: ChatReference
-    ) throws -> FileSourceLocation {
-        _ = try commit(durably: true) { change in
+    ) throws -> (FileSourceLocation, BegunSend) {
+        let begun = try commit(durably: true) { change in
+            // Numbers of items only grow, whatever chat they are in. A repetition keeps the first one's.
             try change.connection.execute(
                 """
-                INSERT INTO send (message, chat, folder, run, size) VALUES (?, ?, ?, ?, ?)
+                INSERT INTO send (message, chat, folder, run, size, newest)
+                VALUES (?, ?, ?, ?, ?, (SELECT coalesce(max(id), 0) FROM item))
                 ON CONFLICT (message) DO UPDATE SET run = excluded.run
                 """, message.id, chat.description, folder, run, message.size)
+            return try Self.begun(message, change.connection)
         }
+        guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
         let path = "\(stagingFolder)/\(folder)"
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SystemError(code: errno, operation: "make a folder for a file that is sent")
@@ -115,7 +142,7 @@ extension OfficialCore {
         if link(message.source.path, name) != 0, errno != EEXIST {
             throw SystemError(code: errno, operation: "place a file that is sent")
         }
-        return FileSourceLocation(path: name, arguments: message.source.arguments)
+        return (FileSourceLocation(path: name, arguments: message.source.arguments), begun)
     }
 
     /// The core refused it: nothing is left of the attempt. Blocks.
@@ -137,16 +164,6 @@ extension OfficialCore {
 
     // MARK: - What became of it
 
-    private func noted(
-        _ item: APIItem, as message: ComposedMessage
-    ) async throws(OfficialCoreError) -> ChatItem {
-        do throws(ChatError) {
-            return try await note(item, as: message)
-        } catch {
-            throw OfficialCoreError(.system, error.sentence, cause: error)
-        }
-    }
-
     /// The core has it: from now on the message is this item.
     private func note(_ item: APIItem, as message: ComposedMessage) async throws(ChatError) -> ChatItem {
         noteTold([item.id])
@@ -163,55 +180,6 @@ extension OfficialCore {
             throw ChatError(.internalError, "The SimpleX core sent the message without its file.")
         }
         return shown
-    }
-
-    /// The message whose file lies in `folder`, looked for among the newest of the chat: once when the
-    /// core's work on it is over, else several times. nil: it is not there.
-    private func found(
-        _ folder: String, in chat: ChatReference, mayBeUnderWay: Bool
-    ) async throws(ChatError) -> APIItem? {
-        try await connected()
-        let begin = ContinuousClock.now
-        for moment in mayBeUnderWay ? settings.looksForLostSend : [.zero] {
-            try? await Task.sleep(until: begin + moment, clock: .continuous)
-            if let item = try await look(for: folder, in: chat) { return item }
-        }
-        return nil
-    }
-
-    /// As many messages may have come in the meantime.
-    private static let newestLookedAt = 200
-
-    private func look(for folder: String, in chat: ChatReference) async throws(ChatError) -> APIItem? {
-        do throws(OfficialCoreError) {
-            var page = APIPage.last(settings.pageSize)
-            var looked = 0
-            while looked < Self.newestLookedAt {
-                guard case .chatPage(let answer) = try await ask(.chatPage(APIChatReference(chat), page))
-                else { return nil }
-                let item = answer.items.last { item in
-                    item.direction == .sent && item.file?.source?.path.contains("/\(folder)/") == true
-                }
-                if let item { return item }
-                guard answer.count > 0, let oldest = answer.items.first?.id else { return nil }
-                looked += answer.count
-                page = .before(oldest, count: settings.pageSize)
-            }
-            return nil
-        } catch {
-            throw error.chatError
-        }
-    }
-
-    /// Waits for a lost connection, for a while.
-    private func connected() async throws(ChatError) {
-        let end = ContinuousClock.now + settings.patience
-        while !state.withLock({ $0.isConnected }) {
-            guard ContinuousClock.now < end, !Task.isCancelled else {
-                throw ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
-            }
-            try? await Task.sleep(for: .milliseconds(50))
-        }
     }
 }
 

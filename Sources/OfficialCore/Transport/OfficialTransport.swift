@@ -4,13 +4,13 @@ import ChatCore
 /// The way to an official core: its library in this process, its program over a WebSocket.
 ///
 /// Contract: a request is sent once, never repeated by the transport; it returns the core's answer, or
-/// throws `.refused` with the core's error, or fails otherwise. After `.timeout` and `.disconnected` it is
-/// not known whether the core carried it out; after every other error it has not. Requests of one lane are
+/// throws `.refused` with the core's error, or fails otherwise. After `.timeout`, `.broken`, `.cancelled`
+/// and `.interrupted` it is not known whether the core carried it out; after every other error it has not. Requests of one lane are
 /// carried out in the order they were made, the two lanes at once. Events come in the order in which the
 /// core told them, each once, to the one stream; they may be lost whenever the connection breaks or
 /// another client is attached, so after each `.connected` the listener reads the state anew. A transport
 /// connects by itself and again after every break; requests made meanwhile fail at once with
-/// `.disconnected`. No method blocks a thread of the cooperative pool. `close` ends everything that the
+/// `.disconnected`, and nothing of them is sent later. No method blocks a thread of the cooperative pool. `close` ends everything that the
 /// transport began, and returns when the core (where it is ours) has ended.
 public protocol OfficialTransport: Sendable {
     func request(

@@ -68,14 +68,21 @@ final class PendingRequests: Sendable {
 
     func open() { state.withLock { $0.refusal = nil } }
 
-    /// Ends all requests, and refuses those that come with `refusal`, nil for the same.
+    /// Ends all requests, and refuses those that come with `refusal`, nil for the same. Those that end were
+    /// handed to the connection, so the core may have them: their errors say so.
     func fail(_ error: OfficialCoreError, later refusal: OfficialCoreError? = nil) {
         let waiting = state.withLock { state in
             state.refusal = refusal ?? error
             defer { state.waiting = [:] }
             return state.waiting.values
         }
-        let ending = error.code == .closed ? OfficialCoreError(.interrupted, error.sentence) : error
+        let ending: OfficialCoreError =
+            switch error.code {
+            case .closed: OfficialCoreError(.interrupted, error.sentence)
+            case .disconnected:
+                OfficialCoreError(.broken, "The connection to the SimpleX core broke.", cause: error)
+            default: error
+            }
         for continuation in waiting { continuation.resume(returning: .failure(ending)) }
     }
 }

@@ -130,8 +130,8 @@ final class WebSocketLane: Sendable {
             do throws(NetworkError) {
                 try client.send(Array(frame.utf8))
             } catch {
-                // Not handed over, so not carried out; but the caller need not tell the two apart.
-                throw Self.disconnected
+                // Refused before a byte was written.
+                throw OfficialCoreError(.disconnected, Self.disconnected.sentence, cause: error)
             }
         }
     }

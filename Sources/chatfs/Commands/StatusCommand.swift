@@ -57,7 +57,8 @@ enum StatusCommand {
             "\(status.profile) at \(mounted.mountpoint) (process \(status.pid)): \(status.chats) chats, "
             + "\(status.entries) files, \(ByteCount.rounded(status.cachedBytes)) decrypted in the cache"
         let kernel = status.kernel.map { "  \(reads($0.passthrough))" }
-        return [head] + (kernel.map { [$0] } ?? []) + status.transfers.map(line)
+        let core = status.coreProblem.map { "  what is sent and received waits: \($0)" }
+        return [head] + [core, kernel].compactMap { $0 } + status.transfers.map(line)
     }
 
     private static func reads(_ passthrough: KernelSide.Passthrough) -> String {

@@ -148,6 +148,135 @@ struct SendingTests {
         await second.shutDown()
     }
 
+    /// A process that sent a message, was killed before it noted that, and what came after it.
+    private func interruptedSend(_ newer: Int, answersQuestions: Bool) async throws -> (
+        Stage, ComposedMessage
+    ) {
+        let stage = try Stage { state in
+            state.answersQuestions = answersQuestions
+            for id in 1...60 {
+                state.history.append(ScriptedMessage(id: Int64(id), contact: 1, name: "\(id).jpg"))
+            }
+        }
+        let first = try await stage.open(.library)
+        #expect(
+            try await eventually {
+                try await first.items(of: .direct(1), before: nil, count: 100).count == 60
+            })
+        let message = try stage.compose("a.txt", id: "one")
+        _ = try await first.send(message, to: .direct(1))
+        try await first.work {
+            _ = try first.commit { try $0.connection.execute("UPDATE send SET item = NULL") }
+        }
+        await first.shutDown()
+        stage.restart()
+        stage.simplex.change { state in
+            let newest = state.history.newest
+            for id in (newest + 1)...(newest + Int64(newer)) {
+                state.history.append(ScriptedMessage(id: id, contact: 1, name: "\(id).jpg"))
+            }
+        }
+        return (stage, message)
+    }
+
+    @Test(arguments: [150, 250, 1000], [true, false])
+    func aSendThatWasNotNotedIsFoundBehindWhatCameAfterIt(newer: Int, answersQuestions: Bool) async throws {
+        let (stage, message) = try await interruptedSend(newer, answersQuestions: answersQuestions)
+        let core = try await stage.open(.library)
+        let item = try await core.send(message, to: .direct(1))
+        #expect(item.id == ItemID(61) && sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func aSearchEndsWhereTheSendBegan() async throws {
+        let stage = try Stage { state in
+            state.answersQuestions = false
+            state.history.append(
+                (1...5000).map { ScriptedMessage(id: $0, contact: 1, name: "\($0).jpg") })
+        }
+        let first = try await stage.open(.library)
+        #expect(
+            try await eventually {
+                try await first.items(of: .direct(1), before: nil, count: 5000).count == 5000
+            })
+        stage.simplex.change { $0.silent = ["/_send"] }
+        let message = try stage.compose("a.txt", id: "one")
+        let sending = Task { try? await first.send(message, to: .direct(1)) }
+        #expect(await eventually { stage.simplex.count("/_send") == 1 })
+        await first.shutDown()
+        _ = await sending.value
+        stage.restart()
+        stage.simplex.change { $0.silent = [] }
+        let second = try await stage.open(.library)
+        let searched = stage.simplex.count("/_get chat @1 count=50")
+        _ = try await second.send(message, to: .direct(1))
+        #expect(sent(stage) == 1)
+        // One page of what was there before is the end of it.
+        #expect(stage.simplex.count("/_get chat @1 count=50") <= searched + 2)
+        await second.shutDown()
+    }
+
+    @Test func aChatThatCannotBeSearchedToTheEndLeavesItToTheUser() async throws {
+        let (stage, message) = try await interruptedSend(250, answersQuestions: false)
+        let gone = #"{"type":"errorStore","storeError":{"type":"chatItemNotFound"}}"#
+        stage.simplex.change { $0.refusals["/_get chat @1 before="] = gone }
+        let core = try await stage.open(.library)
+        await #expect {
+            _ = try await core.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUnsure }
+        #expect(sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func aCoreThatIsAwayHasNothingAndGetsItWhenItIsBack() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        stage.transport.disconnect()
+        let message = try stage.compose("a.txt", id: "one")
+        for _ in 0..<2 {
+            await #expect {
+                _ = try await core.send(message, to: .direct(1))
+            } throws: { ($0 as? ChatError)?.code == .file(.unreachable) }
+        }
+        stage.transport.connect()
+        _ = try await core.send(message, to: .direct(1))
+        #expect(sent(stage) == 1 && stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    @Test func aCoreThatGoesAndComesIsTold() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        var events = core.events().makeAsyncIterator()
+        stage.transport.disconnect()
+        stage.transport.connect()
+        var told: [String] = []
+        while told.count < 2, let event = await events.next() {
+            if case .coreUnreachable = event { told.append("away") }
+            if case .coreReachable = event { told.append("back") }
+        }
+        #expect(told == ["away", "back"])
+        await core.shutDown()
+    }
+
+    @Test func whatCannotBeNotedAfterItWasSentIsNotForgotten() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        let message = try stage.compose("a.txt", id: "one")
+        try await core.work {
+            _ = try core.commit {
+                try $0.connection.execute(
+                    "CREATE TRIGGER full BEFORE UPDATE OF item ON send BEGIN SELECT RAISE(ABORT, 'full'); END"
+                )
+            }
+        }
+        await #expect(throws: ChatError.self) { _ = try await core.send(message, to: .direct(1)) }
+        try await core.work { _ = try core.commit { try $0.connection.execute("DROP TRIGGER full") } }
+        _ = try await core.send(message, to: .direct(1))
+        #expect(sent(stage) == 1)
+        await core.shutDown()
+    }
+
     @Test func aRefusalLeavesNothingBehindAndSaysWhy() async throws {
         let stage = try Stage {
             $0.refusals["/_send"] =

@@ -1,0 +1,135 @@
+import ChatCore
+
+/// The message of a send whose answer was lost: its file lies in a folder of its own, whose name nothing else
+/// has, so it can be recognised however much came after it.
+extension OfficialCore {
+    /// Searches once when the core's work on the send is over, else several times.
+    ///
+    /// - Returns: nil when the core does not have the message; while it may still be at work on it, that is
+    ///   no proof.
+    /// - Throws: `.sendingUnsure` when the chat cannot be searched to where the send began;
+    ///   `.file(.unreachable)`.
+    func search(
+        for send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
+    ) async throws(ChatError) -> APIItem? {
+        try await waitForConnection()
+        var bound = send.newest
+        let begin = ContinuousClock.now
+        for moment in mayBeUnderWay ? settings.looksForLostSend : [.zero] {
+            try? await Task.sleep(until: begin + moment, clock: .continuous)
+            let outcome: SearchOutcome
+            do throws(OfficialCoreError) {
+                outcome = try await search(for: send.folder, in: APIChatReference(chat), after: &bound)
+            } catch {
+                throw error.chatError
+            }
+            switch outcome {
+            case .found(let item): return item
+            case .absent: continue
+            case .undecided: throw Self.unsure
+            }
+        }
+        return nil
+    }
+
+    private enum SearchOutcome {
+        case found(APIItem)
+        case absent
+        /// Not all of what may be the message could be looked at.
+        case undecided
+    }
+
+    /// One search through everything newer than `bound`, which becomes the newest that was seen.
+    private func search(
+        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+    ) async throws(OfficialCoreError) -> SearchOutcome {
+        guard let number = try await itemOfStagedFile(folder) else {
+            return try await searchPages(for: folder, in: chat, after: &bound)
+        }
+        guard number > 0 else { return .absent }
+        // One that was sent and is not where it was sent to: only the user can say what is to happen.
+        return try await item(numbered: ItemID(number), in: chat).map { .found($0) } ?? .undecided
+    }
+
+    /// By the core's own note of the path: the number of the item, 0 for none, nil from a core that answers no
+    /// questions about its database. Asked in the lane of sends, so that it is answered after them.
+    private func itemOfStagedFile(_ folder: String) async throws(OfficialCoreError) -> Int64? {
+        do throws(OfficialCoreError) {
+            let answer = try await ask(
+                .query(
+                    "SELECT coalesce(max(chat_item_id), 0) FROM files "
+                        + "WHERE instr(file_path, '/\(folder)/') > 0"))
+            guard case .rows(let rows) = answer, rows.count == 2 else { return nil }
+            return Int64(rows[1])
+        } catch {
+            if error.refusal != nil { return nil }
+            throw error
+        }
+    }
+
+    private func item(
+        numbered id: ItemID, in chat: APIChatReference
+    ) async throws(OfficialCoreError) -> APIItem? {
+        do throws(OfficialCoreError) {
+            guard case .chatPage(let page) = try await ask(.chatPage(chat, .around(id, count: 2))) else {
+                return nil
+            }
+            return page.items.first { $0.id == id }
+        } catch {
+            if error.refusal?.has("chatItemNotFound") == true { return nil }
+            throw error
+        }
+    }
+
+    /// From the newest page once more when the item at which the search stood is gone.
+    private func searchPages(
+        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+    ) async throws(OfficialCoreError) -> SearchOutcome {
+        for _ in 0..<3 {
+            do throws(OfficialCoreError) {
+                return try await searchFromNewestPage(for: folder, in: chat, after: &bound)
+            } catch {
+                guard error.refusal?.has("chatItemNotFound") == true else { throw error }
+            }
+        }
+        return .undecided
+    }
+
+    /// Page by page from the newest item to the one after which the send began. Items are sorted by time, so
+    /// some that are older by number may stand between: only a page of nothing else ends the search.
+    private func searchFromNewestPage(
+        for folder: String, in chat: APIChatReference, after bound: inout ItemID
+    ) async throws(OfficialCoreError) -> SearchOutcome {
+        var page = APIPage.last(settings.pageSize)
+        var newest = bound
+        var last: ItemID?
+        while true {
+            guard case .chatPage(let answer) = try await ask(.chatPage(chat, page)) else { return .undecided }
+            let item = answer.items.last { item in
+                item.direction == .sent && item.file?.source?.path.contains("/\(folder)/") == true
+            }
+            if let item { return .found(item) }
+            newest = max(newest, answer.items.map(\.id).max() ?? newest)
+            let isOlder = !answer.items.isEmpty && answer.items.allSatisfy { $0.id <= bound }
+            if answer.count == 0 || isOlder {
+                bound = newest
+                return .absent
+            }
+            // A page of which nothing is understood, or that comes again, leads no further.
+            guard let oldest = answer.items.first?.id, oldest != last else { return .undecided }
+            last = oldest
+            page = .before(oldest, count: settings.pageSize)
+        }
+    }
+
+    /// Waits for a lost connection, for a while.
+    private func waitForConnection() async throws(ChatError) {
+        let end = ContinuousClock.now + settings.patience
+        while !state.withLock({ $0.isConnected }) {
+            guard ContinuousClock.now < end, !Task.isCancelled else {
+                throw ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+}

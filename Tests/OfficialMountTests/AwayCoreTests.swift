@@ -1,0 +1,43 @@
+import Glibc
+import Posix
+import ScriptedCore
+import TestSupport
+import Testing
+
+@Suite("A core that is away", .serialized)
+struct AwayCoreTests {
+    @Test("what is copied in waits, says why, and is sent once when the core is back")
+    func copying() async throws {
+        let stage = try await ScriptedMount.start()
+        try await stage.mount(["--quiet-time", "10ms"])
+        stage.server.setAway(true)
+        try await wait(until: "the mount knows") {
+            try await stage.status().contains("what is sent and received waits")
+        }
+        let source = try stage.folder.write(Array("content".utf8), to: "report.pdf")
+        let entry = stage.folder.path("Chats/bob/report.pdf")
+        #expect(try await Shell.run("cp", [source, entry]).succeeded)
+        try await wait(until: "the entry says why it waits") {
+            try ExtendedAttribute.text("user.chatfs.state", of: entry) == "queued"
+                && ExtendedAttribute.text("user.chatfs.error", of: entry)?.contains("SimpleX core") == true
+        }
+        #expect(try await stage.status().contains("queued"))
+        stage.server.setAway(false)
+        try await wait(until: "it is sent") {
+            stage.simplex.change { $0.history.all.count(where: \.isSent) == 1 }
+        }
+        try await wait(until: "the mount knows") {
+            try await !stage.status().contains("what is sent and received waits")
+        }
+        #expect(stage.simplex.count("/_send") == 1)
+        try await stage.leave()
+    }
+}
+
+extension ScriptedMount {
+    /// What `chatfs status` says.
+    func status() async throws -> String {
+        try await ChatFSProcess.run(["status", folder.path("Chats")], environment: ["HOME": folder.path])
+            .output
+    }
+}
