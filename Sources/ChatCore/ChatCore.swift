@@ -43,6 +43,10 @@ public protocol ChatCore: Sendable {
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError)
 
+    /// Somebody opened the file of a received message. Returns at once, promises nothing: what follows from
+    /// that is the core's business.
+    func noteOpened(_ item: ItemID, in chat: ChatReference)
+
     /// Where the content of a readable file lies, for items whose `ChatFile.source` is nil because the
     /// core keeps keys to itself until they are needed. nil: nowhere.
     func location(of file: FileID) async throws(ChatError) -> FileSourceLocation?
@@ -51,6 +55,9 @@ public protocol ChatCore: Sendable {
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
     /// The same, as soon as its description is there.
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
+    /// The user approved relays, or changed what holds for those that nobody decided about: files that were
+    /// to be received and lie there are received now.
+    func relaysWereApproved() async
     /// Receiving: back to the invitation. Sending: stops, deletes the chunks, tells the recipients.
     func cancelFile(_ file: FileID) async throws(ChatError)
 
@@ -75,6 +82,12 @@ public protocol ChatCore: Sendable {
 
 extension ChatCore {
     public func expectToSend(_ size: UInt64) {}
+
+    /// For cores without messages that disappear.
+    public func noteOpened(_ item: ItemID, in chat: ChatReference) {}
+
+    /// For cores that receive nothing unless it is asked for.
+    public func relaysWereApproved() async {}
 
     /// For cores whose items always carry the source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }

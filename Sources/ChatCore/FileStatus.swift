@@ -12,8 +12,8 @@ public enum FileStatus: Hashable, Sendable {
     case rcvInvitation(described: Bool)
     case rcvAccepted
     case rcvTransfer(received: UInt64, total: UInt64)
-    /// The relays were not approved; can be accepted again with approval.
-    case rcvAborted
+    /// The relays were not approved; can be accepted again with approval. The problem says which they are.
+    case rcvAborted(FileProblem)
     case rcvComplete
     /// By the sender or by the user.
     case rcvCancelled
@@ -72,6 +72,10 @@ public struct FileProblem: Hashable, Sendable {
         self.kind = kind
         self.sentence = sentence
     }
+
+    /// For a core that does not say which relays they are.
+    public static let relaysNotApproved = FileProblem(
+        .notApproved, "Its relays are not approved: run chatfs approve.")
 
     /// Trying again cannot help: the sender or the relay would have to change something.
     public var isFinal: Bool {

@@ -7,7 +7,8 @@ public struct CacheWish: Codable, Hashable, Sendable {
         case show
         /// Empty it but for what is open or pinned.
         case clear
-        /// Try at once what could not be received: the user has approved relays.
+        /// Try at once what could not be received, and answer no read with an earlier refusal: the user has
+        /// approved relays.
         case tryAgain
         /// Of one entry, see `chatfs hydrate` and its siblings.
         case hydrate, dehydrate, pin, unpin

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Posix
 
 /// A command's end of the control socket of a mounted profile. All calls block; one thread at a time.
@@ -21,6 +22,22 @@ public final class ControlClient: Sendable {
         } catch {
             throw DesktopError(error)
         }
+    }
+
+    /// The daemon of whichever profile of an official core is mounted: a core has one active profile, and its
+    /// folder one for each that ever was.
+    public static func connect(coreFolder: String) throws(DesktopError) -> ControlClient? {
+        let names: [String]
+        do throws(SystemError) {
+            names = try PrivateFolder.names(in: OpenFile(coreFolder, flags: O_RDONLY | O_DIRECTORY))
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw DesktopError(error)
+        }
+        for name in names.sorted() where name.hasPrefix("profile-") {
+            if let client = try connect(profileFolder: coreFolder + "/" + name) { return client }
+        }
+        return nil
     }
 
     /// Has the daemon send a message whose file is staged in the profile's staging folder. Returns when

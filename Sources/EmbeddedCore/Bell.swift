@@ -35,13 +35,13 @@ final class BellListener: Sendable {
         let stopping = try WakeUp()
         self.stopping = stopping
         let rung = try WakeUp()
-        let bells = try BellWatch.shared()
-        let watch = try bells.add(rung, path: bell.path)
+        let watches = try FileWatch.shared()
+        let watch = try watches.add(bell.path) { rung.ring() }
         let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
         self.ended = ended
         Thread.start("bell") {
             Self.listen(rung, stopping, heard, quiet)
-            bells.remove(rung, watch: watch)
+            watches.remove(watch)
             let waiting = ended.withLock { state in
                 state.isOver = true
                 return state.waiting

@@ -15,6 +15,42 @@ extension DataDirectory {
         try wrapping { try relays(of: profile).compactMap { RelayAddress($0.address) } }
     }
 
+    /// Forgets relays, with their passwords. What was uploaded to them stays there until it expires; what is
+    /// being uploaded goes on.
+    /// - Returns: those of `relays` that were configured.
+    public func removeRelays(
+        _ relays: [RelayAddress], from profile: Profile
+    ) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            try database.transaction { connection in
+                try relays.filter { relay in
+                    try connection.execute(
+                        "DELETE FROM relay WHERE profile = ? AND address = ?", profile.id, relay.text) > 0
+                }
+            }
+        }
+    }
+
+    /// Takes approvals back: what is not received yet is not fetched from there any more.
+    /// - Returns: those of `relays` that were approved.
+    public func revokeRelays(
+        _ relays: [RelayAddress], of profile: Profile
+    ) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            try database.transaction { connection in
+                try relays.filter { relay in
+                    try RelayRules.Place.all(of: relay).map { place in
+                        try connection.execute(
+                            """
+                            DELETE FROM approval
+                            WHERE profile = ? AND fingerprint = ? AND host = ? AND port = ?
+                            """, profile.id, place.fingerprint, place.host, Int(place.port))
+                    }.contains { $0 > 0 }
+                }
+            }
+        }
+    }
+
     /// Lets a profile receive files from these relays: this fingerprint at this host and port.
     public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
         try wrapping {

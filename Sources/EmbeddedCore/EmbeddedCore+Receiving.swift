@@ -111,7 +111,7 @@ extension EmbeddedCore {
     /// its type and size.
     func isWanted(_ item: ChatItem, _ file: ChatFile, _ connection: Connection) throws -> Bool {
         let offer = try offer(file.id, connection)
-        guard offer.isDescribed, ["rcv_invitation", "rcv_accepted"].contains(offer.status),
+        guard offer.isDescribed, ["rcv_invitation", "rcv_accepted", "rcv_aborted"].contains(offer.status),
             !desk.isClaimed(file.id)
         else { return false }
         if FilePolicy.receivesAtArrival(item.content, size: file.size) { return true }
@@ -119,8 +119,8 @@ extension EmbeddedCore {
             "SELECT 1 FROM file WHERE id = ? AND to_receive = 1", file.id.rawValue)
     }
 
-    /// When a description has arrived: whether the file is to be received now. Relays that may not be
-    /// contacted leave it an offer.
+    /// When a description has arrived, or relays were approved: whether the file is to be received now.
+    /// Relays that may not be contacted leave it an offer, which says so.
     ///
     /// - Parameter description: nil when the file was not wanted a moment ago. Who has asked for it since
     ///   then has begun it too.
@@ -131,13 +131,21 @@ extension EmbeddedCore {
         let offer = try offer(file.id, change.connection)
         do {
             try check(description, approvedNow: offer.approved, change.connection)
-        } catch {
-            guard offer.status == "rcv_accepted" else { return false }
-            _ = try change.setStatus("rcv_aborted", ofFile: file.id.rawValue, from: [offer.status])
-            try change.tell({ .chatItemUpdated($0) }, ofFile: file.id.rawValue)
+        } catch let error as ChatError {
+            guard case .file(let kind) = error.code, kind == .notApproved || offer.status == "rcv_accepted",
+                offer.problem.sentence != error.sentence
+            else { return false }
+            let problem = FileProblem(kind, error.sentence)
+            if try change.setStatus(
+                "rcv_aborted", ofFile: file.id.rawValue, from: [offer.status], problem: problem)
+            {
+                try change.tell({ .chatItemUpdated($0) }, ofFile: file.id.rawValue)
+            }
             return false
         }
-        if try change.setStatus("rcv_accepted", ofFile: file.id.rawValue, from: ["rcv_invitation"]) {
+        if try change.setStatus(
+            "rcv_accepted", ofFile: file.id.rawValue, from: ["rcv_invitation", "rcv_aborted"])
+        {
             try change.tell({ .rcvFileAccepted($0) }, ofFile: file.id.rawValue)
         }
         return true

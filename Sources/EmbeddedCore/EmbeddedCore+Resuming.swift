@@ -22,6 +22,43 @@ extension EmbeddedCore {
         }
     }
 
+    public func relaysWereApproved() async {
+        do throws(ChatError) {
+            let begun = try await work { [self] in
+                try beginWanted(ofStatus: ["rcv_aborted"])
+            }
+            for file in begun { startDownload(file) }
+        } catch {
+            log.warning("Files of approved relays could not be received: \(error.sentence)")
+        }
+    }
+
+    /// Begins to receive the described files of these states that are wanted without a further word. Answers
+    /// which those are. Blocks.
+    @discardableResult
+    private func beginWanted(ofStatus statuses: [String]) throws -> [FileID] {
+        let list = statuses.map { "'\($0)'" }.joined(separator: ", ")
+        let offers = try read { context in
+            try context.connection.query(
+                """
+                SELECT i.id FROM file f JOIN item i ON i.id = f.item
+                WHERE f.profile = ? AND f.status IN (\(list)) AND f.description IS NOT NULL
+                AND (f.to_receive = 1 OR i.kind IN ('image', 'video', 'voice'))
+                """, profile.id
+            ) { $0.integer(0) }
+        }
+        let descriptions = try descriptionsToBegin(ofItems: offers)
+        return try commit { change in
+            try offers.compactMap { offer -> FileID? in
+                guard let item = try ItemRows.item(offer, of: profile.id, change.context),
+                    let file = item.file,
+                    try beginWhenWanted(item, file, descriptions[file.id], change)
+                else { return nil }
+                return file.id
+            }
+        }
+    }
+
     private struct Unfinished: Sendable {
         var file: FileID
         var isUpload: Bool
@@ -31,25 +68,9 @@ extension EmbeddedCore {
     /// Downloads that wait for their description, and those whose description came while the profile
     /// was not open, are looked at too.
     private func unfinishedTransfers() throws -> [Unfinished] {
-        let offers = try read { context in
+        try beginWanted(ofStatus: ["rcv_invitation", "rcv_accepted", "rcv_aborted"])
+        return try read { context in
             try context.connection.query(
-                """
-                SELECT i.id FROM file f JOIN item i ON i.id = f.item
-                WHERE f.profile = ? AND f.status IN ('rcv_invitation', 'rcv_accepted')
-                AND f.description IS NOT NULL
-                AND (f.to_receive = 1 OR i.kind IN ('image', 'video', 'voice'))
-                """, profile.id
-            ) { $0.integer(0) }
-        }
-        let descriptions = try descriptionsToBegin(ofItems: offers)
-        return try commit { change in
-            for offer in offers {
-                guard let item = try ItemRows.item(offer, of: profile.id, change.context),
-                    let file = item.file
-                else { continue }
-                _ = try beginWhenWanted(item, file, descriptions[file.id], change)
-            }
-            return try change.connection.query(
                 """
                 SELECT id, status LIKE 'snd%', item IS NULL FROM file
                 WHERE profile = ? AND transport = 'xftp' AND (

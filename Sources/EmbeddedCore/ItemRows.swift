@@ -89,7 +89,7 @@ enum ItemRows {
         case "snd_warning": .sndWarning(problem)
         case "rcv_accepted": .rcvAccepted
         case "rcv_transfer": .rcvTransfer(received: progress.done, total: progress.total)
-        case "rcv_aborted": .rcvAborted
+        case "rcv_aborted": .rcvAborted(problem.sentence.isEmpty ? .relaysNotApproved : problem)
         case "rcv_complete": .rcvComplete
         case "rcv_cancelled": .rcvCancelled
         case "rcv_error": .rcvError(problem)

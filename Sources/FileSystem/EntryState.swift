@@ -83,9 +83,7 @@ extension EntryReport {
         case .sndCancelled: self.init(state: .cancelled, progress: 100, problem: "Sending was cancelled.")
         case .sndError(let problem): self.init(state: .failed, progress: 0, problem: problem.sentence)
         case .rcvInvitation: self.init(state: .remote, progress: 0)
-        case .rcvAborted:
-            self.init(
-                state: .remote, progress: 0, problem: "Its relays are not approved: run chatfs approve.")
+        case .rcvAborted(let problem): self.init(state: .remote, progress: 0, problem: problem.sentence)
         case .rcvAccepted: self.init(state: .receiving, progress: 0)
         case .rcvTransfer(let received, let total):
             self.init(state: .receiving, progress: percent(received, total))

@@ -67,6 +67,7 @@ extension FileSystem {
             }
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
+            if item.direction == .received { core.noteOpened(item.id, in: item.chat) }
             return .done(handle(on: node, content(of: item)))
         case .draft(let draft):
             guard let file = self.draft(draft) else { return .refused(.notFound) }

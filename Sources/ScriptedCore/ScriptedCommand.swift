@@ -110,6 +110,8 @@ struct ScriptedCommand {
         } else if let match = text.firstMatch(of: /instr\(file_path, '([^']*)'\)/) {
             let items = state.history.all.filter { $0.path?.contains(match.1) == true }.map(\.id)
             rows.append(String(items.max() ?? 0))
+        } else if text.contains("pragma_database_list") {
+            rows.append(state.databasePath)
         } else if text.contains("'orphans'") {
             rows.append("orphans|\(state.orphans)")
         } else if text.contains("total_changes()") {

@@ -23,6 +23,9 @@ public final class ScriptedSimpleX: Sendable {
         public var orphans = 0
         /// Whether it answers questions about its database (`/sql`).
         public var answersQuestions = true
+        /// The file that it says its chats are kept in. Nothing is written there: who changes the history
+        /// without an event does that.
+        public var databasePath = ""
         /// Relays that the user has configured.
         public var relays: [String] = []
         /// Whether it talks to relays through a proxy.

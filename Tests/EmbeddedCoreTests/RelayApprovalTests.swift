@@ -154,19 +154,56 @@ import XFTP
         }
     }
 
-    @Test func imagesOnAnUnknownRelayStayOffers() async throws {
+    @Test(arguments: [true, false])
+    func imagesOnAnUnknownRelaySaySoAndComeWhenItIsApproved(isOpenMeanwhile: Bool) async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")
         let alice = try await world.open("alice")
-        let bob = try await world.open("bob", relays: [])
+        var bob = try await world.open("bob", relays: [])
         let heard = Listener(bob)
         let message = try alice.compose(pattern(300_000), name: "a.jpg", kind: .image(preview: ""))
         _ = try await alice.send(message, to: alice.chat(named: "bob"))
-        try await heard.waits(for: "rcvFileDescrReady")
-        #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
+        try await heard.waits(for: "chatItemUpdated")
+        let item = try await bob.newest(in: "alice")
+        guard case .rcvAborted(let problem) = item.file?.status else {
+            Issue.record("it says nothing: \(String(describing: item.file?.status))")
+            return
+        }
+        #expect(problem.kind == .notApproved && problem.sentence.contains(MemoryRelay.address))
         #expect(world.relay.state.withLock { $0.downloads } == 0)
+        // Asking for nothing new changes nothing.
+        await bob.relaysWereApproved()
+        #expect(heard.names.filter { $0 == "chatItemUpdated" }.count == 1)
+        if !isOpenMeanwhile { await bob.shutDown() }
+        let relay = try #require(RelayAddress(MemoryRelay.address))
+        try world.directory.approveRelays([relay], for: world.directory.profile(named: "bob"))
+        if isOpenMeanwhile {
+            await bob.relaysWereApproved()
+        } else {
+            bob = try await world.open("bob", relays: [])
+        }
+        _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
         await alice.shutDown()
         await bob.shutDown()
+    }
+
+    @Test func anApprovalAndARelayAreListedAndTakenBack() throws {
+        let world = try World()
+        let bob = try world.directory.profile(named: "bob")
+        let alice = try world.directory.profile(named: "alice")
+        let relay = try #require(RelayAddress(MemoryRelay.address))
+        for profile in [alice, bob] {
+            try world.directory.approveRelays([relay], for: profile)
+            try world.directory.addRelays([relay], to: profile)
+        }
+        #expect(try world.directory.revokeRelays([relay], of: bob) == [relay])
+        #expect(try world.directory.revokeRelays([relay], of: bob) == [])
+        #expect(try world.directory.removeRelays([relay], from: bob) == [relay])
+        #expect(try world.directory.removeRelays([relay], from: bob) == [])
+        #expect(try world.directory.approvedRelays(of: bob) == [])
+        #expect(try world.directory.configuredRelays(of: bob) == [])
+        #expect(try world.directory.approvedRelays(of: alice) == [relay])
+        #expect(try world.directory.configuredRelays(of: alice) == [relay])
     }
 
     /// In debug builds the core also insists that descriptions are parsed outside of transactions.
@@ -215,7 +252,10 @@ import XFTP
         try await bob.receiveFile(try #require(item.file).id, approvedRelays: false)
         #expect(try await bob.newest(in: "alice").file?.status == .rcvAccepted)
         world.relay.state.withLock { $0.allowance = .max }
-        _ = try await bob.item(in: "alice") { $0 == .rcvAborted }
+        _ = try await bob.item(in: "alice") { status in
+            guard case .rcvAborted(let problem) = status else { return false }
+            return problem.kind == .notApproved && problem.sentence.contains("chatfs approve xftp://")
+        }
         try await bob.receiveFile(try #require(item.file).id, approvedRelays: true)
         _ = try await bob.item(in: "alice") { $0 == .rcvComplete }
         await alice.shutDown()

@@ -115,7 +115,7 @@ import XFTP
         }
         stage.core.state.withLock { $0.claims[FileID(1)] = claim }
         if what == "news of it" {
-            item.file?.status = .rcvAborted
+            item.file?.status = .rcvAborted(.relaysNotApproved)
             stage.hydrator.update(item)
         } else {
             stage.hydrator.tryAgain()

@@ -109,7 +109,8 @@ struct World {
             [.unreachable, .expired, .notApproved].randomElement(using: &dice)!, "The core gave up.")
         let next: [FileStatus] = [
             .rcvInvitation(described: false), .rcvInvitation(described: true), .rcvAccepted,
-            .rcvTransfer(received: 1, total: 2), .rcvAborted, .rcvComplete, .rcvError(problem),
+            .rcvTransfer(received: 1, total: 2), .rcvAborted(.relaysNotApproved), .rcvComplete,
+            .rcvError(problem),
             .rcvWarning(problem),
         ]
         if statuses[file]?.isReadable != true { statuses[file] = next.randomElement(using: &dice)! }

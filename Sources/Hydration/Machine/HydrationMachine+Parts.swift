@@ -144,11 +144,10 @@ extension FileStatus {
     /// Why the bytes will not come by themselves.
     var problem: FileProblem? {
         switch self {
-        case .rcvError(let problem), .rcvWarning(let problem): problem
+        case .rcvError(let problem), .rcvWarning(let problem), .rcvAborted(let problem): problem
         case .rcvCancelled:
             FileProblem(
                 .cancelledBySender, "The file was cancelled, by its sender or in another program of yours.")
-        case .rcvAborted: FileProblem(.notApproved, "Its relays are not approved; run chatfs approve.")
         default: nil
         }
     }

@@ -45,8 +45,10 @@ extension HydrationMachine {
         unfinished.remove(id) == nil ? [] : [.noteUnfinished]
     }
 
-    /// Something changed that may have stood in the way of many files: their next try is now.
+    /// Something changed that may have stood in the way of many files: their next try is now, and who reads
+    /// one gets no answer of before.
     mutating func tryAgain(now: Duration) -> [Action] {
+        for id in entries.keys { entries[id]?.recent = nil }
         let all = retrying.sorted()
         retrying = []
         return all.flatMap { attempt($0) } + schedule(now: now)

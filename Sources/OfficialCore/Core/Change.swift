@@ -13,6 +13,8 @@ final class Change {
     private(set) var abandonedFolders: [String] = []
     /// Copies of our own whose items are gone.
     private(set) var abandonedCopies: [String] = []
+    /// A walk through a history was begun.
+    private(set) var beginsWalk = false
     /// Items whose status was told without the item.
     private(set) var touched: [ItemID] = []
 
@@ -54,6 +56,11 @@ final class Change {
             file.status = .rcvInvitation(described: isDescribed)
             shown.file = file
         }
+        if case .rcvInvitation = file.status, let known = before?.file?.status, case .rcvAborted = known {
+            // To the core it is an offer as any other; why it was not received at arrival stays.
+            file.status = known
+            shown.file = file
+        }
         if file.status.isGivenUp, let kept = try KeptCopies.source(of: file.id, connection) {
             (file.status, file.source) = (.rcvComplete, kept)
             shown.file = file
@@ -63,7 +70,8 @@ final class Change {
             file.status = known
             shown.file = file
         }
-        try ItemRows.put(shown, file, reference: item.chat.reference.description, connection)
+        try ItemRows.put(
+            shown, file, reference: item.chat.reference.description, isRead: item.isRead, connection)
         if item.disappears { try ItemRows.noteThatItDisappears(item.id, connection) }
         guard let after = try ItemRows.item(item.id, connection) else { return nil }
         if before == nil {
@@ -138,19 +146,19 @@ final class Change {
             ON CONFLICT (chat) DO UPDATE SET name = excluded.name,
                 updated = max(updated, excluded.updated), refused = excluded.refused, gone = excluded.gone
             """, reference, chat.displayName, chat.updatedAt, chat.sendingRefused, info.isGone)
-        try connection.execute(
-            "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)", reference,
-            reference)
-        if info.reference.scope != nil {
-            // A conversation that no list of chats names, met by a message in it.
-            try connection.execute(
-                "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)",
-                info.reference.description, reference)
-        }
+        try beginWalk(reference, chat: reference)
+        // A conversation that no list of chats names, met by a message in it.
+        if info.reference.scope != nil { try beginWalk(info.reference.description, chat: reference) }
         guard let after = try ChatRows.chat(chat.reference, connection) else { return }
         let isNews =
             before?.displayName != after.displayName || before?.sendingRefused != after.sendingRefused
         if isNews && !info.isGone { tell(.chatUpdated(after)) }
+    }
+
+    private func beginWalk(_ reference: String, chat: String) throws {
+        let added = try connection.execute(
+            "INSERT OR IGNORE INTO walk (reference, chat, number, done) VALUES (?, ?, 1, 0)", reference, chat)
+        beginsWalk = beginsWalk || added > 0
     }
 
     /// A chat that the core no longer has: its items go; its folder goes with the next mount.

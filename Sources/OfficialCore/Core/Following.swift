@@ -8,7 +8,9 @@ let log = Log("core")
 extension OfficialCore {
     /// Listens, looks and fills in the history from now on.
     func begin(_ early: [APIEvent], _ events: Remaining) {
-        let (looks, bell) = AsyncStream.makeStream(of: Look.self)
+        let (looks, look) = AsyncStream.makeStream(of: Look.self)
+        let (signals, history) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let tasks: [Task<Void, Never>] = [
             Task { [weak self] in
                 for event in early { await self?.take(event) }
@@ -23,19 +25,16 @@ extension OfficialCore {
                     if Task.isCancelled { return }
                 }
             },
-            Task { [interval = settings.lookInterval] in
-                while (try? await Task.sleep(for: interval)) != nil { bell.yield(.newest) }
-            },
-            Task { [weak self] in
-                await self?.fillInHistory()
-            },
+            Task { [weak self] in await self?.fillInHistory(signals) },
         ]
         state.withLock { state in
-            state.bell = bell
+            state.looks = look
+            state.history = history
             state.tasks = tasks
             state.isConnected = true
         }
-        bell.yield(.whole)
+        look.yield(.whole)
+        history.yield()
     }
 
     private func take(_ event: TransportEvent) async {
@@ -55,12 +54,14 @@ extension OfficialCore {
             } catch {
                 log.warning("the SimpleX core did not take its settings: \(error.sentence)")
             }
-            let (bell, wasConnected) = state.withLock { state in
+            let wasConnected = state.withLock { state in
                 defer { state.isConnected = true }
-                return (state.bell, state.isConnected)
+                return state.isConnected
             }
             if !wasConnected { hub.tell(.coreReachable) }
-            bell?.yield(.whole)
+            lookAtEverything()
+            signalHistory()
+            reportOpened()
         }
     }
 
@@ -69,10 +70,12 @@ extension OfficialCore {
         do throws(ChatError) {
             let wanted = try await work { [self] in try commit { try apply(event.kind, $0) } }
             for file in wanted { await receiveAtArrival(file) }
+            // Where one event came, another may have gone to somebody else.
+            planLook()
         } catch {
             // The next look finds it.
             log.warning("a change could not be noted: \(error.sentence)")
-            state.withLock { $0.bell }?.yield(.whole)
+            lookAtEverything()
         }
     }
 

@@ -23,35 +23,58 @@ struct Walk: Sendable {
 }
 
 extension OfficialCore {
-    /// Pause between two looks for walks to do, and after a lost connection.
-    private static let idle = Duration.milliseconds(500)
-
     /// Reads what is not in the index yet, the chats with the newest messages first, one page at a time,
-    /// and lets everybody who waits for the core go first.
-    func fillInHistory() async {
+    /// and lets everybody who waits for the core go first. Sleeps until `signals` says that there may be
+    /// something to do.
+    func fillInHistory(_ signals: AsyncStream<Void>) async {
         var refused: Set<APIChatReference> = []
-        while !Task.isCancelled {
-            await letOthersGoFirst()
-            guard state.withLock({ $0.isConnected }),
-                let walk = try? await nextWalk(except: refused)
-            else {
-                try? await Task.sleep(for: Self.idle)
-                continue
-            }
-            do throws(OfficialCoreError) {
-                try await step(walk)
-            } catch {
-                if error.refusal?.has("chatItemNotFound") == true {
-                    try? await work { [self] in try restart(walk) }
-                } else if error.refusal != nil {
-                    // Such as a part of a group that this member may not see.
-                    refused.insert(walk.reference)
-                } else {
-                    try? await Task.sleep(for: Self.idle)
+        var failures = 0
+        for await _ in signals {
+            while !Task.isCancelled, state.withLock({ $0.isConnected }) {
+                do throws(ChatError) {
+                    guard let walk = try await nextWalk(except: refused) else { break }
+                    await letOthersGoFirst()
+                    switch try await attempt(walk) {
+                    case .done: failures = 0
+                    case .refused: refused.insert(walk.reference)
+                    case .failed: failures += 1
+                    }
+                } catch {
+                    log.warning("the history cannot be read: \(error.sentence)")
+                    failures += 1
+                }
+                if failures > 0, let pause = Self.retry.delay(beforeTry: failures + 1) {
+                    try? await Task.sleep(for: pause)
                 }
             }
         }
     }
+
+    private static let retry = RetryPolicy(first: .milliseconds(500), longest: .seconds(60), tries: .max)
+
+    private enum Outcome {
+        case done
+        /// For good, such as a part of a group that this member may not see.
+        case refused
+        case failed
+    }
+
+    /// One page of a walk.
+    private func attempt(_ walk: Walk) async throws(ChatError) -> Outcome {
+        do throws(OfficialCoreError) {
+            try await step(walk)
+            return .done
+        } catch {
+            if error.refusal?.has("chatItemNotFound") == true {
+                try await work { [self] in try restart(walk) }
+                return .failed
+            }
+            return error.refusal == nil ? .failed : .refused
+        }
+    }
+
+    /// There may be a walk to begin or to go on with.
+    func signalHistory() { state.withLock { $0.history }?.yield() }
 
     private func letOthersGoFirst() async {
         let patience = ContinuousClock.now + .seconds(1)
@@ -60,7 +83,9 @@ extension OfficialCore {
         }
     }
 
-    private func nextWalk(except refused: Set<APIChatReference>) async throws -> Walk? {
+    private func nextWalk(
+        except refused: Set<APIChatReference>
+    ) async throws(ChatError) -> Walk? {
         try await work { [self] in
             try index.read { connection in
                 try connection.query(

@@ -34,15 +34,18 @@ enum ItemRows {
     }
 
     /// Writes an item. Whether its file is described is only known later, so it is never taken back.
-    static func put(_ item: ChatItem, _ file: ChatFile, reference: String, _ connection: Connection) throws {
+    static func put(
+        _ item: ChatItem, _ file: ChatFile, reference: String, isRead: Bool = false, _ connection: Connection
+    ) throws {
         let (kind, seconds) = fields(of: item.content.kind)
         let status = fields(of: file.status)
         try connection.execute(
             """
             INSERT INTO item (id, chat, reference, seen, direction, sender, time, kind, seconds, text,
-                file, name, size, transport, status, part, total, problem, sentence, described, path, sealed)
+                file, name, size, transport, status, part, total, problem, sentence, described, path, sealed,
+                read)
             VALUES (?, ?, ?, coalesce((SELECT number FROM walk WHERE reference = ?), 0),
-                ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET
                 seen = excluded.seen, sender = excluded.sender, time = excluded.time, kind = excluded.kind,
                 seconds = excluded.seconds, text = excluded.text, file = excluded.file,
@@ -50,14 +53,25 @@ enum ItemRows {
                 status = excluded.status, part = excluded.part, total = excluded.total,
                 problem = excluded.problem, sentence = excluded.sentence,
                 described = max(described, excluded.described), path = excluded.path,
-                sealed = excluded.sealed
+                sealed = excluded.sealed, read = max(read, excluded.read)
             """,
             item.id.rawValue, item.chat.description, reference, reference,
             item.direction == .sent ? "sent" : "received", item.sender, item.time, kind, seconds,
             item.content.text, file.id.rawValue, file.name, file.size, file.transport.rawValue,
             status.word, status.part, status.total, status.problem?.kind.rawValue, status.problem?.sentence,
             file.status == .rcvInvitation(described: true), file.source?.path,
-            file.source?.arguments != nil)
+            file.source?.arguments != nil, isRead)
+    }
+
+    /// Part of a group in which an item was received and not read yet, nil for any other.
+    static func unreadReference(of id: ItemID, _ connection: Connection) throws -> String? {
+        try connection.first(
+            "SELECT reference FROM item WHERE id = ? AND direction = 'received' AND read = 0", id.rawValue
+        ) { $0.text(0) }
+    }
+
+    static func noteRead(_ id: ItemID, _ connection: Connection) throws {
+        try connection.execute("UPDATE item SET read = 1 WHERE id = ?", id.rawValue)
     }
 
     static func noteThatItDisappears(_ id: ItemID, _ connection: Connection) throws {
@@ -128,7 +142,7 @@ enum ItemRows {
         case .rcvInvitation: ("rcvInvitation", 0, 0, nil)
         case .rcvAccepted: ("rcvAccepted", 0, 0, nil)
         case .rcvTransfer(let received, let total): ("rcvTransfer", received, total, nil)
-        case .rcvAborted: ("rcvAborted", 0, 0, nil)
+        case .rcvAborted(let problem): ("rcvAborted", 0, 0, problem)
         case .rcvComplete: ("rcvComplete", 0, 0, nil)
         case .rcvCancelled: ("rcvCancelled", 0, 0, nil)
         case .rcvError(let problem): ("rcvError", 0, 0, problem)
@@ -148,7 +162,7 @@ enum ItemRows {
         case "sndWarning": .sndWarning(problem)
         case "rcvAccepted": .rcvAccepted
         case "rcvTransfer": .rcvTransfer(received: part, total: total)
-        case "rcvAborted": .rcvAborted
+        case "rcvAborted": .rcvAborted(problem.sentence.isEmpty ? .relaysNotApproved : problem)
         case "rcvComplete": .rcvComplete
         case "rcvCancelled": .rcvCancelled
         case "rcvError": .rcvError(problem)

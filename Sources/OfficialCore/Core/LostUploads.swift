@@ -27,6 +27,7 @@ extension OfficialCore {
                 ) { FileID($0.integer(0)) }
             }
         }
+        state.withLock { $0.schedule.hasUploads = !moving.isEmpty }
         let lost = try await completeForTheAgent(moving)
         let given = state.withLock { state -> [FileID] in
             state.compared.complete = state.compared.complete.filter { lost.contains($0.key) }

@@ -44,6 +44,7 @@ extension OfficialCore {
             events = change.events
             for folder in change.abandonedFolders { removeStaged(folder) }
             for copy in change.abandonedCopies { removeFile(copy) }
+            if change.beginsWalk { signalHistory() }
         }
         return result
     }

@@ -8,9 +8,9 @@ import XFTP
 /// A profile of the official SimpleX program, through its chat API.
 ///
 /// The core keeps the truth; this object keeps an index of the messages that carry files, so that a mount
-/// lists all of them at once. Events keep the index current. Events can be lost, so after every connection
-/// and every ten seconds the newest message of each chat is compared; the whole history is read once, in
-/// the background.
+/// lists all of them at once. Events keep the index current. Events can be lost, so after every connection,
+/// and some seconds after the core wrote to its database, the newest message of each chat is compared; the
+/// whole history is read once, in the background. While nothing changes, nothing is asked.
 public final class OfficialCore: ChatCore {
     public let profile: Profile
     public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
@@ -39,7 +39,14 @@ public final class OfficialCore: ChatCore {
         /// Commands of somebody who waits, under way.
         var waiting = 0
         var isConnected = false
-        var bell: AsyncStream<Look>.Continuation?
+        var schedule = ReconciliationSchedule()
+        var looks: AsyncStream<Look>.Continuation?
+        /// Wakes who fills in the history.
+        var history: AsyncStream<Void>.Continuation?
+        /// Items of which somebody opened the file in this mount.
+        var opened: Set<ItemID> = []
+        /// Of these, what could not be told to the core yet.
+        var unreported: Set<ItemID> = []
         var tasks: [Task<Void, Never>] = []
     }
 
@@ -148,12 +155,14 @@ public final class OfficialCore: ChatCore {
     public func shutDown() async {
         lock.finish()
         let tasks = state.withLock { state in
-            state.bell?.finish()
+            state.looks?.finish()
+            state.history?.finish()
             state.isConnected = false
             defer { state.tasks = [] }
             return state.tasks
         }
         for task in tasks { task.cancel() }
+        unwatchDatabase()
         await transport.close()
         for task in tasks { await task.value }
         hub.close()

@@ -37,7 +37,9 @@ public struct OfficialCoreSettings: Sendable {
     /// Chunks may be fetched by this process though the core hides the user's address: they go through a
     /// proxy too.
     public var hasProxy = false
-    /// Time between two looks for what events did not tell.
+    /// Whether opening a file marks its message as read.
+    public var marksRead = true
+    /// From a change to the look for what events did not tell of it.
     public var lookInterval = Duration.seconds(10)
     /// Items asked for at once when filling in the history: small, so that a reader's command never waits
     /// for long.

@@ -50,6 +50,16 @@ public final class OfficialRelayTrust: Sendable {
         }
     }
 
+    /// Takes approvals back. Blocks.
+    /// - Returns: those of `relays` that were approved.
+    public func revoke(_ relays: [RelayAddress]) throws -> [RelayAddress] {
+        try database.transaction { connection in
+            try relays.filter { relay in
+                try connection.execute("DELETE FROM approval WHERE relay = ?", relay.text) > 0
+            }
+        }
+    }
+
     /// Blocks.
     public func approved() throws -> [RelayAddress] {
         try database.read { connection in

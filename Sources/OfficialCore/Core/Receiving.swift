@@ -17,12 +17,38 @@ extension OfficialCore {
         }
     }
 
-    /// At arrival, by type and size. Relays that may not be contacted leave it an offer.
+    /// At arrival, by type and size. Relays that may not be contacted leave it an offer, which says so.
     func receiveAtArrival(_ file: FileID) async {
         do throws(ChatError) {
             try await accept(file, approved: false)
         } catch {
             log.information("a small file was not received at arrival: \(error.sentence)")
+            guard error.code == .file(.notApproved) else { return }
+            let problem = FileProblem(.notApproved, error.sentence)
+            do throws(ChatError) {
+                try await work { [self] in
+                    try commit { change in
+                        try change.setStatus(.rcvAborted(problem), of: file) { .chatItemUpdated($0) }
+                    }
+                }
+            } catch {
+                log.warning("why a file waits could not be noted: \(error.sentence)")
+            }
+        }
+    }
+
+    public func relaysWereApproved() async {
+        do throws(ChatError) {
+            let files = try await work { [self] in
+                try index.read { connection in
+                    try connection.query("SELECT file FROM item WHERE status = 'rcvAborted'") {
+                        FileID($0.integer(0))
+                    }
+                }
+            }
+            for file in files { await receiveAtArrival(file) }
+        } catch {
+            log.warning("files of approved relays could not be received: \(error.sentence)")
         }
     }
 

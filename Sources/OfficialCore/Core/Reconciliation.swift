@@ -11,9 +11,13 @@ extension OfficialCore {
     private static let mostTransfers = 20
 
     func reconcile(_ look: Look) async {
+        defer { signalHistory() }
         guard state.withLock({ $0.isConnected }) else { return }
         do throws(ChatError) {
-            if look == .whole { try await doubtUnfinishedWalks() }
+            if look == .whole {
+                try await watchDatabase()
+                try await doubtUnfinishedWalks()
+            }
             try await lookAtChats()
             try await lookAtTransfers()
             try await lookForLostUploads()
@@ -22,11 +26,14 @@ extension OfficialCore {
                 try await compareCounts(.whole)
                 try await noteNetwork()
             } else if try await hasChanged() {
+                doubtWatch()
                 try await compareCounts(.newest)
             }
+            if mustLookByTheClock { planLook() }
         } catch {
-            // The connection, mostly: the next look does it.
+            // The connection, mostly: then the look after the next one does it.
             log.information("the chats could not be compared: \(error.sentence)")
+            planLook()
         }
     }
 

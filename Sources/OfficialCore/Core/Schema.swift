@@ -79,5 +79,6 @@ enum Schema {
         Migration("disappearing", "ALTER TABLE item ADD COLUMN disappears INTEGER NOT NULL DEFAULT 0"),
         // The newest item known when a send began: its own message can only be a later one.
         Migration("newest", "ALTER TABLE send ADD COLUMN newest INTEGER NOT NULL DEFAULT 0"),
+        Migration("read", "ALTER TABLE item ADD COLUMN read INTEGER NOT NULL DEFAULT 0"),
     ]
 }

@@ -17,8 +17,8 @@ public final class LibraryTransport: OfficialTransport {
 
     private struct State {
         var isClosing = false
-        /// Threads that are in the library, or on their way there: commands, and the listener.
-        var inside = 1
+        /// Threads that carry out commands in the library, or are on their way there.
+        var inside = 0
     }
 
     /// Threads live as long as the process, as the library does.
@@ -27,8 +27,10 @@ public final class LibraryTransport: OfficialTransport {
         TransportLane.background: ThreadPool(name: "simplex-back", threads: 1),
     ]
 
-    /// How long the thread of the events waits in the library at a time, in microseconds.
-    private static let patience: Int32 = 500_000
+    /// How long the thread of the events waits in the library at a time, in microseconds: ten minutes, so that
+    /// an idle process sleeps. Nobody waits for that thread: it waits for the queue of events, which is in
+    /// memory and stays when the databases are closed.
+    private static let eventTimeout: Int32 = 600_000_000
 
     private init(library: SimplexLibrary, controller: SimplexLibrary.Controller) {
         self.library = library
@@ -61,11 +63,10 @@ public final class LibraryTransport: OfficialTransport {
 
     private func listen() {
         while !state.withLock({ $0.isClosing }) {
-            let bytes = library.nextEvent(controller, microseconds: Self.patience)
+            let bytes = library.nextEvent(controller, microseconds: Self.eventTimeout)
             guard !bytes.isEmpty, let frame = APIFrame(bytes) else { continue }
             stream.tell(.event(frame.event))
         }
-        state.withLock { $0.inside -= 1 }
     }
 
     public func request(

@@ -41,9 +41,8 @@ extension APICommand {
         case .createNotes(let folder, let messages):
             return "/_create *\(folder) json " + JSONText.array(try messages.map(Self.json))
         case .deleteItems(let chat, let items, let mode):
-            guard !items.isEmpty else { throw Self.invalid("No message was named.") }
-            let ids = items.map { String($0.rawValue) }.joined(separator: ",")
-            return "/_delete item \(chat) \(ids) \(mode.rawValue)"
+            return "/_delete item \(chat) \(try Self.numbers(items)) \(mode.rawValue)"
+        case .markRead(let chat, let items): return "/_read chat items \(chat) \(try Self.numbers(items))"
         case .receiveFile(let file, let approved, let encrypted, let path):
             let target = try path.map { path throws(OfficialCoreError) in " " + (try Self.path(path)) } ?? ""
             return "/freceive \(file.rawValue)" + Self.choices(approved, encrypted) + target
@@ -66,6 +65,11 @@ extension APICommand {
 
     private static func invalid(_ sentence: String) -> OfficialCoreError {
         OfficialCoreError(.invalidCommand, sentence)
+    }
+
+    private static func numbers(_ items: [ItemID]) throws(OfficialCoreError) -> String {
+        guard !items.isEmpty else { throw invalid("No message was named.") }
+        return items.map { String($0.rawValue) }.joined(separator: ",")
     }
 
     private static func word(_ isOn: Bool) -> String { isOn ? "on" : "off" }

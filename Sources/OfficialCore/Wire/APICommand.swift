@@ -32,6 +32,7 @@ public enum APICommand: Hashable, Sendable {
     case send(APIChatReference, [APIComposedMessage])
     case createNotes(Int64, [APIComposedMessage])
     case deleteItems(APIChatReference, [ItemID], DeletionMode)
+    case markRead(APIChatReference, [ItemID])
 
     // Files.
     /// Without a path the core chooses the name in its files folder. `encrypted` nil: as set globally.

@@ -79,7 +79,7 @@ extension FileStatus {
         case "rcvTransfer":
             self = .rcvTransfer(
                 received: json["rcvProgress"]?.size ?? 0, total: json["rcvTotal"]?.size ?? 1)
-        case "rcvAborted": self = .rcvAborted
+        case "rcvAborted": self = .rcvAborted(.relaysNotApproved)
         case "rcvComplete": self = .rcvComplete
         case "rcvCancelled": self = .rcvCancelled
         case "rcvError": self = .rcvError(problem("rcvFileError"))

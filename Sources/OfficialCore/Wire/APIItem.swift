@@ -23,6 +23,8 @@ public struct APIItem: Hashable, Sendable {
     public var deletion: Deletion?
     /// A disappearing message.
     public var disappears: Bool
+    /// Received, and read by the user: the time of a disappearing message runs from there.
+    public var isRead: Bool
     /// Own, and young enough to be deleted for everyone.
     public var isDeletable: Bool
     public var isEdited: Bool
@@ -49,6 +51,7 @@ public struct APIItem: Hashable, Sendable {
         file = json["file"].flatMap(APIFile.init)
         deletion = meta["itemDeleted"].map { $0.type.flatMap(Deletion.init) ?? .deleted }
         disappears = meta["itemTimed"] != nil
+        isRead = meta["itemStatus"]?.type == "rcvRead"
         isDeletable = meta["deletable"]?.bool ?? false
         isEdited = meta["itemEdited"]?.bool ?? false
     }

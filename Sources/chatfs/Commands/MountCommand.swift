@@ -53,6 +53,11 @@ enum MountCommand {
                 "socks-proxy", named: "HOST:PORT", .text,
                 "With --core: fetch chunks through this SOCKS5 proxy, as the core itself may do."),
             .value(
+                "mark-read", named: "WHEN", .choice(MountSettings.MarkRead.allCases.map(\.rawValue)),
+                default: MountSettings.MarkRead.onOpen.rawValue,
+                "With --core: opening a file marks its message as read, which starts the time of a disappearing "
+                    + "one; or never."),
+            .value(
                 "relay-policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
                 "For files on relays that you did not configure: ask (not received), always, never."),
             .value(

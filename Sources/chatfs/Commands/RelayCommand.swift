@@ -1,4 +1,5 @@
 import Base
+import ChatCore
 import CommandLineKit
 import EmbeddedCore
 import Network
@@ -15,6 +16,9 @@ enum RelayCommand {
             as DIR does. A chunk that was acknowledged survives crashes and power cuts.
 
             SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly.
+
+            With --list or --remove it runs nothing: these are about the relays that a profile uploads to, \
+            which --relay of other commands has added.
             """,
         section: ChatFS.Section.other,
         options: [
@@ -32,14 +36,26 @@ enum RelayCommand {
             .value(
                 "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
                 "Algorithm of the certificates made at the first start; ed25519 when left out."),
+            .flag("list", "Print the relays that a profile uploads to, one a line, without passwords."),
+            .value(
+                "remove", named: "ADDR", .text, repeats: true,
+                "Have a profile forget a relay. What was uploaded there stays until it expires."),
+            CommonOptions.profile, CommonOptions.data,
         ],
         examples: [
             Example("chatfs relay", "A relay for this machine."),
             Example(
                 "chatfs relay --listen 0.0.0.0:443 --password s3cret", "A relay for everybody who knows."),
+            Example("chatfs relay --list", "Where files above 255 KiB go."),
         ],
         waitsForStop: true
     ) { invocation in
+        if invocation.has("list") || !invocation.all("remove").isEmpty {
+            return try await manage(invocation)
+        }
+        for option in ["profile", "data"] where invocation[option] != nil {
+            throw UsageError("--\(option) goes with --list and --remove")
+        }
         ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
         let settings = try settings(from: invocation)
@@ -53,6 +69,25 @@ enum RelayCommand {
         Terminal.print(relay.address.text)
         await invocation.stop.wait()
         await relay.stop()
+    }
+
+    /// The relays of a profile.
+    private static func manage(_ invocation: Invocation) async throws {
+        let directory = try await invocation.dataDirectory()
+        let removed = try invocation.all("remove").map { text throws(UsageError) in
+            try Invocation.relay(text).withoutPassword
+        }
+        let (name, lists) = (invocation["profile"], invocation.has("list"))
+        let lines = try await ThreadPool.shared.run { () throws(ChatError) -> [String] in
+            let profile = try directory.profile(named: name)
+            let known = try directory.removeRelays(removed, from: profile)
+            if let unknown = removed.first(where: { !known.contains($0) }) {
+                throw ChatError(
+                    .invalidCommand, "\(profile.displayName) does not upload to this relay: \(unknown.text)")
+            }
+            return lists ? try directory.configuredRelays(of: profile).map(\.text) : []
+        }
+        for line in lines { Terminal.print(line) }
     }
 
     private static func settings(from invocation: Invocation) throws -> RelaySettings {

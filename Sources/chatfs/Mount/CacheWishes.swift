@@ -8,11 +8,13 @@ import Namespace
 struct CacheWishes: Sendable {
     let hydrator: Hydrator
     let fileSystem: FileSystem
+    let core: any ChatCore
 
     private let asked: AskedHydration
 
-    init(hydrator: Hydrator, fileSystem: FileSystem) {
+    init(hydrator: Hydrator, fileSystem: FileSystem, core: any ChatCore) {
         self.hydrator = hydrator
+        self.core = core
         self.fileSystem = fileSystem
         asked = AskedHydration(hydrator)
     }
@@ -25,6 +27,7 @@ struct CacheWishes: Sendable {
             return CacheAnswer(cache: state())
         case .tryAgain:
             hydrator.tryAgain()
+            await core.relaysWereApproved()
             return CacheAnswer()
         case .hydrate, .dehydrate, .pin, .unpin: break
         }

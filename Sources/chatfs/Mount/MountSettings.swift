@@ -23,6 +23,8 @@ struct MountSettings: Sendable {
     /// nil: the embedded core.
     var official: OfficialCoreChoice?
     var proxy: SOCKSProxy?
+    /// Opening a file marks its message as read in an official core.
+    var marksRead: Bool
     /// nil: as it is kept in the profile.
     var relayPolicy: RelayApprovalPolicy?
     /// Where decrypted blocks lie, and how many of them.
@@ -48,6 +50,7 @@ struct MountSettings: Sendable {
         if official == nil && invocation["socks-proxy"] != nil {
             throw UsageError("--socks-proxy goes with --core")
         }
+        marksRead = MarkRead(rawValue: invocation["mark-read"] ?? "") != .never
         relayPolicy = invocation["relay-policy"].flatMap(RelayApprovalPolicy.init)
         isInBackground = invocation.has("background")
         hydration.cacheMode = invocation["cache"].flatMap(CacheMode.init) ?? .sealed
@@ -71,6 +74,12 @@ struct MountSettings: Sendable {
                 throw UsageError("nothing that the mount needs may lie inside the mount")
             }
         }
+    }
+
+    /// The values of `--mark-read`.
+    enum MarkRead: String, CaseIterable {
+        case onOpen = "on-open"
+        case never
     }
 
     /// The cache's own folder for a profile: one process holds a profile, so one uses the folder.

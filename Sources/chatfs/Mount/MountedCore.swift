@@ -43,6 +43,7 @@ struct MountedCore: Sendable {
         official.profileName = settings.profile
         official.mountpoint = settings.mountpoint
         official.hasProxy = settings.proxy != nil
+        official.marksRead = settings.marksRead
         official.unknownRelays = settings.relayPolicy.flatMap {
             OfficialCoreSettings.UnknownRelays(rawValue: $0.rawValue)
         }

@@ -92,7 +92,7 @@ final class MountedProfile: Sendable {
                 mountpoint: settings.mountpoint, controlFolder: own))
         do {
             let news = try await fileSystem.begin()
-            let wishes = CacheWishes(hydrator: hydrator, fileSystem: fileSystem)
+            let wishes = CacheWishes(hydrator: hydrator, fileSystem: fileSystem, core: core)
             let control = try ControlServer(
                 profileFolder: own, core: core, whenSent: { await fileSystem.wasSent($0) },
                 grant: { await wishes.grant($0) })

@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import ScriptedCore
 import Testing
+import XFTP
 
 @testable import OfficialCore
 
@@ -55,6 +56,38 @@ struct ReceivingTests {
                     == .rcvInvitation(described: true)
             })
         #expect(try await core.claimFile(FileID(1001), approvedRelays: false)?.description == "yaml")
+        await core.shutDown()
+    }
+
+    @Test func aPictureOnARelayThatNobodyApprovedSaysSoAndComesWhenItIsApproved() async throws {
+        let stage = try Stage { $0.refusals["/freceive 1001 encrypt"] = Self.notApproved }
+        let core = try await stage.open()
+        var picture = Self.offered
+        picture.type = "image"
+        stage.simplex.tellNew(picture)
+        let problem = { () async -> FileProblem? in
+            guard case .rcvAborted(let problem) = try? await core.item(ItemID(1), in: .direct(1)).file?.status
+            else { return nil }
+            return problem
+        }
+        #expect(await eventually { await problem()?.sentence.contains("relay.example") == true })
+        // The core goes on calling it an offer.
+        stage.simplex.tell("chatItemUpdated", picture)
+        stage.transport.disconnect()
+        stage.transport.connect()
+        #expect(await eventually { stage.simplex.count("/_get chats") >= 2 })
+        #expect(await problem()?.kind == .notApproved)
+        await core.relaysWereApproved()
+        #expect(await problem() != nil)
+        #expect(stage.simplex.count("/freceive 1001 approved_relays=on") == 0)
+        let relay = try #require(
+            RelayAddress("xftp://AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=@relay.example"))
+        try core.trust.approve([relay])
+        await core.relaysWereApproved()
+        #expect(stage.simplex.count("/freceive 1001 approved_relays=on encrypt=on") == 1)
+        #expect(await eventually { await problem() == nil })
+        #expect(try core.trust.revoke([relay]) == [relay])
+        #expect(try core.trust.revoke([relay]) == [] && core.trust.approved().isEmpty)
         await core.shutDown()
     }
 

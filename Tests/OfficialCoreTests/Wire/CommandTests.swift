@@ -15,6 +15,10 @@ struct CommandTests {
         "the text that the core expects, to the space",
         arguments: [
             (
+                .markRead(APIChatReference(.group(3), scope: .support(member: 9)), [ItemID(7), ItemID(8)]),
+                "/_read chat items #3(_support:9) 7,8"
+            ),
+            (
                 APICommand.createUser(displayName: #"Zoë "Z""#),
                 #"/_create user {"profile":{"displayName":"Zoë \"Z\"","fullName":""},"pastTimestamp":false,"userChatRelay":false,"clientService":false}"#
             ),

@@ -1,0 +1,92 @@
+import ChatCore
+import Glibc
+import Posix
+import ScriptedCore
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+@Suite("A core that does nothing is asked nothing")
+struct IdleTests {
+    /// A profile with some history and a database that can be watched, all of it read.
+    private func settled(
+        _ ownership: OfficialCoreSettings.Ownership, database: String = "simplex_v1_chat.db"
+    ) async throws -> (Stage, OfficialCore, database: String) {
+        let stage = try Stage { state in
+            state.history.append((1...120).map { ScriptedMessage(id: $0, contact: 1, name: "\($0).jpg") })
+        }
+        let path = try stage.folder.write([0], to: database)
+        stage.simplex.change { $0.databasePath = path }
+        let core = try await stage.open(ownership)
+        #expect(
+            try await eventually {
+                let isRead = try await core.work {
+                    try core.index.read {
+                        try $0.first("SELECT count(*) FROM walk WHERE done = 0") { $0.integer(0) } == 0
+                    }
+                }
+                let isPlanned = core.state.withLock { $0.schedule.isPlanned }
+                let isWatched = core.state.withLock { $0.schedule.watch != nil }
+                let count = try await ids(core).count
+                return isRead && !isPlanned && (isWatched || ownership == .library) && count == 120
+            })
+        return (stage, core, path)
+    }
+
+    private func ids(_ core: OfficialCore) async throws -> [Int64] {
+        try await core.items(of: .direct(1), before: nil, count: 1000).map(\.id.rawValue)
+    }
+
+    /// Whether there comes a time, as long as twenty looks by the clock, in which the core gets no command.
+    private func becomesIdle(_ stage: Stage) async throws -> Bool {
+        try await eventually {
+            let before = stage.simplex.commands.count
+            try await Task.sleep(for: stage.settings().lookInterval * 20)
+            return stage.simplex.commands.count == before
+        }
+    }
+
+    @Test(arguments: [OfficialCoreSettings.Ownership.attached, .program, .library])
+    func nothingIsAskedWhileNothingChanges(ownership: OfficialCoreSettings.Ownership) async throws {
+        let (stage, core, _) = try await settled(ownership)
+        #expect(try await becomesIdle(stage))
+        await core.shutDown()
+    }
+
+    @Test func whatAnotherClientDidIsFoundWhenTheCoreWroteToItsDatabase() async throws {
+        let (stage, core, database) = try await settled(.attached)
+        for _ in 0..<3 {
+            let id = stage.simplex.change { state -> Int64 in
+                let id = state.history.newest + 1
+                state.history.append(ScriptedMessage(id: id, contact: 1, name: "\(id).jpg"))
+                return id
+            }
+            try OpenFile(database, flags: O_WRONLY).write([1], at: 0)
+            #expect(try await eventually { try await ids(core).first == id })
+        }
+        #expect(core.state.withLock { $0.schedule.watch != nil })
+        #expect(try await becomesIdle(stage))
+        await core.shutDown()
+    }
+
+    @Test func aFileThatIsNotTheCoresIsFoundOutAndTheClockTakesItsPlace() async throws {
+        let (stage, core, _) = try await settled(.attached)
+        #expect(
+            try await eventually {
+                // Something that the core tells, and the watched file does not show.
+                stage.simplex.tellNew(
+                    ScriptedMessage(
+                        id: stage.simplex.change { $0.history.newest + 1 }, contact: 1, name: "more.jpg"))
+                try await Task.sleep(for: .milliseconds(20))
+                return core.state.withLock { $0.schedule.watch == nil }
+            })
+        let id = stage.simplex.change { state -> Int64 in
+            let id = state.history.newest + 1
+            state.history.append(ScriptedMessage(id: id, contact: 1, name: "silent.jpg"))
+            return id
+        }
+        #expect(try await eventually { try await ids(core).first == id })
+        await core.shutDown()
+    }
+}
