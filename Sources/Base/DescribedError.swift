@@ -15,6 +15,15 @@ extension DescribedError {
     public var description: String { sentence }
 }
 
+extension String {
+    /// With a full stop behind it, unless a mark of the end is there already: for sentences of others that
+    /// another sentence follows.
+    public var endingInFullStop: String {
+        guard let last, !".!?…".contains(last) else { return self }
+        return self + "."
+    }
+}
+
 /// The sentence of any error: its own when it has one, otherwise its Swift description.
 public func sentence(of error: any Error) -> String {
     (error as? any DescribedError)?.sentence ?? "\(error)"

@@ -20,6 +20,8 @@ public struct Command: Sendable {
     /// True when the command lives until it is told to stop: SIGINT, SIGTERM and SIGHUP then reach
     /// it through `Invocation.stop` instead of ending the process.
     public let waitsForStop: Bool
+    /// For scripts of the program itself: in no help, manual or completion.
+    public let isHidden: Bool
     let begin: (@Sendable (Invocation) throws -> Run)?
 
     /// A command that works in a task. A thrown `DescribedError` becomes one line on standard error
@@ -27,10 +29,10 @@ public struct Command: Sendable {
     public init(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
         arguments: [Argument] = [], options: [Option] = [], examples: [Example] = [],
-        waitsForStop: Bool = false, run: @escaping Run
+        waitsForStop: Bool = false, isHidden: Bool = false, run: @escaping Run
     ) {
         self.init(
-            name, abstract, discussion, section, arguments, options, examples, waitsForStop,
+            name, abstract, discussion, section, arguments, options, examples, waitsForStop, isHidden,
             begin: { _ in run })
     }
 
@@ -43,12 +45,13 @@ public struct Command: Sendable {
         waitsForStop: Bool = false, begin: @escaping @Sendable (Invocation) throws -> Run
     ) -> Command {
         Command(
-            name, abstract, discussion, section, arguments, options, examples, waitsForStop, begin: begin)
+            name, abstract, discussion, section, arguments, options, examples, waitsForStop, false,
+            begin: begin)
     }
 
     private init(
         _ name: String, _ abstract: String, _ discussion: String, _ section: String, _ arguments: [Argument],
-        _ options: [Option], _ examples: [Example], _ waitsForStop: Bool,
+        _ options: [Option], _ examples: [Example], _ waitsForStop: Bool, _ isHidden: Bool,
         begin: @escaping @Sendable (Invocation) throws -> Run
     ) {
         self.name = name
@@ -59,6 +62,7 @@ public struct Command: Sendable {
         self.options = options
         self.examples = examples
         self.waitsForStop = waitsForStop
+        self.isHidden = isHidden
         self.begin = begin
         subcommands = []
     }
@@ -78,6 +82,7 @@ public struct Command: Sendable {
         arguments = []
         options = []
         waitsForStop = false
+        isHidden = false
         begin = nil
     }
 }

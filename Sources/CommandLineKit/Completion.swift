@@ -27,18 +27,20 @@ struct CompletionEntry {
 
     private static func entries(of command: Command, path: [String], isProgram: Bool) -> [CompletionEntry] {
         let entry = CompletionEntry(
-            path: path.joined(separator: " "), subcommands: command.subcommands,
+            path: path.joined(separator: " "), subcommands: command.subcommands.filter { !$0.isHidden },
             options: Help.allOptions(of: command, isProgram: isProgram), arguments: command.arguments)
         return [entry]
-            + command.subcommands.flatMap { entries(of: $0, path: path + [$0.name], isProgram: false) }
+            + entry.subcommands.flatMap { entries(of: $0, path: path + [$0.name], isProgram: false) }
     }
 
-    /// What the arguments may be. Files win over folders, both over words.
-    var argumentKind: CompletionKind {
-        let kinds = arguments.map { CompletionKind($0.type) }
-        if kinds.contains(.files) { return .files }
-        if kinds.contains(.folders) { return .folders }
-        return kinds.first { if case .words = $0 { true } else { false } } ?? .nothing
+    /// What each argument may be, in their order; the last also stands for all behind it. Never empty.
+    var argumentKinds: [CompletionKind] {
+        arguments.isEmpty ? [.nothing] : arguments.map { CompletionKind($0.type) }
+    }
+
+    /// Options that take the next word.
+    var valueOptions: [String] {
+        options.filter { $0.type != nil }.flatMap { ["--" + $0.name] + ($0.short.map { ["-\($0)"] } ?? []) }
     }
 
     /// Every name that leads from this command to the next.
@@ -49,6 +51,8 @@ struct CompletionEntry {
 enum CompletionKind: Equatable {
     case files, folders, nothing
     case words([String])
+    /// The lines that `PROGRAM complete LIST` prints.
+    case listed(String)
 
     init(_ type: ValueType) {
         self =
@@ -56,6 +60,7 @@ enum CompletionKind: Equatable {
             case .file: .files
             case .folder: .folders
             case .choice(let words): .words(words)
+            case .listed(let list): .listed(list)
             case .text, .integer, .byteCount, .duration: .nothing
             }
     }

@@ -14,10 +14,11 @@ public struct ExitCode: Error, Hashable, Sendable {
     public static let usage = ExitCode(64)
 
     /// The table of the man page.
-    static let meanings: [(code: ExitCode, meaning: String)] = [
-        (.success, "Done."),
-        (.failure, "It did not work; one line on standard error says why."),
-        (.usage, "The command line was wrong; nothing was done."),
+    static let meanings: [(code: String, meaning: String)] = [
+        ("0", "Done."),
+        ("1", "It did not work, or not for all that was named; a line on standard error says why."),
+        ("64", "The command line was wrong; nothing was done."),
+        ("128+N", "Ended by signal N before it was done: 130 after Ctrl-C, 143 after SIGTERM."),
     ]
 }
 

@@ -26,8 +26,9 @@ enum FishCompletion {
                 let value = option.type.map { " -r" + reply(CompletionKind($0)) } ?? ""
                 lines.append("\(here)\(short) -l \(option.name)\(value) -d \(quoted(option.help))")
             }
-            if !entry.isGroup, entry.argumentKind != .nothing {
-                lines.append(here + reply(entry.argumentKind))
+            // fish offers what any of the arguments may be.
+            for kind in entry.argumentKinds where !entry.isGroup && kind != .nothing {
+                lines.append(here + reply(kind))
             }
         }
         return lines.joined(separator: "\n") + "\n"
@@ -38,6 +39,7 @@ enum FishCompletion {
         case .files: " -F"
         case .folders: " -a '(__fish_complete_directories)'"
         case .nothing: ""
+        case .listed(let list): " -a '((commandline -opc)[1] complete \(list) 2>/dev/null)'"
         case .words(let words): " -a \(quoted(words.joined(separator: " ")))"
         }
     }

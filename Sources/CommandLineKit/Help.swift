@@ -56,13 +56,22 @@ public enum Help {
     static let versionOption = Option.flag("version", "Show the version.")
 
     static func allOptions(of command: Command, isProgram: Bool) -> [Option] {
-        command.options + [helpOption] + (isProgram ? [versionOption] : [])
+        command.options + commonOptions(of: command) + [helpOption] + (isProgram ? [versionOption] : [])
+    }
+
+    /// Those that every command has, but for what the command itself means by their names.
+    static func commonOptions(of command: Command) -> [Option] {
+        Verbosity.options.filter { common in !command.options.contains { $0.name == common.name } }.map {
+            common in
+            guard command.options.contains(where: { $0.short == common.short }) else { return common }
+            return .flag(common.name, common.help)
+        }
     }
 
     /// Sections in the order in which they first occur, with their commands.
     static func sections(of command: Command) -> [(title: String, commands: [Command])] {
         var result: [(title: String, commands: [Command])] = []
-        for subcommand in command.subcommands {
+        for subcommand in command.subcommands where !subcommand.isHidden {
             if let index = result.firstIndex(where: { $0.title == subcommand.section }) {
                 result[index].commands.append(subcommand)
             } else {

@@ -13,6 +13,8 @@ public struct Invocation: Sendable {
 
     let options: [String: [String]]
     let arguments: [String: [String]]
+    /// What `--quiet` and `--verbose` ask for.
+    public let verbosity: Verbosity
 
     /// True when the flag was given.
     public func has(_ flag: String) -> Bool {

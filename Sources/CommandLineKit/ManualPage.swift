@@ -1,7 +1,15 @@
 /// The whole program as a page for man(1), from the same table as the help.
 public enum ManualPage {
+    /// A row of a table at the end of the page: a name, and what it is.
+    public typealias Entry = (name: String, meaning: String)
+
     /// roff source of section 1. Deterministic: no date, so that packages build reproducibly.
-    public static func text(for program: Command, version: String) -> String {
+    /// - Parameters:
+    ///   - files: paths that the program reads and writes.
+    ///   - environment: variables that it looks at.
+    public static func text(
+        for program: Command, version: String, files: [Entry] = [], environment: [Entry] = []
+    ) -> String {
         var page = [
             ".TH \(escaped(program.name.uppercased())) 1 \"\" \"\(escaped(program.name)) \(escaped(version))\"",
             ".SH NAME", escaped(program.name) + " \\- " + escaped(program.abstract),
@@ -13,11 +21,25 @@ public enum ManualPage {
             page.append(".SH " + escaped((title.isEmpty ? "Commands" : title).uppercased()))
             for command in commands { page += entries(for: [program, command]) }
         }
-        page.append(".SH EXIT STATUS")
-        for (code, meaning) in ExitCode.meanings {
-            page += [".TP", ".B \(code.value)", escaped(meaning)]
-        }
+        page.append(".SH OPTIONS OF EVERY COMMAND")
+        for option in Verbosity.options + [Help.helpOption] { page += entry(for: option) }
+        page += table("EXIT STATUS", ExitCode.meanings.map { (name: $0.code, meaning: $0.meaning) })
+        page += table("ENVIRONMENT", environment) + table("FILES", files)
         return page.joined(separator: "\n") + "\n"
+    }
+
+    private static func table(_ title: String, _ entries: [Entry]) -> [String] {
+        guard !entries.isEmpty else { return [] }
+        return [".SH " + title]
+            + entries.flatMap { [".TP", ".B \(escaped($0.name))", escaped($0.meaning)] }
+    }
+
+    private static func entry(for option: Option) -> [String] {
+        let short = option.short.map { "\\fB\\-\($0)\\fR, " } ?? ""
+        let value = option.type == nil ? "" : " \\fI\(escaped(option.valueName))\\fR"
+        return [
+            ".TP", "\(short)\\fB\(escaped("--" + option.name))\\fR\(value)", escaped(Help.text(of: option)),
+        ]
     }
 
     private static func entries(for path: [Command]) -> [String] {
@@ -30,14 +52,7 @@ public enum ManualPage {
         for argument in command.arguments {
             lines += [".TP", ".I " + escaped(argument.name), escaped(Help.text(of: argument))]
         }
-        for option in command.options {
-            let short = option.short.map { "\\fB\\-\($0)\\fR, " } ?? ""
-            let value = option.type == nil ? "" : " \\fI\(escaped(option.valueName))\\fR"
-            lines += [
-                ".TP", "\(short)\\fB\(escaped("--" + option.name))\\fR\(value)",
-                escaped(Help.text(of: option)),
-            ]
-        }
+        for option in command.options { lines += entry(for: option) }
         if !command.examples.isEmpty { lines += [".PP", "Examples:"] }
         for example in command.examples {
             lines += [

@@ -23,6 +23,7 @@ public struct Parser {
     private var commands: [Command]
     private var options: [String: [String]] = [:]
     private var words: [String] = []
+    private var verbosity = Verbosity.normal
 
     private init(program: Command) {
         self.program = program
@@ -65,7 +66,7 @@ public struct Parser {
         return .run(
             Invocation(
                 path: commands.map(\.name), command: command, program: program, stop: stop,
-                options: options, arguments: try assign(words, to: command.arguments)))
+                options: options, arguments: try assign(words, to: command.arguments), verbosity: verbosity))
     }
 
     /// A word without dashes: the name of the next command, or an argument.
@@ -89,7 +90,10 @@ public struct Parser {
         let name = String(parts[0])
         let known = commands[commands.count - 1].options
         guard let option = known.first(where: { $0.name == name }) else {
-            let names = known.map { "--" + $0.name } + ["--help"]
+            if let common = Verbosity.options.first(where: { $0.name == name }), parts.count == 1 {
+                return changeVerbosity(common)
+            }
+            let names = (known + Verbosity.options).map { "--" + $0.name } + ["--help"]
             throw UsageError("unknown option --\(name)" + Suggestion.text(for: "--" + name, among: names))
         }
         let written = parts.count == 2 ? String(parts[1]) : nil
@@ -110,6 +114,10 @@ public struct Parser {
         while let letter = letters.popFirst() {
             let known = commands[commands.count - 1].options
             guard let option = known.first(where: { $0.short == letter }) else {
+                if let common = Verbosity.options.first(where: { $0.short == letter }) {
+                    changeVerbosity(common)
+                    continue
+                }
                 throw UsageError("unknown option -\(letter)")
             }
             if option.type == nil {
@@ -122,6 +130,15 @@ public struct Parser {
             } else {
                 throw UsageError("-\(letter) needs a value (\(option.valueName))")
             }
+        }
+    }
+
+    /// The last of `--quiet` and `--verbose` counts.
+    private mutating func changeVerbosity(_ option: Option) {
+        if option.name == Verbosity.quietOption.name {
+            verbosity = .quiet
+        } else {
+            verbosity = verbosity == .verbose || verbosity == .debug ? .debug : .verbose
         }
     }
 

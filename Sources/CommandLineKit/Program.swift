@@ -26,6 +26,10 @@ public enum Program {
     }
 
     private static func run(_ invocation: Invocation) -> Never {
+        Terminal.configure(invocation.verbosity)
+        let variable = invocation.path[0].uppercased().replacing("-", with: "_") + "_LOG"
+        Log.configure(
+            level: invocation.verbosity.logLevel(environment: getenv(variable).map { String(cString: $0) }))
         guard let begin = invocation.command.begin else { preconditionFailure("parsed, so it can run") }
         let work: Command.Run
         do {
@@ -57,7 +61,17 @@ public enum Program {
         case let usage as UsageError: refuse(usage, path: path)
         default:
             Terminal.complain("\(path[0]): \(sentence(of: error))")
+            if Terminal.verbosity >= .verbose { explain(error) }
             leave(.failure)
+        }
+    }
+
+    /// What lay beneath an error, from the nearest to the first.
+    private static func explain(_ error: any Error) {
+        var error = error
+        while let cause = (error as? any DescribedError)?.cause {
+            Terminal.complain("    because: \(sentence(of: cause))")
+            error = cause
         }
     }
 
@@ -72,6 +86,10 @@ public enum Program {
     /// threads, and OpenSSL's handler frees what these use (one command in a hundred crashed when it was done).
     private static func leave(_ code: ExitCode) -> Never {
         fflush(nil)
+        if code == .success, let failure = Terminal.outputFailure {
+            Terminal.complain(failure.sentence)
+            _exit(ExitCode.failure.value)
+        }
         _exit(code.value)
     }
 }

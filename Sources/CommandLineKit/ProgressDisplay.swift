@@ -2,7 +2,8 @@ import Base
 import Glibc
 
 /// How far a transfer is, on standard error: a bar that redraws itself on a terminal, a plain line
-/// at every tenth in a pipe or a log. Any thread may report.
+/// at every tenth in a pipe, a log or a terminal that cannot redraw; nothing with `--quiet`. Any thread may
+/// report.
 public final class ProgressDisplay: Sendable {
     private struct State {
         var shownTenth = -1
@@ -13,6 +14,7 @@ public final class ProgressDisplay: Sendable {
     private let title: String
     private let descriptor: Int32
     private let width: Int?
+    private let isShown: Bool
     private let start = ContinuousClock.now
     private let state = Lock(State())
 
@@ -20,11 +22,13 @@ public final class ProgressDisplay: Sendable {
     public init(_ title: String, descriptor: Int32 = STDERR_FILENO) {
         self.title = title
         self.descriptor = descriptor
-        width = Terminal.isTerminal(descriptor) ? Terminal.width(of: descriptor) : nil
+        width = Terminal.canRedraw(descriptor) ? Terminal.width(of: descriptor) : nil
+        isShown = Terminal.verbosity > .quiet
     }
 
     /// Bytes done of all. On a terminal at most ten times a second.
     public func update(done: UInt64, total: UInt64) {
+        guard isShown else { return }
         let now = ContinuousClock.now
         let tenth = total == 0 ? 10 : Int(min(done, total) * 10 / total)
         let isDue = state.withLock { state -> Bool in
@@ -62,10 +66,10 @@ public final class ProgressDisplay: Sendable {
         let percent = "\(Int(share * 100))%"
         let amount = "\(ByteCount.rounded(done)) of \(ByteCount.rounded(total))\(speed)"
         guard let width else { return "\(title): \(percent), \(amount)" }
-        let room = width - title.count - amount.count - 12
-        guard room >= 5 else { return String("\(title) \(percent), \(amount)".prefix(width - 1)) }
-        let filled = Int(share * Double(room))
-        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: room - filled)
+        let cells = width - title.count - amount.count - 12
+        guard cells >= 5 else { return String("\(title) \(percent), \(amount)".prefix(width - 1)) }
+        let filled = Int(share * Double(cells))
+        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: cells - filled)
         return "\(title) \(bar) \(String(repeating: " ", count: 4 - percent.count))\(percent)  \(amount)"
     }
 }

@@ -15,11 +15,13 @@ public enum ValueType: Sendable {
     case duration
     /// One of these words.
     case choice([String])
+    /// A text for which completions offer what `PROGRAM complete LIST` prints, a line each.
+    case listed(String)
 
     /// What is wrong with `text`, or nil.
     func complaint(about text: String) -> String? {
         switch self {
-        case .text: return nil
+        case .text, .listed: return nil
         case .file, .folder: return text.isEmpty ? "a path cannot be empty" : nil
         case .integer(let range):
             guard let value = Int(text), range.contains(value) else {

@@ -3,15 +3,20 @@ enum ZshCompletion {
     static func script(program: String, entries: [CompletionEntry]) -> String {
         let function = "_" + program.replacing("-", with: "_")
         var lines = [
-            "#compdef \(program)", "\(function)() {", "    local path_='' i", "    local -a found",
+            "#compdef \(program)", "\(function)() {", "    local path_='' i count=0", "    local -a found",
             "    for ((i = 2; i < CURRENT; i++)); do", "        case \"$path_:${words[i]}\" in",
         ]
         for entry in entries {
             for command in entry.subcommands {
                 let path = (entry.path.isEmpty ? "" : entry.path + " ") + command.name
-                lines.append("            '\(entry.path):\(command.name)') path_='\(path)' ;;")
+                lines.append("            '\(entry.path):\(command.name)') path_='\(path)' count=0 ;;")
             }
         }
+        for entry in entries where !entry.valueOptions.isEmpty {
+            let patterns = entry.valueOptions.map { "'\(entry.path):\($0)'" }.joined(separator: "|")
+            lines.append("            \(patterns)) ((i++)) ;;")
+        }
+        lines += ["            *:-*) ;;", "            *) ((count++)) ;;"]
         lines += ["        esac", "    done", "    case \"$path_:${words[CURRENT-1]}\" in"]
         for entry in entries {
             for option in entry.options {
@@ -34,7 +39,12 @@ enum ZshCompletion {
                 lines.append(
                     "                found=(\(commands.joined(separator: " "))); _describe command found")
             } else {
-                lines.append("            else \(reply(entry.argumentKind))")
+                lines.append("            else case $count in")
+                for (index, kind) in entry.argumentKinds.enumerated() {
+                    let place = index == entry.argumentKinds.count - 1 ? "*" : "\(index)"
+                    lines.append("                \(place)) \(reply(kind)) ;;")
+                }
+                lines.append("                esac")
             }
             lines.append("            fi ;;")
         }
@@ -50,6 +60,8 @@ enum ZshCompletion {
         case .files: "_files"
         case .folders: "_files -/"
         case .nothing: "true"
+        case .listed(let list):
+            "found=(\"${(@f)$(\"${words[1]}\" complete \(list) 2>/dev/null)}\"); compadd -a found"
         case .words(let words): "compadd -- " + words.joined(separator: " ")
         }
     }

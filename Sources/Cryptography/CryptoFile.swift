@@ -14,8 +14,13 @@ public enum CryptoFile {
 
     /// Encrypts the file at `source` into a new CryptoFile at `destination`, which may exist and is then
     /// replaced, and answers the arguments that open it.
+    ///
+    /// - Parameter keep: given the arguments when the file is complete and has no name yet. What it throws
+    ///   leaves `destination` as it was: an encrypted file whose key nobody has is a lost one.
+    @discardableResult
     public static func encrypt(
-        from source: String, to destination: String
+        from source: String, to destination: String,
+        keep: (FileArguments) throws(CryptographyError) -> Void = { _ in }
     ) throws(CryptographyError) -> FileArguments {
         let arguments = freshArguments()
         let input = try wrappingSystemError { () throws(SystemError) in
@@ -25,6 +30,7 @@ public enum CryptoFile {
             let writer = try CryptoFileWriter(file: file, arguments: arguments)
             try copy(input) { (piece) throws(CryptographyError) in try writer.append(piece) }
             try writer.finish()
+            try keep(arguments)
         }
         return arguments
     }

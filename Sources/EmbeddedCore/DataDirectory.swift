@@ -47,6 +47,22 @@ public final class DataDirectory: Sendable {
         try self.init(path ?? Self.defaultPath(), clock: SystemWallClock())
     }
 
+    /// Opens the directory where there is one: for who only looks.
+    /// - Throws: `.noSuchProfile` where there is none.
+    public convenience init(existing path: String?) throws(ChatError) {
+        guard Self.exists(path) else {
+            throw ChatError(
+                .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
+        }
+        try self.init(path)
+    }
+
+    /// Whether something is there that could be one; nil: at the default path.
+    public static func exists(_ path: String?) -> Bool {
+        var status = stat()
+        return stat(path ?? defaultPath(), &status) == 0
+    }
+
     init(_ path: String, clock: any WallClock) throws(ChatError) {
         do {
             folder = try Self.open(path)

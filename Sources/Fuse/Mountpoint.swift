@@ -6,6 +6,8 @@ import Posix
 public struct Mountpoint: Hashable, Sendable {
     /// Absolute, without symbolic links.
     public let path: String
+    /// Whether `prepare` made the folder.
+    private let isNew: Bool
 
     static let type = "fuse.chatfs"
 
@@ -28,7 +30,8 @@ public struct Mountpoint: Hashable, Sendable {
                     cause: error)
             }
         }
-        if mkdir(absolute, 0o700) != 0, errno != EEXIST {
+        let isNew = mkdir(absolute, 0o700) == 0
+        if !isNew, errno != EEXIST {
             throw FuseError(
                 .mountpoint, SystemError(code: errno, operation: "make the mountpoint").sentence)
         }
@@ -46,7 +49,13 @@ public struct Mountpoint: Hashable, Sendable {
         guard owner == geteuid() else {
             throw FuseError(.mountpoint, "The mountpoint belongs to somebody else.")
         }
-        return Mountpoint(path: absolute)
+        return Mountpoint(path: absolute, isNew: isNew)
+    }
+
+    /// Nothing was mounted after all: the folder goes again if it was made for this. One that something else
+    /// was put into meanwhile stays.
+    public func abandon() {
+        if isNew { rmdir(path) }
     }
 
     /// The path with the links of its parents resolved. The last part stays as it is: on a mount

@@ -2,7 +2,7 @@ import Base
 import Glibc
 
 /// How serious a line is; the numbers are those of syslog and of systemd's `<6>` prefixes.
-public enum LogLevel: Int, Comparable, Sendable {
+public enum LogLevel: Int, CaseIterable, Comparable, Sendable {
     case error = 3
     case warning = 4
     case notice = 5
@@ -10,20 +10,40 @@ public enum LogLevel: Int, Comparable, Sendable {
     case debug = 7
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+    /// By its name: `error`, `warning`, `notice`, `information`, `debug`.
+    public init?(word: String) {
+        guard let level = Self.allCases.first(where: { "\($0)" == word }) else { return nil }
+        self = level
+    }
 }
 
-/// Lines on standard error. Keys, descriptions, message text and file names are for `debug` only.
+/// Lines of the program's log, on standard error unless told otherwise (`LogDestination`). Keys,
+/// descriptions, message text and file names are for `debug` only.
 public struct Log: Sendable {
     /// The part of the program that speaks, for example "relay".
     public let subject: String
 
     public init(_ subject: String) { self.subject = subject }
 
-    private static let settings = Lock((level: LogLevel.notice, journal: false))
+    private struct Settings {
+        var level = LogLevel.notice
+        var destination: LogDestination = .standardError(prefixed: false)
+    }
+
+    private static let settings = Lock(Settings())
 
     /// Lines above `level` are dropped. Under systemd (`JOURNAL_STREAM` set) lines carry a prefix.
     public static func configure(level: LogLevel) {
-        settings.withLock { $0 = (level, getenv("JOURNAL_STREAM") != nil) }
+        settings.withLock {
+            $0 = Settings(
+                level: level, destination: .standardError(prefixed: getenv("JOURNAL_STREAM") != nil))
+        }
+    }
+
+    /// Where lines go from now on.
+    public static func send(to destination: LogDestination) {
+        settings.withLock { $0.destination = destination }
     }
 
     public func error(_ line: @autoclosure () -> String) { write(.error, line) }
@@ -33,11 +53,8 @@ public struct Log: Sendable {
     public func debug(_ line: @autoclosure () -> String) { write(.debug, line) }
 
     private func write(_ level: LogLevel, _ line: () -> String) {
-        let (limit, journal) = Self.settings.withLock { $0 }
-        guard level <= limit else { return }
-        let text = (journal ? "<\(level.rawValue)>" : "chatfs \(subject): ") + line() + "\n"
-        var bytes = Array(text.utf8)
-        // One write per line: lines of several threads do not mix.
-        _ = bytes.withUnsafeMutableBytes { Glibc.write(2, $0.baseAddress!, $0.count) }
+        let settings = Self.settings.withLock { $0 }
+        guard level <= settings.level else { return }
+        settings.destination.write(line(), subject: subject, level: level)
     }
 }

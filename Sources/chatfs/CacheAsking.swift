@@ -14,7 +14,14 @@ enum CacheAsking {
 
     /// One connection to the daemon of a mount. Waits for its answer to a first look at most five seconds.
     static func daemon(of mounted: Mounted) async throws -> ControlClient {
-        guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes) else {
+        let answer = await mounted.answer()
+        if answer == .dead {
+            throw DesktopError(
+                .noAnswer,
+                "The process of \(mounted.mountpoint) has died: 'chatfs unmount \(mounted.mountpoint)' takes the "
+                    + "mount away.")
+        }
+        guard case .status(let bytes) = answer, let status = MountStatus.decoded(bytes) else {
             throw DesktopError(.noAnswer, "The mount at \(mounted.mountpoint) does not answer.")
         }
         let client = try await ThreadPool.shared.run { () throws(DesktopError) in
@@ -26,61 +33,82 @@ enum CacheAsking {
         return client
     }
 
-    /// Asks the same of every path, and goes on after one that is refused.
-    static func ask(_ action: CacheWish.Action, _ paths: [String], verb: String) async throws {
-        var failed = false
+    /// Asks the same of every file behind the paths, one after the other. What fails is named with its path
+    /// and reason, and the others are asked all the same; in the end they are counted.
+    ///
+    /// - Parameters:
+    ///   - verb: in front of the progress, for example "Receiving".
+    ///   - past: in the count of what failed, for example "received".
+    static func ask(_ action: CacheWish.Action, _ paths: [String], verb: String, past: String) async throws {
+        var entries: [MountedEntry] = []
+        var failed = 0
         for path in paths {
+            let found = await ThreadPool.shared.run { MountedEntry.all(at: path) }
+            entries += found.entries
+            failed += found.problems.count
+            for problem in found.problems { Terminal.complain("chatfs: \(problem.sentence)") }
+        }
+        let count = entries.count + failed
+        let display = ProgressDisplay(verb)
+        var requests = CacheRequests(action)
+        var done: UInt64 = 0
+        let total = entries.reduce(0) { $0 + $1.size }
+        for entry in entries {
+            let before = done
             do {
-                for entry in try await ThreadPool.shared.run({ try entries(at: path) }) {
-                    try await ask(action, entry, verb: verb)
+                try await requests.ask(entry) { share in
+                    display.update(done: before + entry.size * share / 100, total: total)
                 }
             } catch {
-                failed = true
-                Terminal.complain("chatfs: \(path): \(Base.sentence(of: error))")
+                failed += 1
+                display.finish()
+                Terminal.complain("chatfs: \(PathError(entry.path, error).sentence)")
             }
+            done += entry.size
         }
-        if failed { throw ExitCode.failure }
+        display.finish()
+        guard failed > 0 else { return }
+        if count > 1 { Terminal.complain("chatfs: \(failed) of \(count) could not be \(past).") }
+        throw ExitCode.failure
     }
+}
 
-    private struct Entry: Sendable {
-        var path: String
-        var number: UInt64
-        var mounted: Mounted
-    }
+/// The requests of one command: a connection to each daemon, made when it is first needed.
+private struct CacheRequests {
+    private let action: CacheWish.Action
+    private var daemons: [Mounted: Result<ControlClient, any Error>] = [:]
 
-    private static func ask(_ action: CacheWish.Action, _ entry: Entry, verb: String) async throws {
+    init(_ action: CacheWish.Action) { self.action = action }
+
+    /// Asks for one entry until it is done.
+    /// - Parameter progress: told per cent, as long as it is not.
+    mutating func ask(_ entry: MountedEntry, progress: (UInt64) -> Void) async throws {
         let daemon = try await daemon(of: entry.mounted)
-        let display = ProgressDisplay(verb)
-        defer { display.finish() }
+        let wish = CacheWish(action, entry: entry.number)
         while true {
-            let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
-                try daemon.ask(CacheWish(action, entry: entry.number))
+            let answer: CacheAnswer
+            do throws(DesktopError) {
+                answer = try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(wish) }
+            } catch {
+                // A connection that broke answers nothing more; the next entry has a new one.
+                if error.code != .refused { daemons[entry.mounted] = nil }
+                throw error
             }
             if answer.isDone { return }
-            display.update(done: UInt64(answer.progress), total: 100)
+            progress(UInt64(min(100, max(0, answer.progress))))
         }
     }
 
-    /// The files behind a path. Blocks.
-    private static func entries(at path: String) throws -> [Entry] {
-        let absolute = try Mountpoint.absolutePath(of: path)
-        let mounts = try Mounted.all()
-        guard
-            let mounted = mounts.filter({
-                absolute == $0.mountpoint || absolute.hasPrefix($0.mountpoint + "/")
-            }).max(by: { $0.mountpoint.count < $1.mountpoint.count })
-        else { throw DesktopError(.notMounted, "It is not on a mount of ChatFS.") }
-        return try entries(at: absolute, mounted)
-    }
-
-    private static func entries(at path: String, _ mounted: Mounted) throws -> [Entry] {
-        var status = stat()
-        try check("look at it") { lstat(path, &status) }
-        guard status.st_mode & S_IFMT == S_IFDIR else {
-            return [Entry(path: path, number: UInt64(status.st_ino), mounted: mounted)]
+    /// A daemon that could not be reached is not asked for again: each look waits for seconds.
+    private mutating func daemon(of mounted: Mounted) async throws -> ControlClient {
+        if let known = daemons[mounted] { return try known.get() }
+        let result: Result<ControlClient, any Error>
+        do {
+            result = .success(try await CacheAsking.daemon(of: mounted))
+        } catch {
+            result = .failure(error)
         }
-        let folder = try OpenFile(path, flags: O_RDONLY)
-        return try PrivateFolder.names(in: folder).filter { $0 != ".chatfs" }
-            .flatMap { try entries(at: path + "/" + $0, mounted) }
+        daemons[mounted] = result
+        return try result.get()
     }
 }

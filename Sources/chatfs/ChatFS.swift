@@ -32,8 +32,46 @@ enum ChatFS {
             RelayCommand.command,
             DoctorCommand.command,
             CompletionCommand.command,
+            CompleteCommand.command,
             ManualCommand.command,
+            HelpCommand.command(section: Section.other),
         ])
+
+    /// What the manual says of files.
+    static let files: [ManualPage.Entry] = [
+        (
+            "${XDG_DATA_HOME:-~/.local/share}/chatfs",
+            "Profiles, chats, files and drafts; --data names another."
+        ),
+        (
+            "${XDG_DATA_HOME:-~/.local/share}/chatfs/profiles/N/log",
+            "What a mount in the background has to say, where no systemd journal listens; at most 1 MiB, and "
+                + "the MiB before it in log.1."
+        ),
+        (
+            "${XDG_CACHE_HOME:-~/.cache}/chatfs",
+            "The cache of mounts, gone with them; --cache-dir names another."
+        ),
+        ("MOUNTPOINT/.chatfs/status.json", "The state of a mount, as 'chatfs status --json' prints it."),
+        ("MOUNTPOINT/.chatfs/transfers", "What is on its way, a line each."),
+        ("MOUNTPOINT/.chatfs/recovered", "Files that were not complete when their mount ended."),
+    ]
+
+    /// What the manual says of environment variables.
+    static let environment: [ManualPage.Entry] = [
+        ("XDG_DATA_HOME, XDG_CACHE_HOME, HOME", "Where data and cache lie."),
+        (
+            "CHATFS_LOG",
+            "What is logged: error, warning, notice (the default), information or debug; goes before --quiet "
+                + "and --verbose. From debug on the log may hold names of files."
+        ),
+        ("COLUMNS", "The width of text where standard output is no terminal."),
+        (
+            "LC_ALL, LC_CTYPE, LANG, TERM",
+            "What a terminal can show: plain ASCII, and lines in place of bars."
+        ),
+        ("JOURNAL_STREAM", "Set by systemd: log lines carry their level."),
+    ]
 
     /// Headings of the list of commands.
     enum Section {

@@ -11,7 +11,8 @@ enum CommonOptions {
         "Where profiles, chats and files are kept; else ${XDG_DATA_HOME:-~/.local/share}/chatfs.")
 
     static let profile = Option.value(
-        "profile", named: "NAME", .text, "Whose chats; not needed when there is only one profile.")
+        "profile", named: "NAME", .listed("profiles"),
+        "Whose chats; not needed when there is only one profile.")
 
     static let relay = Option.value(
         "relay", named: "ADDR", .text, repeats: true,
@@ -29,9 +30,12 @@ enum CommonOptions {
 
 extension Invocation {
     /// The data directory of `--data`, opened.
-    func dataDirectory() async throws -> DataDirectory {
+    /// - Parameter isMade: whether it is made when it is missing; else that is an error.
+    func dataDirectory(isMade: Bool = false) async throws -> DataDirectory {
         let path = self["data"]
-        return try await ThreadPool.shared.run { () throws(ChatError) in try DataDirectory(path) }
+        return try await ThreadPool.shared.run { () throws(ChatError) in
+            isMade ? try DataDirectory(path) : try DataDirectory(existing: path)
+        }
     }
 
     /// The relays of `--relay`.

@@ -104,7 +104,8 @@ struct CryptoFileCommandTests {
         let outcome = try await ChatFSProcess.run(
             ["cryptofile", "encrypt", folder.path("nothing"), folder.path("out")])
         #expect(outcome.ending == .code(1))
-        #expect(outcome.errors == "chatfs: Could not open a file: No such file or directory.\n")
+        let path = folder.path("nothing")
+        #expect(outcome.errors == "chatfs: \(path): Could not open a file: No such file or directory.\n")
         #expect(try folder.names() == [])
     }
 }

@@ -23,6 +23,8 @@ struct HelpTests {
                   box   The letter box.
 
                 Options:
+                  -q, --quiet    Say nothing but results and errors.
+                  -v, --verbose  Say more, of errors their causes too; twice for everything.
                   -h, --help     Show this help.
                       --version  Show the version.
 
@@ -54,6 +56,7 @@ struct HelpTests {
                       --copies N    How many copies to send. Default: 1.
                   -s, --seal KIND   How it is closed. One of: wax, tape.
                       --limit SIZE  The largest letter.
+                      --quiet       Say nothing but results and errors.
                   -h, --help        Show this help.
 
                 Examples:
@@ -77,7 +80,36 @@ struct HelpTests {
         #expect(page.contains("\n.SS post box open [FOLDER]\n.PP\nOpen it.\n.TP\n.I FOLDER\n"))
         #expect(page.contains("\n\\fB\\-s\\fR, \\fB\\-\\-seal\\fR \\fIKIND\\fR\nHow it is closed."))
         #expect(page.contains(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n"))
+        #expect(!page.contains(".SH FILES") && !page.contains(".SH ENVIRONMENT"))
         #expect(ManualPage.escaped(".it's a \\") == "\\&.it's a \\e")
+    }
+
+    @Test("the manual ends with the files and variables that the program looks at")
+    func manualTables() {
+        let page = ManualPage.text(
+            for: Sample.program, version: "1", files: [("~/box", "Letters.")],
+            environment: [("POST_LOG", "What is logged.")])
+        #expect(
+            page.hasSuffix(
+                ".SH ENVIRONMENT\n.TP\n.B POST_LOG\nWhat is logged.\n.SH FILES\n.TP\n.B ~/box\nLetters.\n"))
+        #expect(page.contains("\n.B 128+N\n"))
+    }
+
+    @Test("a hidden command is found by who knows it, and shown nowhere")
+    func hidden() throws {
+        let program = Command(
+            "a", "Does.",
+            subcommands: [
+                Command("b", "Shown.") { _ in }, Command("secret", "Not.", isHidden: true) { _ in },
+            ])
+        #expect(!Help.text(for: [program], width: 80).contains("secret"))
+        #expect(!ManualPage.text(for: program, version: "1").contains("secret"))
+        for shell in Completion.allCases { #expect(!shell.script(for: program).contains("secret")) }
+        guard case .run(let invocation) = try Parser.parse(["secret"], of: program) else {
+            Issue.record("it is not understood")
+            return
+        }
+        #expect(invocation.command.name == "secret")
     }
 
     @Test("the fish script completes by the place in the line")

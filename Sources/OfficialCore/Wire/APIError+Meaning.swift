@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 
 /// What the errors of the official core mean to who reads and sends files, with a sentence for each.
@@ -140,7 +141,9 @@ extension APIError {
         if isFeatureRefused {
             return ChatError(.sendingRefused, "The settings of this chat do not allow this kind of message.")
         }
-        guard let meaning else { return ChatError(.internalError, "The SimpleX core refused: \(kind).") }
+        guard let meaning else {
+            return ChatError(.internalError, "The SimpleX core refused: \(kind)".endingInFullStop)
+        }
         return ChatError(meaning.code, sentence(for: meaning))
     }
 

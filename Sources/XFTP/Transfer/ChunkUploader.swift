@@ -87,9 +87,11 @@ final class ChunkUploader: Sendable {
         guard let replica = record.senderReplica else {
             throw XFTPError(.wrongState, "The saved state of the upload is damaged.")
         }
+        let part = UnconfirmedBytes()
         try await client.upload(
             buffer, to: replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay
-        ) { self.count($0) }
+        ) { self.count(part.left($0)) }
+        count(part.confirmed(buffer.count))
         var done = record
         done.isUploaded = true
         try await records.put(done)
@@ -102,4 +104,32 @@ final class ChunkUploader: Sendable {
         }
         progress(UInt64(max(0, sum)), total)
     }
+}
+
+/// How much of a chunk counts while its relay has not said that it has it. What has left may still lie in the
+/// buffers of this machine, of a slow line all of a chunk: three quarters of it count, so that nobody sees a
+/// full bar before the relay has everything.
+final class UnconfirmedBytes: Sendable {
+    private struct State {
+        var left = 0
+        var counted = 0
+
+        mutating func move(to count: Int) -> Int {
+            defer { counted = count }
+            return count - counted
+        }
+    }
+
+    private let state = Lock(State())
+
+    /// More bytes have left, or fewer when an attempt is taken back: answers what that adds to the count.
+    func left(_ bytes: Int) -> Int {
+        state.withLock { state in
+            state.left += bytes
+            return state.move(to: state.left / 4 * 3)
+        }
+    }
+
+    /// The relay has all of the chunk.
+    func confirmed(_ bytes: Int) -> Int { state.withLock { $0.move(to: bytes) } }
 }

@@ -36,7 +36,8 @@ public enum FileUpload {
     ///   - state: of an earlier attempt with the same file, name and number of recipients.
     ///   - save: called with the new state on a pool thread, one call at a time: when the upload begins,
     ///     about twice a second while chunks are added, and when it ends. What it throws ends the upload.
-    ///   - progress: encrypted bytes that have left, and in all. Called often, from any thread.
+    ///   - progress: encrypted bytes that have left, and in all; of a chunk at most three quarters before its
+    ///     relay has confirmed it. Called often, from any thread.
     public static func run(
         _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
         client: XFTPClient, state: UploadState? = nil, abandoned: AbandonedChunks = .keep,

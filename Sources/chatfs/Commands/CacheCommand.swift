@@ -23,7 +23,7 @@ enum CacheCommand {
         ])
 
     private static let mountpoint = Argument(
-        "MOUNTPOINT", .folder, count: .optional, "Not needed when there is only one mount.")
+        "MOUNTPOINT", .listed("mountpoints"), count: .optional, "Not needed when there is only one mount.")
 
     private static func ask(_ action: CacheWish.Action, _ invocation: Invocation) async throws {
         let daemon = try await CacheAsking.daemon(

@@ -27,10 +27,25 @@ enum CryptoFileCommand {
     ) { invocation in
         let source = invocation.argument("IN")
         let destination = invocation.argument("OUT")
-        let arguments = try await ThreadPool.shared.run { () throws(CryptographyError) in
-            try CryptoFile.encrypt(from: source, to: destination)
+        // The key is out before the file has its name.
+        try await ThreadPool.shared.run { () throws(any Error) in
+            try readable(source)
+            try naming(destination) {
+                try CryptoFile.encrypt(from: source, to: destination) {
+                    (arguments) throws(CryptographyError) in
+                    do throws(SystemError) {
+                        try Terminal.deliver(arguments.text)
+                    } catch {
+                        throw CryptographyError(error)
+                    }
+                }
+            }
         }
-        Terminal.print(arguments.text)
+    }
+
+    /// So that an error says which of the two paths it is about.
+    private static func readable(_ source: String) throws {
+        try naming(source) { _ = try OpenFile(source, flags: O_RDONLY) }
     }
 
     private static let decrypt = Command(
@@ -61,15 +76,20 @@ enum CryptoFileCommand {
         let arguments: FileArguments
         switch (invocation["args"], invocation["key"], invocation["nonce"]) {
         case (let path?, nil, nil):
-            let text = try await ThreadPool.shared.run { () throws(SystemError) in try readText(path) }
+            let text = try await ThreadPool.shared.run { () throws(PathError) in
+                try naming(path) { try readText(path) }
+            }
             arguments = try FileArguments(parsing: text)
         case (nil, let key?, let nonce?):
             arguments = try FileArguments(key: key, nonce: nonce)
         default:
             throw UsageError("the key is missing: give either --args, or --key and --nonce")
         }
-        try await ThreadPool.shared.run { () throws(CryptographyError) in
-            try CryptoFile.decrypt(from: source, to: destination, arguments: arguments)
+        try await ThreadPool.shared.run { () throws(any Error) in
+            try readable(source)
+            try naming(destination) {
+                try CryptoFile.decrypt(from: source, to: destination, arguments: arguments)
+            }
         }
     }
 

@@ -12,6 +12,7 @@ enum DehydrateCommand {
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]
     ) { invocation in
-        try await CacheAsking.ask(.dehydrate, invocation.allArguments("PATH"), verb: "Removing")
+        try await CacheAsking.ask(
+            .dehydrate, invocation.allArguments("PATH"), verb: "Removing", past: "removed from the cache")
     }
 }

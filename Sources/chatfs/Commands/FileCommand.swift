@@ -28,7 +28,9 @@ enum FileCommand {
         if argument != "-", FileLink.looksLikeLink(argument) {
             return try await FileLink.parse(argument).fileDescription
         }
-        let text = try await ThreadPool.shared.run { () throws(SystemError) in try readText(argument) }
+        let text = try await ThreadPool.shared.run { () throws(PathError) in
+            try naming(argument) { try readText(argument) }
+        }
         let trimmed = text.split(whereSeparator: \.isWhitespace)
         if trimmed.count == 1, FileLink.looksLikeLink(String(trimmed[0])) {
             return try await FileLink.parse(String(trimmed[0])).fileDescription

@@ -36,8 +36,8 @@ enum FileSendCommand {
         let recipients = invocation.integer("recipients") ?? 1
         let name = path.split(separator: "/").last.map(String.init) ?? path
         let folder = invocation["out"] ?? "\(name).xftp"
-        let file = try await ThreadPool.shared.run { () throws(SystemError) in
-            try OpenFile(path, flags: O_RDONLY)
+        let file = try await ThreadPool.shared.run { () throws(PathError) in
+            try naming(path) { try OpenFile(path, flags: O_RDONLY) }
         }
         // One more recipient than descriptions: the link is nobody's, so that no recipient who
         // acknowledges takes it from the others.
@@ -69,7 +69,7 @@ enum FileSendCommand {
             return FileLink(short)
         }
         client.close()
-        Terminal.complain(
+        Terminal.note(
             recipients == 1
                 ? "\(folder)/rcv1.xftp is for the recipient, \(folder)/snd.xftp.private deletes the file."
                 : "\(folder)/rcv1.xftp … rcv\(recipients).xftp are for the recipients, "

@@ -12,6 +12,7 @@ enum HydrateCommand {
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs hydrate ~/Chats/Alice", "Everything that Alice has sent.")]
     ) { invocation in
-        try await CacheAsking.ask(.hydrate, invocation.allArguments("PATH"), verb: "Receiving")
+        try await CacheAsking.ask(
+            .hydrate, invocation.allArguments("PATH"), verb: "Receiving", past: "received")
     }
 }

@@ -1,4 +1,5 @@
 import CommandLineKit
+import Glibc
 
 /// `chatfs manual`: the man page, made from the command table.
 enum ManualCommand {
@@ -6,6 +7,9 @@ enum ManualCommand {
         "manual", "Print the manual page in the format of man(1).", section: ChatFS.Section.other,
         examples: [Example("chatfs manual | man -l -", "Read it.")]
     ) { invocation in
-        Terminal.write(ManualPage.text(for: invocation.program, version: ChatFS.version), to: 1)
+        let page = ManualPage.text(
+            for: invocation.program, version: ChatFS.version, files: ChatFS.files,
+            environment: ChatFS.environment)
+        Terminal.write(page, to: STDOUT_FILENO)
     }
 }

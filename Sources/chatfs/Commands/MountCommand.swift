@@ -88,7 +88,11 @@ enum MountCommand {
         return { invocation in
             let mount = try await MountedProfile.mount(settings)
             if let background {
+                let log = try LogDestination.detached(file: mount.logPath)
+                Log.send(to: log)
                 try background.ready()
+                // What the runtime says when it crashes.
+                if case .file(let file) = log { try file.takeStandardError() }
             } else {
                 Terminal.print("\(mount.profileName) is mounted at \(mount.mountpoint)")
             }

@@ -11,6 +11,6 @@ enum PinCommand {
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "For the train.")]
     ) { invocation in
-        try await CacheAsking.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning")
+        try await CacheAsking.ask(.pin, invocation.allArguments("PATH"), verb: "Pinning", past: "pinned")
     }
 }

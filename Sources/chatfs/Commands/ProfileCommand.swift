@@ -19,7 +19,7 @@ enum ProfileCommand {
         examples: [Example("chatfs profile create alice", "Make the profile alice.")]
     ) { invocation in
         let relays = try invocation.relays()
-        let directory = try await invocation.dataDirectory()
+        let directory = try await invocation.dataDirectory(isMade: true)
         let name = invocation.argument("NAME")
         try await ThreadPool.shared.run {
             let profile = try directory.createProfile(name)
@@ -30,6 +30,7 @@ enum ProfileCommand {
     private static let list = Command(
         "list", "Print the names of all profiles, one a line.", options: [CommonOptions.data]
     ) { invocation in
+        guard DataDirectory.exists(invocation["data"]) else { return }
         let directory = try await invocation.dataDirectory()
         for profile in try await ThreadPool.shared.run({ try directory.profiles() }) {
             Terminal.print(profile.displayName)

@@ -4,6 +4,7 @@ import CommandLineKit
 import EmbeddedCore
 import Network
 import Posix
+import XFTP
 import XFTPRelay
 
 /// `chatfs relay`: an XFTP relay on this machine.
@@ -97,6 +98,9 @@ enum RelayCommand {
         }
         guard let expiry = invocation.duration("expire"), expiry >= .seconds(1) else {
             throw UsageError("--expire must be at least 1s")
+        }
+        if let quota = invocation.byteCount("quota"), quota < UInt64(ChunkPlan.chunkSizes[0]) {
+            throw UsageError("--quota must have room for one chunk at least: 64kb")
         }
         if let password = invocation["password"] {
             guard (1...255).contains(password.utf8.count), password.utf8.allSatisfy({ $0 > 32 && $0 < 127 })

@@ -21,7 +21,7 @@ enum RetryCommand {
         let path = invocation.argument("PATH")
         let mayRepeat = invocation.has("yes")
         try await ThreadPool.shared.run { () throws(any Error) in
-            let state = try ExtendedAttribute.text("user.chatfs.state", of: path)
+            let state = try naming(path) { try ExtendedAttribute.text("user.chatfs.state", of: path) }
             if state == "unsure", !mayRepeat {
                 let answer = Question.line("It may have been sent already. Send it (again)? [y/N] ")
                 guard answer?.lowercased().hasPrefix("y") == true else {
@@ -31,7 +31,9 @@ enum RetryCommand {
             guard state == "unsure" || state == "failed" else {
                 throw UsageError("only entries that failed or are unsure are sent once more")
             }
-            try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)
+            try naming(path) {
+                try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)
+            }
         }
     }
 }

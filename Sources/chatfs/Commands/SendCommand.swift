@@ -19,7 +19,7 @@ enum SendCommand {
         section: ChatFS.Section.chats,
         arguments: [
             Argument("FILE", .file, "What to send. The recipients see its name."),
-            Argument("CHAT", .text, "The name of the chat, or its reference, such as @7."),
+            Argument("CHAT", .listed("chats"), "The name of the chat, or its reference, such as @7."),
         ],
         options: [
             .value("caption", named: "TEXT", .text, "A text to go with it."),
@@ -159,7 +159,7 @@ private struct DirectSending {
                 return
             case .sndFileWarning(let item, let problem) where item.file?.id == file:
                 display.finish()
-                Terminal.complain("chatfs: \(problem.sentence) Trying again.")
+                Terminal.note("chatfs: \(problem.sentence.endingInFullStop) Trying again.")
             case .sndFileError(let item, let problem) where item.file?.id == file:
                 throw ChatError(.file(problem.kind), problem.sentence)
             default:

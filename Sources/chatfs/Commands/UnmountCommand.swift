@@ -21,7 +21,8 @@ enum UnmountCommand {
         section: ChatFS.Section.daily,
         arguments: [
             Argument(
-                "MOUNTPOINT", .folder, count: .optional, "Not needed when there is only one mount.")
+                "MOUNTPOINT", .listed("mountpoints"), count: .optional,
+                "Not needed when there is only one mount.")
         ],
         options: [
             .value(
@@ -67,7 +68,7 @@ enum UnmountCommand {
             guard ContinuousClock.now < end else {
                 throw DesktopError(.busy, "The mount is in use by \(users): close that and try again.")
             }
-            if !named, !holders.isEmpty { Terminal.complain("chatfs: waiting for \(users)") }
+            if !named, !holders.isEmpty { Terminal.note("chatfs: waiting for \(users)") }
             named = named || !holders.isEmpty
             try await Task.sleep(for: .milliseconds(200))
         }

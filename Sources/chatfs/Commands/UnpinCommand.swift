@@ -11,6 +11,7 @@ enum UnpinCommand {
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs unpin ~/Chats/Alice", "Everything of Alice.")]
     ) { invocation in
-        try await CacheAsking.ask(.unpin, invocation.allArguments("PATH"), verb: "Unpinning")
+        try await CacheAsking.ask(
+            .unpin, invocation.allArguments("PATH"), verb: "Unpinning", past: "unpinned")
     }
 }

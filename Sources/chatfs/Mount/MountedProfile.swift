@@ -20,6 +20,8 @@ import Posix
 final class MountedProfile: Sendable {
     let mountpoint: String
     var profileName: String { core.core.profile.displayName }
+    /// Where a mount without a terminal writes its log, if not to the journal.
+    var logPath: String { core.folder + "/log" }
 
     private let core: MountedCore
     private let hydrator: Hydrator
@@ -67,6 +69,17 @@ final class MountedProfile: Sendable {
                     + "notice a change of it there; see docs/security.md")
         }
         let mountpoint = try await Mountpoint.prepare(settings.mountpoint)
+        do {
+            return try await mount(opened, settings, at: mountpoint)
+        } catch {
+            await ThreadPool.shared.run { mountpoint.abandon() }
+            throw error
+        }
+    }
+
+    private static func mount(
+        _ opened: MountedCore, _ settings: MountSettings, at mountpoint: Mountpoint
+    ) async throws -> MountedProfile {
         let (core, own) = (opened.core, opened.folder)
         let previews = PreviewMaker()
         let (names, outbox, cache) = try await ThreadPool.shared.run {

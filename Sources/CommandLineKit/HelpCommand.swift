@@ -1,0 +1,28 @@
+/// `help COMMAND`: the same as `COMMAND --help`.
+public enum HelpCommand {
+    /// - Parameter section: the heading of the list of commands under which it stands.
+    public static func command(section: String) -> Command {
+        Command(
+            "help", "Explain a command.", section: section,
+            arguments: [
+                Argument("COMMAND", .text, count: .any, "Its words, such as file send; all commands without.")
+            ]
+        ) { invocation in
+            let path = try path(to: invocation.allArguments("COMMAND"), in: invocation.program)
+            Terminal.print(Help.text(for: path, width: Terminal.width()))
+        }
+    }
+
+    private static func path(to words: [String], in program: Command) throws(UsageError) -> [Command] {
+        var path = [program]
+        for word in words {
+            let known = path[path.count - 1].subcommands
+            guard let next = known.first(where: { $0.name == word }) else {
+                throw UsageError(
+                    "unknown command '\(word)'" + Suggestion.text(for: word, among: known.map(\.name)))
+            }
+            path.append(next)
+        }
+        return path
+    }
+}

@@ -1,0 +1,31 @@
+import Glibc
+import Posix
+
+/// How much a command says beside its result: `--quiet`, nothing, `--verbose`, or `--verbose` twice.
+public enum Verbosity: Int, Comparable, Sendable {
+    /// Results and errors only: no progress, no notes.
+    case quiet
+    case normal
+    /// Also what led to an error, and what a daemon does.
+    case verbose
+    case debug
+
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+    static let quietOption = Option.flag("quiet", short: "q", "Say nothing but results and errors.")
+    static let verboseOption = Option.flag(
+        "verbose", short: "v", "Say more, of errors their causes too; twice for everything.")
+    /// Understood by every command.
+    static let options = [quietOption, verboseOption]
+
+    /// What is logged at this verbosity, unless the environment variable `PROGRAM_LOG` names a level.
+    func logLevel(environment text: String?) -> LogLevel {
+        if let level = text.flatMap(LogLevel.init(word:)) { return level }
+        return switch self {
+        case .quiet: .error
+        case .normal: .notice
+        case .verbose: .information
+        case .debug: .debug
+        }
+    }
+}

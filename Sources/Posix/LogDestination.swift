@@ -1,0 +1,128 @@
+import Base
+import CLinux
+import Glibc
+
+/// Where the lines of the log go. One system call a line, so lines of several threads do not mix; what cannot
+/// be written is lost, for nobody could be told.
+public enum LogDestination: Sendable {
+    /// - Parameter prefixed: with systemd's `<6>` in front, which its journal takes for the level.
+    case standardError(prefixed: Bool)
+    /// systemd's journal, in its native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram of
+    /// `NAME=value` lines.
+    case journal(JournalSocket)
+    /// With the time in front.
+    case file(LogFile)
+
+    /// For a process that leaves its terminal: the journal where there is one, else a file.
+    /// - Parameter path: of the file; its folder must exist.
+    public static func detached(file path: String) throws(SystemError) -> LogDestination {
+        if let journal = JournalSocket() { return .journal(journal) }
+        return .file(try LogFile(path))
+    }
+
+    func write(_ line: String, subject: String, level: LogLevel) {
+        switch self {
+        case .standardError(let prefixed):
+            let start = prefixed ? "<\(level.rawValue)>" : "chatfs \(subject): "
+            var bytes = Array((start + line + "\n").utf8)
+            _ = bytes.withUnsafeMutableBytes { Glibc.write(STDERR_FILENO, $0.baseAddress!, $0.count) }
+        case .journal(let journal):
+            journal.send(line, subject: subject, level: level)
+        case .file(let file):
+            file.append("\(LogFile.time()) \(level) \(subject): \(line)\n")
+        }
+    }
+}
+
+/// A datagram socket to the journal of systemd.
+public final class JournalSocket: Sendable {
+    private static let path = "/run/systemd/journal/socket"
+    private let socket: OpenFile
+
+    /// nil where no journal listens.
+    init?(path: String = JournalSocket.path) {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        socket = OpenFile(adopting: descriptor)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(path.utf8CString)
+        guard name.count <= MemoryLayout.size(ofValue: address.sun_path) else { return nil }
+        withUnsafeMutableBytes(of: &address.sun_path) { target in
+            name.withUnsafeBytes { target.copyMemory(from: $0) }
+        }
+        let connected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard connected == 0 else { return nil }
+    }
+
+    func send(_ line: String, subject: String, level: LogLevel) {
+        // A line break would begin another field.
+        let text = line.replacing("\n", with: " ")
+        let fields = [
+            "MESSAGE=\(subject): \(text)", "PRIORITY=\(level.rawValue)", "SYSLOG_IDENTIFIER=chatfs",
+            "CHATFS_SUBJECT=\(subject)",
+        ]
+        let bytes = Array((fields.joined(separator: "\n") + "\n").utf8)
+        // Never wait for the journal: a line less is better than a mount that stands still.
+        _ = bytes.withUnsafeBytes {
+            Glibc.send(socket.descriptor, $0.baseAddress!, $0.count, Int32(MSG_DONTWAIT))
+        }
+    }
+}
+
+/// A log file of limited size: beyond `limit` bytes it becomes `PATH.1`, in place of an older one.
+public final class LogFile: Sendable {
+    private static let limit = 1 << 20
+
+    private struct State {
+        var file: OpenFile
+        var written: Int
+    }
+
+    private let path: String
+    private let state: Lock<State>
+
+    /// Opens or makes the file, mode 0600, and appends to it.
+    init(_ path: String) throws(SystemError) {
+        self.path = path
+        let file = try Self.open(path)
+        state = Lock(State(file: file, written: Int(try file.size())))
+    }
+
+    private static func open(_ path: String) throws(SystemError) -> OpenFile {
+        try OpenFile(path, flags: O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, mode: 0o600)
+    }
+
+    /// The descriptor, for what else writes to standard error.
+    public func takeStandardError() throws(SystemError) {
+        let file = state.withLock { $0.file }
+        try check("send errors to the log file") { dup2(file.descriptor, STDERR_FILENO) }
+    }
+
+    func append(_ line: String) {
+        let bytes = Array(line.utf8)
+        let file = state.withLock { state in
+            state.written += bytes.count
+            if state.written > Self.limit, rename(path, path + ".1") == 0, let next = try? Self.open(path) {
+                // The old one stays open where this fails: better too long than lost.
+                state = State(file: next, written: bytes.count)
+            }
+            return state.file
+        }
+        _ = bytes.withUnsafeBytes { Glibc.write(file.descriptor, $0.baseAddress!, $0.count) }
+    }
+
+    /// The present moment in UTC, as in `2026-01-31T12:00:00Z`.
+    static func time(_ seconds: time_t = Glibc.time(nil)) -> String {
+        var seconds = seconds
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))T"
+            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
+    }
+}

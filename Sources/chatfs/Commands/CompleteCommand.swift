@@ -1,0 +1,29 @@
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import Posix
+
+/// `chatfs complete LIST`: what completion scripts offer, a line each. Makes nothing, waits for nobody.
+enum CompleteCommand {
+    static let command = Command(
+        "complete", "Print names for completion scripts.", section: ChatFS.Section.other,
+        arguments: [Argument("LIST", .choice(["profiles", "chats", "mountpoints"]), "Which names.")],
+        isHidden: true
+    ) { invocation in
+        let list = invocation.argument("LIST")
+        let found = await ThreadPool.shared.run { names(list) }
+        for name in found { Terminal.print(name) }
+    }
+
+    /// Nothing where something is wrong: there is nobody to tell while a line is being typed.
+    @Sendable private static func names(_ list: String) -> [String] {
+        if list == "mountpoints" { return ((try? Mounted.all()) ?? []).map(\.mountpoint) }
+        guard let directory = try? DataDirectory(existing: nil), let profiles = try? directory.profiles()
+        else {
+            return []
+        }
+        if list == "profiles" { return profiles.map(\.displayName) }
+        let chats = profiles.flatMap { (try? directory.chats(of: $0)) ?? [] }
+        return Set(chats.map(\.displayName)).sorted()
+    }
+}

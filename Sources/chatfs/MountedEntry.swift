@@ -1,0 +1,55 @@
+import Desktop
+import Fuse
+import Glibc
+import Posix
+
+/// A file on a mount, as a command finds it. Finding blocks.
+struct MountedEntry: Sendable {
+    var path: String
+    /// The inode number, by which its daemon knows it.
+    var number: UInt64
+    var size: UInt64
+    var mounted: Mounted
+
+    /// The files behind a path, those of a folder with all that is in it, and what could not be looked at.
+    static func all(at path: String) -> (entries: [MountedEntry], problems: [PathError]) {
+        var entries: [MountedEntry] = []
+        var problems: [PathError] = []
+        do {
+            let absolute = try Mountpoint.absolutePath(of: path)
+            let mounts = try Mounted.all()
+            guard
+                let mounted = mounts.filter({
+                    absolute == $0.mountpoint || absolute.hasPrefix($0.mountpoint + "/")
+                }).max(by: { $0.mountpoint.count < $1.mountpoint.count })
+            else { throw DesktopError(.notMounted, "It is not on a mount of ChatFS.") }
+            collect(path, mounted, &entries, &problems)
+        } catch {
+            problems.append(PathError(path, error))
+        }
+        return (entries, problems)
+    }
+
+    private static func collect(
+        _ path: String, _ mounted: Mounted, _ entries: inout [MountedEntry], _ problems: inout [PathError]
+    ) {
+        do {
+            var status = stat()
+            try check("look at it") { lstat(path, &status) }
+            guard status.st_mode & S_IFMT == S_IFDIR else {
+                entries.append(
+                    MountedEntry(
+                        path: path, number: UInt64(status.st_ino), size: UInt64(status.st_size),
+                        mounted: mounted))
+                return
+            }
+            let names = try PrivateFolder.names(in: try OpenFile(path, flags: O_RDONLY))
+            let folder = path.hasSuffix("/") ? path : path + "/"
+            for name in names.sorted() where name != ".chatfs" {
+                collect(folder + name, mounted, &entries, &problems)
+            }
+        } catch {
+            problems.append(PathError(path, error))
+        }
+    }
+}

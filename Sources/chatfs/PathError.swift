@@ -1,0 +1,40 @@
+import Base
+import Glibc
+import Posix
+
+/// An error about a path that the user named, with the path in front: "report.pdf: Could not …".
+struct PathError: DescribedError {
+    let sentence: String
+    let cause: (any Error)?
+
+    /// - Parameter path: as the user wrote it.
+    init(_ path: String, _ error: any Error) {
+        sentence = "\(path): \(Self.words(of: error))"
+        cause = (error as? any DescribedError)?.cause
+    }
+
+    private static func words(of error: any Error) -> String {
+        guard Self.isDeadMount(error) else { return Base.sentence(of: error) }
+        return "The process behind this mount has died; 'chatfs unmount' with its mountpoint takes it away."
+    }
+
+    /// Whether a call failed because it was about a mount whose process has died.
+    private static func isDeadMount(_ error: any Error) -> Bool {
+        var next: (any Error)? = error
+        while let error = next {
+            if let system = error as? SystemError { return system.code == ENOTCONN }
+            next = (error as? any DescribedError)?.cause
+        }
+        return false
+    }
+}
+
+/// Runs `body`, whose errors are about `path`.
+@discardableResult
+func naming<Result>(_ path: String, _ body: () throws -> Result) throws(PathError) -> Result {
+    do {
+        return try body()
+    } catch {
+        throw PathError(path, error)
+    }
+}

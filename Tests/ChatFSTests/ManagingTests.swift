@@ -1,0 +1,71 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Looking changes nothing, and the shell knows the names")
+struct ManagingTests {
+    @Test(
+        "a command that only looks does not make a data directory",
+        arguments: [
+            ["profile", "list"], ["approve"], ["connect", "a", "b"], ["group", "create", "g", "a", "b"],
+            ["status"], ["doctor"], ["send", "/etc/os-release", "bob"], ["complete", "chats"],
+        ])
+    func looking(words: [String]) async throws {
+        let folder = try TemporaryFolder()
+        let outcome = try await ChatFSProcess.run(words, environment: ["XDG_DATA_HOME": folder.path])
+        #expect(access(folder.path + "/chatfs", F_OK) != 0, "\(outcome.output)\(outcome.errors)")
+    }
+
+    @Test("a relay that could keep nothing is not started", arguments: ["0", "1kb", "65535"])
+    func quota(text: String) async throws {
+        let folder = try TemporaryFolder()
+        let outcome = try await ChatFSProcess.run(["relay", "--quota", text, "--dir", folder.path + "/relay"])
+        #expect(outcome.ending == .code(64))
+        #expect(outcome.errors.contains("--quota"))
+        #expect(access(folder.path + "/relay", F_OK) != 0)
+    }
+
+    @Test("help COMMAND is COMMAND --help", arguments: [["mount"], ["file", "send"], []])
+    func help(words: [String]) async throws {
+        let asked = try await ChatFSProcess.run(["help"] + words)
+        let option = try await ChatFSProcess.run(words + ["--help"])
+        #expect(asked.succeeded && asked.output == option.output)
+    }
+
+    @Test("help of a mistyped command knows its neighbour")
+    func mistypedHelp() async throws {
+        let outcome = try await ChatFSProcess.run(["help", "mout"])
+        #expect(outcome.ending == .code(64))
+        #expect(outcome.errors.contains("did you mean 'mount'?"))
+    }
+
+    @Test("bash completes profiles and chats, and expands nothing of a name that others chose")
+    func completion() async throws {
+        let folder = try TemporaryFolder()
+        let data = folder.path + "/chatfs"
+        let mark = folder.path + "/expanded"
+        let hostile = "bob $(touch \(mark))"
+        for name in ["alice", hostile] {
+            let made = try await ChatFSProcess.run(["profile", "create", name, "--data", data])
+            try #require(made.succeeded, "\(made.errors)")
+        }
+        let connected = try await ChatFSProcess.run(["connect", "alice", hostile, "--data", data])
+        try #require(connected.succeeded, "\(connected.errors)")
+        for (line, index, answer) in [
+            ("chatfs mount x --profile al", 4, "alice"), ("chatfs send x bo", 3, hostile),
+        ] {
+            let outcome = try await Shell.run(
+                "bash",
+                [
+                    "-c",
+                    """
+                    eval "$("$CHATFS" completion bash)"
+                    COMP_WORDS=($1); COMP_WORDS[0]=$CHATFS; COMP_CWORD=$2; _chatfs; printf '%s\\n' "${COMPREPLY[@]}"
+                    """, "bash", line, "\(index)",
+                ], environment: ["CHATFS": ChatFSProcess.path, "XDG_DATA_HOME": folder.path])
+            #expect(outcome.output == answer + "\n", "\(outcome.errors)")
+        }
+        #expect(access(mark, F_OK) != 0)
+    }
+}

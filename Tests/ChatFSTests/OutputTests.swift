@@ -1,0 +1,69 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("What a command could not say is noticed")
+struct OutputTests {
+    /// Runs the program with standard output on /dev/full, where every write fails.
+    private func run(_ arguments: String, environment: [String: String] = [:]) async throws -> Shell.Outcome {
+        try await Shell.run(
+            "sh", ["-c", "\"$CHATFS\" \(arguments) >/dev/full"],
+            environment: environment.merging(["CHATFS": ChatFSProcess.path]) { own, _ in own })
+    }
+
+    @Test(
+        "a full disk behind standard output is an error",
+        arguments: ["--version", "manual", "completion bash"])
+    func full(arguments: String) async throws {
+        let outcome = try await run(arguments)
+        #expect(outcome.ending == .code(1))
+        #expect(outcome.errors.contains("the disk is full"), "\(outcome.errors)")
+    }
+
+    @Test("the only key of a file could not be printed: there is no file")
+    func key() async throws {
+        let folder = try TemporaryFolder()
+        let source = try folder.write(Array("content".utf8), to: "in")
+        let target = folder.path + "/out"
+        let outcome = try await run("cryptofile encrypt '\(source)' '\(target)'")
+        #expect(outcome.ending == .code(1))
+        #expect(access(target, F_OK) != 0)
+        #expect(outcome.errors.hasPrefix("chatfs: \(target): "), "\(outcome.errors)")
+    }
+
+    @Test("a reader that has enough is no error")
+    func pipe() async throws {
+        let outcome = try await Shell.run(
+            "sh", ["-c", "\"$CHATFS\" manual | head -n 1"], environment: ["CHATFS": ChatFSProcess.path])
+        #expect(outcome.succeeded && outcome.errors == "", "\(outcome.errors)")
+    }
+
+    @Test("an error says which path it is about, as the user wrote it")
+    func paths() async throws {
+        let folder = try TemporaryFolder()
+        let source = try folder.write([1], to: "in")
+        let missing = folder.path + "/missing"
+        let first = try await ChatFSProcess.run(["cryptofile", "encrypt", missing, folder.path + "/out"])
+        #expect(first.errors == "chatfs: \(missing): Could not open a file: No such file or directory.\n")
+        let nowhere = folder.path + "/nowhere/out"
+        let second = try await ChatFSProcess.run(["cryptofile", "encrypt", source, nowhere])
+        #expect(second.errors.hasPrefix("chatfs: \(nowhere): "), "\(second.errors)")
+        let third = try await ChatFSProcess.run(["file", "info", missing])
+        #expect(third.errors.hasPrefix("chatfs: \(missing): "), "\(third.errors)")
+        let fourth = try await ChatFSProcess.run(["hydrate", missing])
+        #expect(fourth.errors.hasPrefix("chatfs: \(missing): "), "\(fourth.errors)")
+    }
+
+    @Test("--verbose also tells what lay beneath")
+    func causes() async throws {
+        let folder = try TemporaryFolder()
+        let data = try folder.write([1], to: "data")
+        let plain = try await ChatFSProcess.run(["profile", "list", "--data", data])
+        let verbose = try await ChatFSProcess.run(["profile", "list", "--data", data, "-v"])
+        #expect(plain.ending == .code(1) && verbose.ending == .code(1))
+        #expect(plain.errors.split(separator: "\n").count == 1)
+        #expect(verbose.errors.hasPrefix(plain.errors))
+        #expect(verbose.errors.contains("    because: "), "\(verbose.errors)")
+    }
+}

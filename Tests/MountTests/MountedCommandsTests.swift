@@ -1,0 +1,95 @@
+import FoundationEssentials
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Commands about mounts say what is, for people and programs", .serialized)
+struct MountedCommandsTests {
+    private struct Status: Decodable {
+        var mountpoint: String
+        var problem: String?
+        var pid: Int32?
+    }
+
+    @Test("status --json of several mounts is an array, of one an object, also when one has died")
+    func statusForPrograms() async throws {
+        let mounts = try await TwoMounts.start()
+        let named = try await ChatFSProcess.run(["status", "--json", mounts.path("alice")])
+        let one = try JSONDecoder().decode(Status.self, from: Data(named.output.utf8))
+        #expect(one.pid == (try mounts.daemon("alice").processIdentifier))
+        try mounts.daemon("bob").send(SIGKILL)
+        _ = try await mounts.daemon("bob").ending()
+        let all = try await ChatFSProcess.run(["status", "--json"])
+        #expect(all.ending == .code(1))
+        let several = try JSONDecoder().decode([Status].self, from: Data(all.output.utf8))
+            .filter { $0.mountpoint.hasPrefix(mounts.folder.path) }
+        #expect(several.map(\.mountpoint) == [mounts.path("alice"), mounts.path("bob")])
+        #expect(several.map(\.problem) == [nil, "dead"])
+        // The remedy is told by whoever meets the dead mount, not by status alone.
+        for command in [["hydrate", mounts.path("bob/alice")], ["retry", mounts.path("bob/alice/x")]] {
+            let outcome = try await ChatFSProcess.run(command)
+            #expect(outcome.ending == .code(1))
+            #expect(outcome.errors.contains("chatfs unmount"), "\(outcome.errors)")
+        }
+        #expect(try await ChatFSProcess.run(["unmount", mounts.path("bob")]).succeeded)
+    }
+
+    @Test("hydrate of a folder goes on after an entry that fails, names it, and counts")
+    func hydrateGoesOn() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(400_000), as: "a-lost.bin")
+        mounts.relay.send(SIGKILL)
+        try await mounts.relay.ending()
+        for name in try mounts.folder.names(in: "relay") where name.hasPrefix("records.db") {
+            unlink(mounts.folder.path("relay/" + name))
+        }
+        try await mounts.startRelay()
+        try await mounts.send(TwoMounts.bytes(400_000, seed: 2), as: "b-there.bin")
+        let outcome = try await ChatFSProcess.run(["hydrate", mounts.path("bob/alice")])
+        #expect(outcome.ending == .code(1))
+        #expect(
+            outcome.errors.contains("chatfs: \(mounts.path("bob/alice/a-lost.bin")): "), "\(outcome.errors)")
+        #expect(outcome.errors.contains("chatfs: 1 of 2 could not be received."), "\(outcome.errors)")
+        #expect(try mounts.state("bob/alice/b-there.bin") == "hydrated")
+    }
+
+    @Test("a name with control characters does not reach the terminal as it is")
+    func hostileName() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let open = try mounts.create("alice/bob/red\u{1B}[31m\nalert.txt")
+        let status = try await ChatFSProcess.run(["status", mounts.path("alice")])
+        #expect(status.output.contains("red\\u{1b}[31m\\u{a}alert.txt"), "\(status.output)")
+        #expect(status.output.contains(": 2 chats, 1 file, "), "\(status.output)")
+        withExtendedLifetime(open) {}
+    }
+
+    @Test("a mount in the background writes its log into the profile's folder, where no journal listens")
+    func backgroundLog() async throws {
+        guard access("/run/systemd/journal/socket", F_OK) != 0 else { return }
+        let mounts = try await TwoMounts.start(mounting: [])
+        let started = try await ChatFSProcess.run(
+            mounts.arguments(toMount: "alice", ["--background", "--cache", "plain"]))
+        try #require(started.succeeded, "\(started.errors)")
+        let log = mounts.path("data/profiles/1/log")
+        var status = stat()
+        #expect(stat(log, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(try await ChatFSProcess.run(["unmount", mounts.path("alice")]).succeeded)
+    }
+
+    @Test("a mount that fails takes the folder away again that it made")
+    func failedMount() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let place = mounts.path("elsewhere/new")
+        mkdir(mounts.path("elsewhere"), 0o700)
+        // Its index of names is no database.
+        try await mounts.mount("bob")
+        #expect(try await mounts.leave("bob") == .code(0))
+        try mounts.folder.write(
+            Array("this is no database, and never was one".utf8), to: "data/profiles/2/names.sqlite")
+        let outcome = try await ChatFSProcess.run(mounts.arguments(toMount: "bob", at: place))
+        #expect(outcome.ending == .code(1))
+        #expect(access(place, F_OK) != 0, "\(outcome.errors)")
+        #expect(access(mounts.path("elsewhere"), F_OK) == 0)
+    }
+}
