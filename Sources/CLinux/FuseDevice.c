@@ -12,7 +12,6 @@ struct backing {
 _Static_assert(sizeof(struct chatfs_fuse_request) == 40, "struct fuse_in_header");
 _Static_assert(sizeof(struct chatfs_fuse_reply) == 16, "struct fuse_out_header");
 _Static_assert(sizeof(struct chatfs_fuse_agreement) == 64, "struct fuse_init_out");
-_Static_assert(sizeof(struct chatfs_fuse_opened) == 16, "struct fuse_open_out");
 _Static_assert(sizeof(struct backing) == 16, "struct fuse_backing_map");
 
 // FUSE_DEV_IOC_MAGIC is 229.

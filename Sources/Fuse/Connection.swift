@@ -3,12 +3,11 @@ import CLinux
 import Glibc
 
 /// How libfuse reads requests and writes answers: as it would itself (read(2), writev(2)), but what passes is
-/// looked at, because only so can the first answer say more than libfuse 3.14 knows
+/// looked at: requests are counted, and only so can the first answer say more than libfuse 3.14 knows
 /// (`fuse_session_custom_io`). It then takes splice(2) for neither way, which nothing here wants.
 extension FuseSession {
     static func connect(_ session: OpaquePointer?) -> Bool {
-        var calls = fuse_custom_io(writev: write, read: read, splice_receive: nil, splice_send: nil)
-        return fuse_session_custom_io(session, &calls, fuse_session_fd(session)) == 0
+        chatfs_fuse_session_read_write(session, read, write) == 0
     }
 
     private static let read:
@@ -47,7 +46,7 @@ extension FuseSession {
         }
     }
 
-    /// The handshake when this is its answer, which is then completed.
+    /// The handshake when this is its answer, which is then completed, unless libfuse knows all of it.
     private func answered(_ parts: UnsafeBufferPointer<iovec>) -> Handshake? {
         // Nothing is locked and nothing looked at once the mount is at work.
         guard parts.count == 2, parts[1].iov_len == MemoryLayout<chatfs_fuse_agreement>.size,
@@ -57,7 +56,9 @@ extension FuseSession {
         return handshake.withLock { handshake in
             guard let known = handshake, known.unique == header.pointee.unique, header.pointee.error == 0
             else { return nil }
-            known.complete(&answer.pointee, passthrough: passthrough.isWanted)
+            if !chatfs_fuse_names_passthrough() {
+                known.complete(&answer.pointee, passthrough: passthrough.isWanted)
+            }
             handshake = nil
             return known
         }

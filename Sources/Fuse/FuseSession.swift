@@ -50,8 +50,7 @@ public final class FuseSession: @unchecked Sendable {
         session = pointers.withUnsafeMutableBufferPointer { buffer in
             var arguments = fuse_args(argc: Int32(buffer.count), argv: buffer.baseAddress, allocated: 0)
             defer { fuse_opt_free_args(&arguments) }
-            return fuse_session_new(
-                &arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, context.toOpaque())
+            return chatfs_fuse_session_new(&arguments, &operations, context.toOpaque())
         }
         guard session != nil, fuse_session_mount(session, mountpoint.path) == 0, Self.connect(session)
         else {

@@ -1,8 +1,8 @@
 import CLinux
 
 /// The first request and its answer, in which kernel and daemon agree on what they do for each other. libfuse
-/// 3.14 makes the answer; this adds what it has no names for (they came with 3.17), as far as the kernel offers
-/// it. Values in the byte order of the machine, as all of this protocol.
+/// makes the answer; this adds what 3.14 has no names for, as far as the kernel offers it. 3.17 has them
+/// (`chatfs_fuse_want_named`), and its answer goes out as it is. Values in the byte order of the machine, as all of this protocol.
 struct Handshake: Hashable, Sendable {
     /// The operation of the first request, FUSE_INIT.
     static let operation: UInt32 = 26

@@ -11,7 +11,11 @@ import Namespace
 enum Operations {
     static func table() -> fuse_lowlevel_ops {
         var table = fuse_lowlevel_ops()
-        table.`init` = { _, connection in if let connection { Operations.configure(&connection.pointee) } }
+        table.`init` = { context, connection in
+            guard let context, let connection else { return }
+            let session = Unmanaged<FuseSession>.fromOpaque(context).takeUnretainedValue()
+            Operations.configure(&connection.pointee, passthrough: session.passthrough.isWanted)
+        }
         addLooking(to: &table)
         addListing(to: &table)
         addBytes(to: &table)
@@ -21,21 +25,21 @@ enum Operations {
     }
 
     /// What is agreed with the kernel when the mount begins.
-    private static func configure(_ connection: inout fuse_conn_info) {
+    private static func configure(_ connection: inout fuse_conn_info, passthrough: Bool) {
         // The default of 12 lets a dozen readers of files that are not here yet stop the reads of all
         // others: page-cache reads count against it until they are answered.
         connection.max_background = 4096
         connection.congestion_threshold = 3072
         // Pages stay until they are invalidated by a notice, whatever happens to mtime and size.
-        connection.want &= ~UInt32(FUSE_CAP_AUTO_INVAL_DATA)
-        connection.want |= connection.capable & UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA)
+        chatfs_fuse_do_not_want(&connection, UInt32(FUSE_CAP_AUTO_INVAL_DATA))
+        chatfs_fuse_want(&connection, UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA))
         // `ls -l` of ten thousand entries in one pass, plain `ls` without asking for attributes.
-        connection.want |=
-            connection.capable & UInt32(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO)
+        chatfs_fuse_want(&connection, UInt32(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO))
         // Answers are decrypted in memory, so there is no pipe to splice from; and at 1 MiB libfuse
         // falls back to a fresh buffer per request.
-        connection.want &= ~UInt32(
-            FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE)
+        chatfs_fuse_do_not_want(
+            &connection, UInt32(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE))
+        chatfs_fuse_want_named(&connection, passthrough)
     }
 
     // MARK: - Looking

@@ -1,5 +1,4 @@
 import CFuse3
-import CLinux
 import FileSystem
 import Glibc
 
@@ -78,21 +77,13 @@ struct Request: ~Copyable {
         return result == 0
     }
 
-    /// The same for what the kernel then reads itself from a backing file. libfuse 3.14 has no field for its
-    /// number, so the answer is made here. Cached pages are not kept: they are not used.
+    /// The same for what the kernel then reads itself from a backing file. Cached pages are not kept: they are
+    /// not used.
     consuming func opened(_ info: fuse_file_info, backing: Int32) -> Bool {
-        var answer = chatfs_fuse_opened(
-            handle: info.fh, flags: Self.passthrough | Self.noFlush, backing: backing)
-        let result = withUnsafeBytes(of: &answer) {
-            fuse_reply_buf(pointer, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
-        }
+        let result = withUnsafePointer(to: info) { chatfs_fuse_reply_open_passthrough(pointer, $0, backing) }
         discard self
         return result == 0
     }
-
-    /// FOPEN_PASSTHROUGH and FOPEN_NOFLUSH of `linux/fuse.h`.
-    private static let passthrough: UInt32 = 1 << 7
-    private static let noFlush: UInt32 = 1 << 5
 
     consuming func created(_ entry: fuse_entry_param, _ info: fuse_file_info) -> Bool {
         let result = withUnsafePointer(to: entry) { entry in

@@ -24,9 +24,10 @@ struct MountTableTests {
         #expect(MountTable.parse(Substring(line)) == nil)
     }
 
-    @Test("this machine has a root")
+    @Test("this machine has mounts")
     func live() throws {
-        #expect(try MountTable.mounts().contains { $0.path == "/" })
+        // The root is no mount where this runs behind chroot(2); what was just read comes from /proc.
+        #expect(try MountTable.mounts().contains { $0.path == "/proc" })
         #expect(try MountTable.mounts(below: "/proc").contains { $0.type == "proc" })
     }
 }

@@ -41,16 +41,9 @@ struct chatfs_fuse_agreement {
     uint32_t unused[6];
 };
 
-// struct fuse_open_out: the answer to open.
-struct chatfs_fuse_opened {
-    uint64_t handle;
-    uint32_t flags;
-    int32_t backing;
-};
-
 // FUSE_DEV_IOC_BACKING_OPEN: gives an open file to the connection and answers its number there (from 1 on), or
 // -1. EPERM without CAP_SYS_ADMIN in the first user namespace, or when passthrough was not agreed; ELOOP when
-// the file's own filesystem is stacked.
+// the file's own filesystem is stacked. libfuse 3.17 has this with a request to answer, and without the errno.
 int chatfs_fuse_backing_open(int connection, int file);
 // FUSE_DEV_IOC_BACKING_CLOSE: takes the number back. What is open through it stays open.
 int chatfs_fuse_backing_close(int connection, int32_t number);
