@@ -1,18 +1,61 @@
 import Glibc
 import Posix
 
-/// TCP ports of 127.0.0.1, for programs that do not take the port 0.
+/// TCP ports of 127.0.0.1.
 enum LocalPort {
-    /// A port that was free a moment ago.
-    static func free() throws(SystemError) -> UInt16 {
+    /// A port that was free a moment ago, for programs that do not take the port 0.
+    static func free() throws(SystemError) -> UInt16 { try number(of: bound()) }
+
+    /// A socket that listens on a port of the system's choice.
+    /// - Parameter buffer: bytes that the kernel keeps for each connection and direction.
+    static func listen(buffer: Int) throws(SystemError) -> OpenFile {
+        let socket = try bound()
+        limit(socket, to: buffer)
+        try check("listen") { Glibc.listen(socket.descriptor, 64) }
+        return socket
+    }
+
+    /// Connects to a port that somebody listens on.
+    static func connect(_ port: UInt16, buffer: Int) throws(SystemError) -> OpenFile {
         let socket = try makeSocket()
+        limit(socket, to: buffer)
+        var address = address(port: port)
+        try with(&address) { (generic, length) throws(SystemError) in
+            try check("connect") { Glibc.connect(socket.descriptor, generic, length) }
+        }
+        return socket
+    }
+
+    /// The port that a socket is bound to.
+    static func number(of socket: OpenFile) throws(SystemError) -> UInt16 {
         var address = address(port: 0)
         try with(&address) { (generic, length) throws(SystemError) in
-            try check("bind a socket") { bind(socket.descriptor, generic, length) }
             var length = length
             try check("ask for a port") { getsockname(socket.descriptor, generic, &length) }
         }
         return UInt16(bigEndian: address.sin_port)
+    }
+
+    /// Small pieces are sent at once.
+    static func sendWithoutDelay(_ socket: OpenFile) { set(socket, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+
+    private static func limit(_ socket: OpenFile, to buffer: Int) {
+        set(socket, SOL_SOCKET, SO_RCVBUF, Int32(buffer))
+        set(socket, SOL_SOCKET, SO_SNDBUF, Int32(buffer))
+    }
+
+    private static func set(_ socket: OpenFile, _ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        setsockopt(socket.descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    private static func bound() throws(SystemError) -> OpenFile {
+        let socket = try makeSocket()
+        var address = address(port: 0)
+        try with(&address) { (generic, length) throws(SystemError) in
+            try check("bind a socket") { bind(socket.descriptor, generic, length) }
+        }
+        return socket
     }
 
     /// Whether somebody takes connections there.
@@ -21,7 +64,7 @@ enum LocalPort {
         var address = address(port: port)
         var isOpen = false
         try with(&address) { (generic, length) throws(SystemError) in
-            isOpen = connect(socket.descriptor, generic, length) == 0
+            isOpen = Glibc.connect(socket.descriptor, generic, length) == 0
         }
         return isOpen
     }

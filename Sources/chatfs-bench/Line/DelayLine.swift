@@ -1,0 +1,244 @@
+import Base
+import Glibc
+import Posix
+
+/// A line of some length between this machine and itself: whoever connects to its port talks to `target` through
+/// it. One thread moves all bytes; what is on its way is bounded by the windows of the connections.
+final class DelayLine: Sendable {
+    let port: UInt16
+    private let stop: WakeUp
+    private let accepted = Lock(0)
+
+    /// Connections so far.
+    var connections: Int { accepted.withLock { $0 } }
+
+    /// - Parameter target: a port of 127.0.0.1.
+    init(to target: UInt16, _ settings: LineSettings = LineSettings()) throws(SystemError) {
+        let listener = try LocalPort.listen(buffer: LineConnection.kernelBuffer)
+        port = try LocalPort.number(of: listener)
+        stop = try WakeUp()
+        let (stop, accepted) = (stop, accepted)
+        try Thread.begin("delay-line") {
+            var loop = LineLoop(listener: listener, target: target, settings: settings, stop: stop)
+            loop.run { accepted.withLock { $0 += 1 } }
+        }
+    }
+
+    /// Ends the line with everything that is on it.
+    func close() { stop.ring() }
+
+    deinit { close() }
+}
+
+/// What the line's thread does.
+private struct LineLoop {
+    let listener: OpenFile
+    let target: UInt16
+    let settings: LineSettings
+    let stop: WakeUp
+    private var forward: SharedLine
+    private var back: SharedLine
+    private var connections: [LineConnection] = []
+
+    init(listener: OpenFile, target: UInt16, settings: LineSettings, stop: WakeUp) {
+        self.listener = listener
+        self.target = target
+        self.settings = settings
+        self.stop = stop
+        forward = SharedLine(settings)
+        back = SharedLine(settings)
+    }
+
+    mutating func run(whenAccepted note: () -> Void) {
+        while true {
+            var requests = [
+                pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            var next: LinePath.Instant?
+            for connection in connections {
+                requests += connection.interests
+                if let event = connection.nextEvent { next = min(next ?? event, event) }
+            }
+            guard wait(&requests, until: next) else { return }
+            if requests[1].revents != 0, let connection = accept() {
+                connections.append(connection)
+                note()
+            }
+            for connection in connections { connection.move(&forward, &back) }
+            connections.removeAll(where: \.hasEnded)
+        }
+    }
+
+    /// To the millisecond, the 80th part of a round trip. False at the end.
+    private func wait(_ requests: inout [pollfd], until next: LinePath.Instant?) -> Bool {
+        let limit = next.map {
+            Int32(clamping: Int(((max(.zero, $0 - .now)) / .milliseconds(1)).rounded(.up)))
+        }
+        guard (try? poll(&requests, milliseconds: limit ?? -1)) != nil else { return false }
+        return requests[0].revents == 0
+    }
+
+    private func accept() -> LineConnection? {
+        let client = Glibc.accept(listener.descriptor, nil, nil)
+        guard client >= 0 else { return nil }
+        let file = OpenFile(adopting: client)
+        guard let server = try? LocalPort.connect(target, buffer: LineConnection.kernelBuffer) else {
+            return nil
+        }
+        return LineConnection(client: file, server: server, settings)
+    }
+}
+
+/// One connection: two sockets and a path in either direction. Belongs to the line's thread.
+private final class LineConnection {
+    /// Of the sockets on either side of the line, so that the line itself holds what is on its way.
+    static let kernelBuffer = 256 << 10
+    private var up: Flow
+    private var down: Flow
+
+    init(client: OpenFile, server: OpenFile, _ settings: LineSettings) {
+        // The client hears that it is connected one round trip after it asked; until then it sends nothing.
+        up = Flow(from: client, to: server, opens: .now + settings.roundTrip, settings)
+        down = Flow(from: server, to: client, opens: .now, settings)
+        for file in [client, server] {
+            _ = fcntl(file.descriptor, F_SETFL, O_NONBLOCK)
+            LocalPort.sendWithoutDelay(file)
+        }
+    }
+
+    var hasEnded: Bool { up.hasFailed || down.hasFailed || up.hasEnded && down.hasEnded }
+    var nextEvent: LinePath.Instant? {
+        [up.nextEvent, down.nextEvent].compactMap(\.self).min()
+    }
+
+    var interests: [pollfd] { up.interests + down.interests }
+
+    func move(_ forward: inout SharedLine, _ back: inout SharedLine) {
+        up.move(&forward)
+        down.move(&back)
+    }
+}
+
+/// One direction of a connection: reads from its sender what the path allows, and hands it to its receiver when
+/// it has arrived.
+private struct Flow {
+    private let source: OpenFile
+    private let target: OpenFile
+    private let opens: LinePath.Instant
+    private var path: LinePath
+    private var bytes = ByteStore()
+    /// Of the bytes kept, those that have arrived.
+    private var due = 0
+    private var mayRead = true
+    private var isTargetFull = false
+    private var hasSourceEnded = false
+    private(set) var hasEnded = false
+    private(set) var hasFailed = false
+
+    init(from source: OpenFile, to target: OpenFile, opens: LinePath.Instant, _ settings: LineSettings) {
+        self.source = source
+        self.target = target
+        self.opens = opens
+        path = LinePath(settings)
+    }
+
+    var interests: [pollfd] {
+        var interests: [pollfd] = []
+        if mayRead && !hasSourceEnded && opens <= .now {
+            interests.append(pollfd(fd: source.descriptor, events: Int16(POLLIN), revents: 0))
+        }
+        if isTargetFull {
+            interests.append(pollfd(fd: target.descriptor, events: Int16(POLLOUT), revents: 0))
+        }
+        return interests
+    }
+
+    var nextEvent: LinePath.Instant? {
+        if hasEnded { return nil }
+        return opens > .now ? opens : path.nextEvent
+    }
+
+    private static let piece = 64 << 10
+
+    mutating func move(_ line: inout SharedLine) {
+        guard !hasEnded, !hasFailed, opens <= .now else { return }
+        deliver()
+        read(into: &line)
+        if hasSourceEnded && bytes.isEmpty {
+            shutdown(target.descriptor, Int32(SHUT_WR))
+            hasEnded = true
+        }
+    }
+
+    private mutating func deliver() {
+        due += path.arrived(by: .now)
+        isTargetFull = false
+        while due > 0 {
+            let part = bytes.first(due)
+            let count = part.withUnsafeBytes {
+                Glibc.send(target.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else {
+                isTargetFull = errno == EAGAIN
+                if !isTargetFull && errno != EINTR { hasFailed = true }
+                return
+            }
+            bytes.removeFirst(count)
+            due -= count
+            path.take(count, at: .now)
+        }
+    }
+
+    private mutating func read(into line: inout SharedLine) {
+        while true {
+            // Asked at the end too: it takes the acknowledgements in.
+            let allowance = path.allowance(at: .now)
+            mayRead = allowance > 0
+            guard mayRead, !hasSourceEnded else { return }
+            var piece = [UInt8](repeating: 0, count: min(allowance, Self.piece))
+            let count = recv(source.descriptor, &piece, piece.count, 0)
+            if count > 0 {
+                piece.removeLast(piece.count - count)
+                bytes.append(piece)
+                path.send(count, at: .now, into: &line)
+            } else if count == 0 {
+                hasSourceEnded = true
+            } else {
+                if errno != EAGAIN && errno != EINTR { hasFailed = true }
+                return
+            }
+        }
+    }
+}
+
+/// Bytes in the order in which they came, in the pieces in which they came.
+private struct ByteStore {
+    private var pieces: [[UInt8]] = []
+    private var start = 0
+    /// Of the first piece, those that have gone.
+    private var gone = 0
+
+    var isEmpty: Bool { start == pieces.count }
+
+    mutating func append(_ piece: [UInt8]) { pieces.append(piece) }
+
+    /// Some of the first, at most `count`.
+    func first(_ count: Int) -> ArraySlice<UInt8> {
+        let piece = pieces[start]
+        return piece[gone..<min(piece.count, gone + count)]
+    }
+
+    /// Of the first piece.
+    mutating func removeFirst(_ count: Int) {
+        gone += count
+        guard gone == pieces[start].count else { return }
+        gone = 0
+        pieces[start] = []
+        start += 1
+        if start > 1024 && start * 2 > pieces.count {
+            pieces.removeFirst(start)
+            start = 0
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import Posix
+
+extension Measure {
+    /// Files of 256 MiB between two mounts and a relay at the other end of a line of 80 ms and 100 MB/s.
+    static let far = Measure(
+        name: "far", abstract: "256 MiB and first bytes over a line of 80 ms and 100 MB/s",
+        limit: .seconds(900)
+    ) { stage in
+        let size = stage.plan.largeFile
+        let settings = LineSettings()
+        let source = stage.plain("source.bin")
+        try await ThreadPool.shared.run { try FileWork.make(source, size: size, seed: 9) }
+        // Every repetition has a receiver of its own, which has no connection yet.
+        let members = (0..<stage.plan.repetitions).map { "member\($0)" }
+        let relay = try await OwnRelay.start(on: stage)
+        let (address, line) = try farAway(relay.address, settings)
+        defer { line.close() }
+        let chats = try await Chats.make(["alice"] + members, on: stage)
+        let alice = try await chats.mount("alice", relays: [address])
+        let official = try await FarOfficial.start(settings, on: stage)
+        defer { official?.line.close() }
+
+        var figures = FarFigures(settings: settings, size: size)
+        for member in members {
+            let mount = try await chats.mount(member, relays: [address])
+            try await figures.send(source, "\(member)-new.bin", chats, alice, mount, on: stage)
+            try await figures.send(source, "\(member)-used.bin", chats, alice, mount, on: stage)
+            try await figures.read("\(member)-new.bin", source, mount, isNew: true, on: stage)
+            try await figures.read("\(member)-used.bin", source, mount, isNew: false, on: stage)
+            await stage.end(mount.process)
+            if let official {
+                figures.official.append(
+                    try await official.programs.exchange(
+                        source, through: official.relay, named: "official-\(member)", on: stage))
+            }
+        }
+        return figures.rows
+    }
+
+    /// The address of a relay at the other end of a new line.
+    fileprivate static func farAway(
+        _ address: String, _ settings: LineSettings
+    ) throws -> (address: String, line: DelayLine) {
+        guard let colon = address.lastIndex(of: ":"),
+            let port = UInt16(address[address.index(after: colon)...])
+        else { throw BenchError(.failed, "The relay's address names no port.") }
+        let line = try DelayLine(to: port, settings)
+        return (address[...colon] + String(line.port), line)
+    }
+}
+
+/// The official programs and their relay, at the other end of a line of its own.
+private struct FarOfficial: Sendable {
+    let programs: OfficialPrograms
+    let relay: OfficialRelay
+    let line: DelayLine
+
+    /// nil where there are none.
+    static func start(_ settings: LineSettings, on stage: Stage) async throws -> FarOfficial? {
+        guard let programs = try? OfficialPrograms.find(stage.plan) else { return nil }
+        let near = try await OfficialRelay.start(programs, "far", on: stage)
+        let (address, line) = try Measure.farAway(near.address, settings)
+        return FarOfficial(programs: programs, relay: OfficialRelay(address: address), line: line)
+    }
+}
+
+/// What was seen over the line.
+private struct FarFigures: Sendable {
+    let settings: LineSettings
+    let size: Int
+    private var sent: [Double] = []
+    /// On new connections, and on those that have carried a file before.
+    private var new: [FileWork.Reading] = []
+    private var used: [FileWork.Reading] = []
+    var official: [(send: Double, receive: Double)] = []
+
+    init(settings: LineSettings, size: Int) {
+        self.settings = settings
+        self.size = size
+    }
+
+    mutating func send(
+        _ source: String, _ name: String, _ chats: Chats, _ sender: Mounted, _ receiver: Mounted,
+        on stage: Stage
+    ) async throws {
+        try await stage.settle()
+        sent.append(try await chats.send(source, as: name, from: sender, to: receiver).fromQueued)
+        try await sender.figures.rest(on: stage)
+    }
+
+    mutating func read(
+        _ name: String, _ source: String, _ mount: Mounted, isNew: Bool, on stage: Stage
+    ) async throws {
+        try await stage.settle()
+        let path = mount.inGroup(name)
+        let (reading, sum) = try await ThreadPool.shared.run { () throws(SystemError) in
+            (try FileWork.read(path), try FileWork.read(source).sum)
+        }
+        guard reading.sum == sum else {
+            throw BenchError(.wrong, "The mount gave other bytes than were sent.")
+        }
+        if isNew { new.append(reading) } else { used.append(reading) }
+        try await mount.figures.rest(on: stage)
+    }
+
+    var rows: [Row] {
+        let label = "\(size >> 20) MiB"
+        let far = "80 ms, 100 MB/s"
+        func rates(_ seconds: [Double]) -> [Double] { seconds.map { $0.megabytesPerSecond(of: size) } }
+        let aim = Target.atLeast(Double(settings.rate) / 1e6 * 0.85)
+        let upload = "upload of \(label), queued to sent, \(far)"
+        let read = "cold sequential read of \(label), \(far)"
+        let first = "first byte of a cold \(label), \(far)"
+        var rows = [
+            Row("far-upload", upload, .megabytesPerSecond, rates(sent), target: aim),
+            Row("far-read", read, .megabytesPerSecond, rates(used.map(\.whole)), target: aim),
+            Row(
+                "far-read-new", read + ", new connections", .megabytesPerSecond, rates(new.map(\.whole))),
+            Row(
+                "far-first-byte", first, .milliseconds, used.map { $0.first * 1000 },
+                target: .atMost(milliseconds(needed(isNew: false)))),
+            Row(
+                "far-first-byte-new", first + ", new connection", .milliseconds, new.map { $0.first * 1000 },
+                target: .atMost(milliseconds(needed(isNew: true)))),
+        ]
+        guard !official.isEmpty else { return rows }
+        rows += [
+            Row(
+                "far-upload", upload, .megabytesPerSecond, rates(sent),
+                beside: Reference("xftp send as released", rates(official.map(\.send)))),
+            Row(
+                "far-read", read, .megabytesPerSecond, rates(used.map(\.whole)),
+                beside: Reference("xftp recv as released", rates(official.map(\.receive)))),
+        ]
+        return rows
+    }
+
+    /// What the first byte of a file in chunks of 4 MiB has to wait for, all of it on the line: the round trips
+    /// of TCP, of TLS, of the relay's hello and of the client's with the first request behind it, each as many
+    /// as slow start makes of its bytes; the rounds of slow start for the chunk; its bytes at the rate of the
+    /// line; and half a round trip for all work at both ends.
+    private func needed(isNew: Bool) -> Duration {
+        let (block, chunk) = (16_384 + 64, 4 << 20)
+        var rounds = 1
+        if isNew {
+            // TLS: what the client and the relay say in the handshake, which opens their windows as well.
+            var (up, down) = (settings.firstWindow + 400, settings.firstWindow + 1500)
+            rounds = 2 + settings.rounds(for: block, window: &down)
+            rounds += settings.rounds(for: 2 * block, window: &up)
+            // The first window of the answer comes within the round trip of the request.
+            rounds += settings.rounds(for: block + chunk, window: &down) - 1
+        }
+        return settings.roundTrip * rounds + settings.time(for: chunk) + settings.roundTrip / 2
+    }
+
+    private func milliseconds(_ duration: Duration) -> Double { duration / .milliseconds(1) }
+}
