@@ -74,10 +74,10 @@ enum RelayCommand {
 
     /// The relays of a profile.
     private static func manage(_ invocation: Invocation) async throws {
-        let directory = try await invocation.dataDirectory()
         let removed = try invocation.all("remove").map { text throws(UsageError) in
             try Invocation.relay(text).withoutPassword
         }
+        let directory = try await invocation.dataDirectory()
         let (name, lists) = (invocation["profile"], invocation.has("list"))
         let lines = try await ThreadPool.shared.run { () throws(ChatError) -> [String] in
             let profile = try directory.profile(named: name)
