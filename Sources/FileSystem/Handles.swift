@@ -16,6 +16,9 @@ public final class FileHandle: Sendable {
 
     let node: Node
     let source: Source
+    /// Whether a descriptor was closed since the last write through this opening. close(2) waits for that, while
+    /// the release that follows may be lost with the connection.
+    private let isFlushed = Lock(false)
 
     init(node: Node, source: Source) {
         self.node = node
@@ -32,6 +35,17 @@ public final class FileHandle: Sendable {
     /// Nothing can be written through this opening, so there is nothing to do when a descriptor is closed.
     public var needsNoFlush: Bool {
         if case .draft(_, forWriting: true) = source { false } else { true }
+    }
+
+    /// A descriptor of this opening is being closed.
+    public func flushed() { isFlushed.withLock { $0 = true } }
+
+    func written() { isFlushed.withLock { $0 = false } }
+
+    /// Whether somebody may be in the middle of writing.
+    var isUnfinished: Bool {
+        guard case .draft(_, forWriting: true) = source else { return false }
+        return isFlushed.withLock { !$0 }
     }
 
     /// Pages of earlier openings may stay in the kernel's cache.
@@ -112,12 +126,12 @@ extension FileSystem {
         }
     }
 
-    /// After an unmount that found nothing open, and only then: what is left here was closed, but the kernel
-    /// drops releases that nobody had read by then. A draft that is not released when its mount ends is
-    /// incomplete, and recovered by the next one.
+    /// After the mount has gone: what is left here was mostly closed, but the kernel drops releases that nobody
+    /// had read by then. What was not closed since its last write was not (`umount -f -l`): such a draft is
+    /// incomplete, and recovered by the next mount.
     public func releaseAll() {
         let left = openHandles.withLock { $0.values.flatMap { Array($0.values) } }
-        for handle in left { release(handle) }
+        for handle in left where !handle.isUnfinished { release(handle) }
     }
 
     /// Whether anybody is writing at present.
@@ -190,6 +204,7 @@ extension FileSystem {
     ) -> Result<Int, FileSystemError> {
         guard case .draft(let draft, forWriting: true) = handle.source else { return .failure(.badHandle) }
         do {
+            handle.written()
             try draft.write(bytes, at: offset)
             return .success(bytes.count)
         } catch {

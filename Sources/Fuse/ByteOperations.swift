@@ -57,9 +57,12 @@ extension Operations {
             }
         }
         // Comes with every close(2) of every copy of a descriptor, before the first write too: it says
-        // nothing about being done. Release does.
-        table.flush = { pointer, _, _ in
-            if let pointer { Request(pointer).succeed() }
+        // nothing about being done. Release does, and only when that is lost with the mount, this.
+        table.flush = { pointer, _, info in
+            guard let pointer else { return }
+            let request = Request(pointer)
+            FileHandle.of(info)?.flushed()
+            request.succeed()
         }
         table.release = { pointer, _, info in
             guard let pointer else { return }

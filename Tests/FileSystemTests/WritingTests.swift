@@ -104,6 +104,22 @@ struct WritingTests {
         #expect(fs.list(bob, after: nil, count: 10).map(\.name.description) == ["a.bin", "b"])
     }
 
+    @Test("a draft that nobody closed since its last write is not complete because its mount has gone")
+    func unfinishedAtTheEnd() async throws {
+        let fixture = try await Fixture.make()
+        let (_, handle) = try await fixture.fileSystem.create(
+            EntryName("a.txt"), in: fixture.id("bob"), flags: O_WRONLY
+        ).value()
+        // As a shell does that opens a file for its command: closed once before the first write.
+        handle.flushed()
+        _ = try [UInt8]("x".utf8).withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0).get() }
+        fixture.fileSystem.releaseAll()
+        #expect(fixture.fileSystem.hasWriters)
+        await fixture.outbox.shutDown()
+        await fixture.news.finish()
+        #expect(fixture.core.state.withLock { $0.sent.isEmpty })
+    }
+
     @Test("a group of drafts that was closed without a release being read is closed at the end")
     func lostReleases() async throws {
         let fixture = try await Fixture.make()
@@ -112,6 +128,7 @@ struct WritingTests {
         ).value()
         _ = try [UInt8]("x".utf8).withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0).get() }
         #expect(fixture.fileSystem.hasWriters)
+        handle.flushed()
         fixture.fileSystem.releaseAll()
         #expect(!fixture.fileSystem.hasWriters)
         fixture.fileSystem.release(handle)

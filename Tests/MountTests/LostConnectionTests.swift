@@ -24,6 +24,15 @@ struct LostConnectionTests {
         }
     }
 
+    @Test(
+        "a file that is being copied at 'umount -f -l', which leaves no mount behind, is recovered and not sent",
+        .enabled(if: geteuid() == 0, "only root can force an unmount"))
+    func forcedAway() async throws {
+        try await endInTheMiddle { mountpoint in
+            _ = try await Shell.run("umount", ["-f", "-l", mountpoint])
+        }
+    }
+
     private func endInTheMiddle(_ end: (String) async throws -> Void) async throws {
         let mounts = try await CopyStage.start()
         let bob = try await mounts.mount("bob")
