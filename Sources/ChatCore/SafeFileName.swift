@@ -6,21 +6,35 @@ public enum SafeFileName {
     /// Longest name of a Linux filesystem, in bytes of UTF-8.
     public static let longest = 255
 
-    /// The safe form of `name`, or nil when nothing of it is left.
+    /// The safe form of the name of a file, or nil when nothing of it is left.
     ///
-    /// Only what follows the last `/` or `\` counts. Control characters, NUL and the characters that
-    /// change the direction of text are dropped, leading dots and spaces and trailing spaces and dots
-    /// too. The result is in Unicode NFC and has at most 255 bytes; a longer name loses the end of its
+    /// Only what follows the last `/` or `\` counts. Control characters, invisible ones (`VisibleText`) and
+    /// those that change the direction of text are dropped, leading dots and spaces and trailing spaces and
+    /// dots too. What looks like a slash becomes `_`, and so does a `-` in front, which programs take for an
+    /// option. The result is in Unicode NFC and has at most 255 bytes; a longer name loses the end of its
     /// stem, never its extension. Applying it twice changes nothing.
     public static func make(from name: String) -> String? {
         // By scalars: in a `/` with an accent on it, a character of its own, the kernel sees the `/`.
-        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
+        made(of: name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? [])
+    }
+
+    /// The safe form of a name that is no path, as that of a person: slashes and dots in front become `_`,
+    /// so that nothing of it is cut away and `x/Alice` is not Alice. Otherwise as `make`.
+    public static func make(fromTitle title: String) -> String? {
+        let scalars = title.unicodeScalars.map { $0 == "/" || $0 == "\\" ? "_" : $0 }
+        let visible = VisibleText.removingInvisible(scalars.filter { !isDropped($0) })
+        let dots = visible.prefix { isDroppedAtEnds($0) }
+        return made(of: dots.map { $0 == "." ? "_" : $0 } + visible.dropFirst(dots.count))
+    }
+
+    private static func made(of scalars: some Sequence<Unicode.Scalar>) -> String? {
+        let kept = VisibleText.removingInvisible(scalars.lazy.filter { !isDropped($0) }.map(replaced))
         // Composed after the dropping, which may bring a letter and its accent together.
-        let kept = String(String.UnicodeScalarView(last.filter { !isDropped($0) }))
-        var safe = ArraySlice(Array(kept._nfc))
+        var safe = ArraySlice(Array(String(String.UnicodeScalarView(kept))._nfc))
         while let first = safe.first, isDroppedAtEnds(first) { safe.removeFirst() }
         while let end = safe.last, isDroppedAtEnds(end) { safe.removeLast() }
-        guard !safe.isEmpty else { return nil }
+        guard let first = safe.first else { return nil }
+        if first == "-" { safe[safe.startIndex] = "_" }
         return shortened(String(String.UnicodeScalarView(safe)), to: longest)
     }
 
@@ -38,7 +52,12 @@ public enum SafeFileName {
             short = whole
             while short.utf8.count > room { short.unicodeScalars.removeLast() }
         }
-        while let end = short.unicodeScalars.last, isDroppedAtEnds(end) { short.unicodeScalars.removeLast() }
+        // A joiner that joins nothing any more goes as well.
+        while let end = short.unicodeScalars.last,
+            isDroppedAtEnds(end) || end.properties.isDefaultIgnorableCodePoint
+        {
+            short.unicodeScalars.removeLast()
+        }
         return String(short) + kept
     }
 
@@ -67,11 +86,22 @@ public enum SafeFileName {
     private static func isDropped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true
+        // Line and paragraph separator, annotations between lines.
+        case 0x2028, 0x2029, 0xFFF9...0xFFFB: true
         // Marks, embeddings, overrides and isolates of the bidirectional algorithm.
-        case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
-        // Line and paragraph separator, byte order mark, tags, non-characters.
-        case 0x2028, 0x2029, 0xFEFF, 0xE0000...0xE007F, 0xFFFE, 0xFFFF: true
-        default: false
+        default: scalar.properties.isBidiControl || scalar.properties.isNoncharacterCodePoint
+        }
+    }
+
+    private static func replaced(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
+        switch scalar.value {
+        // Fraction and division slash, box drawing, mathematical diagonals, big, dotted, stroke, small, full
+        // width, musical, very heavy; the likes of a backslash.
+        case 0x2044, 0x2215, 0x2571, 0x27CB, 0x29F8, 0x2E4A, 0x31D3, 0xFF0F, 0x1D23A, 0x1F67C: "_"
+        case 0x2216, 0x2572, 0x27CD, 0x29F5, 0x29F9, 0xFE68, 0xFF3C, 0x1D20F: "_"
+        // A braille cell without dots looks like nothing at all.
+        case 0x2800: " "
+        default: scalar
         }
     }
 }

@@ -2,8 +2,8 @@ import ChatCore
 @_spi(_Unicode) import Swift
 
 /// Names of profiles and groups: 1 to 64 characters in Unicode NFC, none of them a control character
-/// or one that changes the direction of text, no space at either end, and no `@`, `#`, `*` in front,
-/// which stand for the kinds of chats on the command line.
+/// or one that changes the direction of text, none that nobody sees, no space at either end, and no `@`,
+/// `#`, `*` in front, which stand for the kinds of chats on the command line.
 enum DisplayName {
     static let longest = 64
 
@@ -25,13 +25,14 @@ enum DisplayName {
         let isPrintable = composed.unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {
             case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .unassigned:
-                // Joiners belong to the spelling of emoji and of several scripts.
-                scalar.value == 0x200C || scalar.value == 0x200D
-                    || (0xE0020...0xE007F).contains(scalar.value)
+                // Joiners and tags where they are part of the spelling.
+                scalar.properties.isDefaultIgnorableCodePoint && !scalar.properties.isBidiControl
             default: true
             }
         }
         guard isPrintable else { throw refusal("cannot hold control characters") }
+        guard VisibleText.removingInvisible(composed.unicodeScalars).elementsEqual(composed.unicodeScalars)
+        else { throw refusal("cannot hold invisible characters") }
         return composed
     }
 }

@@ -44,7 +44,7 @@ extension EntryName {
         if case .notes = chat.reference {
             self.init("Saved notes")
         } else {
-            self.init(SafeFileName.make(from: chat.displayName) ?? Self.fallback(chat.reference))
+            self.init(SafeFileName.make(fromTitle: chat.displayName) ?? Self.fallback(chat.reference))
         }
     }
 

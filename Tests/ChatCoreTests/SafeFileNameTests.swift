@@ -18,6 +18,10 @@ import Testing
         ("a/\u{338}b/\u{301}c.txt", "\u{301}c.txt"),
         (".\u{301}bashrc", "\u{301}bashrc"),
         ("name.\u{20}\u{FEFF}", "name"),
+        ("in\u{200B}voice\u{AD}.p\u{2060}df", "invoice.pdf"),
+        ("report\u{2215}2024\u{2044}1\u{29F8}2\u{FF0F}3.pdf", "report_2024_1_2_3.pdf"),
+        ("-rf", "_rf"), ("a/--help", "_-help"), (".-x", "_x"),
+        ("a\u{2800}b\u{2800}", "a b"),
     ])
     func whatSomebodySentBecomesANameThatIsSafeToShow(sent: String, shown: String) throws {
         let safe = try #require(SafeFileName.make(from: sent))
@@ -25,9 +29,20 @@ import Testing
         #expect(SafeFileName.make(from: safe) == safe)
     }
 
-    @Test(arguments: ["", "/", "..", ". .", "\u{202E}", "a/..", "\u{1}\u{2}"])
+    @Test(arguments: ["", "/", "..", ". .", "\u{202E}", "a/..", "\u{1}\u{2}", "\u{3164}\u{2800}"])
     func aNameOfWhichNothingIsLeftIsNone(sent: String) {
         #expect(SafeFileName.make(from: sent) == nil)
+    }
+
+    @Test(arguments: [
+        ("Alice", "Alice"), ("x/Alice", "x_Alice"), ("a\\b", "a_b"), ("/", "_"), (".chatfs", "_chatfs"),
+        ("..", "__"), (" Alice ", "Alice"), ("\u{200B}Alice", "Alice"), ("-Alice", "_Alice"),
+        ("../../Alice", "___.._Alice"), ("\u{202E}/a", "_a"), ("Al\u{3164}ice", "Alice"),
+    ])
+    func ofTheNameOfAPersonNothingIsCutAway(title: String, shown: String) throws {
+        let safe = try #require(SafeFileName.make(fromTitle: title))
+        #expect(Array(safe.utf8) == Array(shown.utf8))
+        #expect(SafeFileName.make(fromTitle: safe) == safe)
     }
 
     @Test func aLongNameKeepsItsExtension() throws {

@@ -33,7 +33,8 @@ import Testing
 
     @Test(
         arguments: [
-            "", " ", " a", "a ", "a\nb", "a\0", "\u{202E}abc", "@me", "#1", "*",
+            "", " ", " a", "a ", "a\nb", "a\0", "\u{202E}abc", "@me", "#1", "*", "a\u{200B}b", "\u{3164}",
+            "a\u{AD}", "a\u{2060}", "a\u{200D}", "🏴\u{E0061}",
             String(repeating: "x", count: 65),
         ])
     func namesThatWouldConfuseAreRefused(name: String) throws {

@@ -98,7 +98,7 @@ struct NameTests {
             ("../../etc/passwd", "passwd"), ("..", "file-1"), (".bashrc", "bashrc"),
             ("a\u{0}b\n.txt", "ab.txt"),
             ("x\u{202E}gpj.exe", "xgpj.exe"), ("name.txt ", "name.txt"), ("e\u{301}.txt", "\u{E9}.txt"),
-            ("", "file-1"),
+            ("", "file-1"), ("\u{200B}a\u{AD}.t\u{3164}xt", "a.txt"), ("-rf", "_rf"), ("a\u{2215}b", "a_b"),
         ])
     func sanitised(_ sent: String, _ shown: String) throws {
         let fixture = try Fixture()
@@ -146,7 +146,33 @@ struct NameTests {
             fixture.names.node(of: $0)?.name.description
         }
         #expect(
-            names == ["Saved notes (2)", "Links (2)", "chatfs", "Alice (2)", "contact-14", "Saved notes"])
+            names == ["Saved notes (2)", "Links (2)", "_chatfs", "Alice (2)", "_", "Saved notes"])
+    }
+
+    @Test("a contact does not pose as another one by what is cut from his name or not seen in it")
+    func posing() throws {
+        let fixture = try Fixture()
+        let names = ["x/Alice", "Al\u{200B}ice", "\u{2215}Alice", "\u{3164}"]
+        let chats = (10..<14).map { ChatReference.direct($0) }
+        _ = try fixture.names.show(zip(chats, names).map { Fixture.chat($0, $1) })
+        let shown = chats.map { fixture.names.node(of: $0)?.name.description }
+        #expect(shown == ["x_Alice", "Alice (2)", "_Alice", "contact-13"])
+    }
+
+    @Test("a name that an earlier version gave stays as it was shown")
+    func shownBefore() throws {
+        let fixture = try Fixture()
+        _ = try fixture.names.show([Fixture.item(1, "a.txt")])
+        try fixture.changeIndex { connection in
+            for (old, new) in [("a.txt", "-a\u{2215}\u{200B}.txt"), ("Alice", "-Al\u{200B}")] {
+                try connection.execute(
+                    "UPDATE node SET name = ? WHERE name = ?", Array(new.utf8), Array(old.utf8))
+            }
+        }
+        try fixture.remount()
+        _ = try fixture.names.show([Fixture.item(1, "a.txt")])
+        #expect(fixture.list() == ["-a\u{2215}\u{200B}.txt"])
+        #expect(fixture.names.node(of: Fixture.alice)?.name.description == "-Al\u{200B}")
     }
 
     @Test("a renamed contact keeps its folder's name")

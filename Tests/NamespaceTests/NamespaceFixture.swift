@@ -1,8 +1,9 @@
 import Base
 import ChatCore
 import Glibc
-import Namespace
 import Store
+
+@testable import Namespace
 
 /// A namespace on a real index database in a folder of its own, which can be opened again as the next
 /// mount would.
@@ -37,6 +38,14 @@ final class NamespaceFixture {
     func remount() throws {
         names = try Namespace(path: folder + "/names.sqlite")
         try showChats()
+    }
+
+    /// Changes the index behind the back of the namespace.
+    func changeIndex(_ body: (Connection) throws -> Void) throws {
+        names.close()
+        let database = try Database(path: folder + "/names.sqlite", migrations: NameIndex.migrations)
+        defer { database.close() }
+        try database.transaction { try body($0) }
     }
 
     static func chat(_ reference: ChatReference, _ name: String) -> Chat {
