@@ -56,6 +56,8 @@ int chatfs_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0,
 
 int chatfs_thread_id(void) { return (int)syscall(SYS_gettid); }
 
+int chatfs_replace_descriptor(int descriptor, int by) { return dup3(by, descriptor, O_CLOEXEC); }
+
 int chatfs_unmount(const char *path, int lazy) { return umount2(path, lazy ? MNT_DETACH : 0); }
 
 ssize_t chatfs_getxattr(const char *path, const char *name, void *value, size_t size) {

@@ -93,3 +93,7 @@ pid_t chatfs_spawn(const struct chatfs_spawn *what) {
 }
 
 int chatfs_process_descriptor(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+int chatfs_signal_process(int descriptor, int number) {
+    return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);
+}

@@ -16,8 +16,9 @@ public struct Mounted: Hashable, Sendable {
         case foreign
     }
 
+    public let mount: MountTable.Mount
     /// Absolute.
-    public let mountpoint: String
+    public var mountpoint: String { mount.path }
 
     static let type = "fuse.chatfs"
     private static let patience = Duration.seconds(5)
@@ -25,7 +26,7 @@ public struct Mounted: Hashable, Sendable {
     /// All on this machine that this process sees, in the order of mounting.
     public static func all() throws(DesktopError) -> [Mounted] {
         do throws(SystemError) {
-            return try MountTable.mounts().filter { $0.type == type }.map { Mounted(mountpoint: $0.path) }
+            return try MountTable.mounts().filter { $0.type == type }.map(Mounted.init)
         } catch {
             throw DesktopError(error)
         }
@@ -33,10 +34,17 @@ public struct Mounted: Hashable, Sendable {
 
     /// The one at `mountpoint`, an absolute path.
     public static func at(_ mountpoint: String) throws(DesktopError) -> Mounted {
-        guard let mounted = try all().last(where: { $0.mountpoint == mountpoint }) else {
-            throw DesktopError(.notMounted, "Nothing of ChatFS is mounted at \(mountpoint).")
+        let found: MountTable.Mount?
+        do throws(SystemError) {
+            found = try MountTable.mount(at: mountpoint)
+        } catch {
+            throw DesktopError(error)
         }
-        return mounted
+        if let found, found.type == type { return Mounted(mount: found) }
+        throw try all().contains { $0.mountpoint == mountpoint }
+            ? DesktopError(
+                .busy, "Something else is mounted over the mount at \(mountpoint): take that away first.")
+            : DesktopError(.notMounted, "Nothing of ChatFS is mounted at \(mountpoint).")
     }
 
     /// Asks the daemon. Waits for it at most five seconds: a thread of its own does the asking.
@@ -74,10 +82,8 @@ public struct Mounted: Hashable, Sendable {
 
     /// Takes away what a dead daemon left.
     public func detach() async throws(DesktopError) {
-        do throws(SystemError) {
-            try await MountTable.detach(mountpoint)
-        } catch {
-            throw DesktopError(error)
+        guard await mount.detach() == .gone else {
+            throw DesktopError(.system, "The mount at \(mountpoint) could not be taken away.")
         }
     }
 }

@@ -1,16 +1,17 @@
 import Base
 import CFuse3
+import CLinux
 import FileSystem
 import Glibc
 import Posix
 
 /// One mounted file system: libfuse's session, its threads, and the notices to the kernel.
 ///
-/// `init` mounts, `run` answers requests on threads of libfuse's own until the end, `unmountIfIdle` or `detach` from
-/// any other thread brings that end. libfuse's memory is not given back: late notices may still hold
+/// `init` mounts, `run` answers requests on threads of libfuse's own until the end, which `unmountIfIdle` or
+/// `end` from any other thread brings. libfuse's memory is not given back: late notices may still hold
 /// the session, and a process serves one mount.
 public final class FuseSession: @unchecked Sendable {
-    // Safe: `session` is set once, in `init`; libfuse's functions that are called on it from several
+    // Safe: `session` and `mount` are set once, in `init`; libfuse's functions that are called on it from several
     // threads (notices, exit) are made for that.
     let fileSystem: FileSystem
     let owner: Owner
@@ -22,6 +23,8 @@ public final class FuseSession: @unchecked Sendable {
     let handshake = Lock<Handshake?>(nil)
     /// Absolute, without symbolic links.
     public let mountpoint: String
+    /// What this session is, among all that may come to be mounted at its path.
+    private var mount: MountTable.Mount?
     private var session: OpaquePointer?
     /// Notices wait for locks of the kernel that a request may hold while it is answered: they have a
     /// thread of their own, never one of libfuse's.
@@ -59,6 +62,13 @@ public final class FuseSession: @unchecked Sendable {
                 .refused,
                 "The folder could not be mounted: is FUSE there (package fuse3, /dev/fuse) and allowed?")
         }
+        do throws(SystemError) {
+            mount = try MountTable.mount(at: mountpoint.path)
+        } catch {
+            fuse_session_unmount(session)
+            throw FuseError(
+                .refused, "The folder was mounted, but the mount table cannot be read.", cause: error)
+        }
         fileSystem.askKernelSide { [self] in
             KernelSide(passthrough: passthrough.report, operations: counts.named)
         }
@@ -75,26 +85,50 @@ public final class FuseSession: @unchecked Sendable {
         fuse_loop_cfg_set_idle_threads(configuration, Self.threads)
         fuse_session_loop_mt(session, configuration)
         fileSystem.tellKernel(through: nil)
+        closeConnection()
     }
 
-    /// Takes the mount away, unless something on it is open: false.
-    public func unmountIfIdle() async -> Bool { await Unmount.run(mountpoint) }
+    /// Takes the mount away, unless something on it is open.
+    public func unmountIfIdle() async -> MountTable.Mount.Ending { await mount?.unmountIfIdle() ?? .gone }
 
-    /// Whether nothing of the mount is in the tree any more; false where that cannot be known.
+    /// Whether the mount has left the mount table; false where that cannot be known.
     public func isGone() async -> Bool {
-        let mountpoint = mountpoint
-        let mounts = await ThreadPool.shared.run { try? MountTable.mounts() }
-        return mounts.map { !$0.contains { $0.path == mountpoint && $0.type == Mountpoint.type } } ?? false
+        let mount = mount
+        return await ThreadPool.shared.run { (try? mount?.exists()) == false }
     }
 
-    /// Takes the mount out of the tree, whoever uses it. Files that are open end with the process; what
-    /// was being written to them is not complete.
-    public func detach() async {
+    /// Calls `gone` when the mount has left the mount table, also where a copy of it in another mount namespace, or
+    /// somebody's open file, keeps the connection alive.
+    public func watch(gone: @escaping @Sendable () -> Void) throws(SystemError) -> MountWatch? {
+        guard let mount else { return nil }
+        return try MountWatch(mount, gone: gone)
+    }
+
+    /// Takes the mount out of the tree, whoever uses it, and has `run` return. Files that are open end with the
+    /// connection; what was being written to them is not complete.
+    public func end() async {
         fuse_session_exit(session)
-        try? await MountTable.detach(mountpoint)
+        if await mount?.detach() == .covered {
+            Log("mount").warning(
+                "Something else is mounted over this mount: it stays there, without its files, until that is taken "
+                    + "away and 'chatfs unmount' has been run.")
+        }
         // The threads wait in read(2) for a request and look at the exit mark after one: the kernel's
         // answer to this notice is one.
         fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil)
+    }
+
+    /// With its last descriptor the connection ends for copies of the mount in other mount namespaces too. The
+    /// number stays taken: late notices and answers go nowhere, not into another file.
+    private func closeConnection() {
+        do throws(SystemError) {
+            let nowhere = try OpenFile("/dev/null", flags: O_RDWR)
+            try check("close the connection to the kernel") {
+                chatfs_replace_descriptor(fuse_session_fd(session), nowhere.descriptor)
+            }
+        } catch {
+            Log("mount").warning("\(error.sentence) It ends with the process.")
+        }
     }
 
     private func send(_ notice: KernelNotice) {

@@ -16,18 +16,15 @@ public struct Mountpoint: Hashable, Sendable {
     ///
     /// - Parameter absolute: from `absolutePath`.
     public static func prepare(_ absolute: String) async throws(FuseError) -> Mountpoint {
-        if let mount = mounted(at: absolute) {
+        if let mount = try? MountTable.mount(at: absolute) {
             guard mount.type == type, access(absolute, F_OK) != 0, errno == ENOTCONN else {
                 throw FuseError(.alreadyMounted, "Something is mounted on this folder already.")
             }
             // fusermount3 lets only the mount's own user do this; root may anyway.
-            do throws(SystemError) {
-                try await MountTable.detach(absolute)
-            } catch {
+            guard await mount.detach() == .gone else {
                 throw FuseError(
                     .alreadyMounted,
-                    "A mount whose program has died is on this folder and could not be taken away.",
-                    cause: error)
+                    "A mount whose program has died is on this folder and could not be taken away.")
             }
         }
         let isNew = mkdir(absolute, 0o700) == 0
@@ -80,9 +77,5 @@ public struct Mountpoint: Hashable, Sendable {
         }
         defer { free(text) }
         return String(cString: text)
-    }
-
-    private static func mounted(at path: String) -> MountTable.Mount? {
-        (try? MountTable.mounts())?.last { $0.path == path }
     }
 }

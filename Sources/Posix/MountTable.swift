@@ -4,6 +4,10 @@ import Glibc
 /// The mounts that this process sees: /proc/self/mountinfo (proc(5)).
 public enum MountTable {
     public struct Mount: Hashable, Sendable {
+        /// Its number, which no other mount has while this one is there.
+        public let id: Int
+        /// Of its filesystem: `0:45`. Copies of the mount, in other mount namespaces too, have the same.
+        public let device: String
         public let path: String
         /// For example `fuse.chatfs`.
         public let type: String
@@ -11,8 +15,9 @@ public enum MountTable {
     }
 
     /// In the order of mounting: a later one lies on or below an earlier one.
-    public static func mounts() throws(SystemError) -> [Mount] {
-        let file = try OpenFile("/proc/self/mountinfo", flags: O_RDONLY)
+    /// - Parameter process: whose mount namespace; nil: this one's.
+    public static func mounts(seenBy process: pid_t? = nil) throws(SystemError) -> [Mount] {
+        let file = try OpenFile("/proc/\(process.map(String.init) ?? "self")/mountinfo", flags: O_RDONLY)
         var bytes: [UInt8] = []
         while true {
             // The kernel makes the text while it is read: its size is not known before.
@@ -28,13 +33,37 @@ public enum MountTable {
         try mounts().filter { $0.path == folder || $0.path.hasPrefix(folder + "/") }.reversed()
     }
 
+    /// The mount that lies on `path`, an absolute one without symbolic links: of several the one that is met there.
+    /// nil when nothing is mounted on it. Asks only the kernel, never the process behind the mount.
+    public static func mount(at path: String) throws(SystemError) -> Mount? {
+        let place: OpenFile
+        do throws(SystemError) {
+            place = try OpenFile(path, flags: chatfs_o_path | chatfs_o_nofollow)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw error
+        }
+        let details = try OpenFile("/proc/self/fdinfo/\(place.descriptor)", flags: O_RDONLY)
+        let text = String(decoding: try details.read(count: 4096, at: 0), as: UTF8.self)
+        let id = text.split(separator: "\n").lazy.compactMap(mountNumber).first
+        return try mounts().first { $0.id == id && $0.path == path }
+    }
+
+    /// `mnt_id:\t36`, a line of /proc/self/fdinfo/N (proc(5)).
+    private static func mountNumber(_ line: Substring) -> Int? {
+        let parts = line.split(separator: "\t")
+        return parts.count == 2 && parts[0] == "mnt_id:" ? Int(parts[1]) : nil
+    }
+
     /// `36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw`: fields up to " - " vary in number.
     static func parse(_ line: Substring) -> Mount? {
         let fields = line.split(separator: " ")
-        guard fields.count > 4, let dash = fields.dropFirst(6).firstIndex(of: "-"), fields.count > dash + 2
+        guard fields.count > 4, let id = Int(fields[0]),
+            let dash = fields.dropFirst(6).firstIndex(of: "-"), fields.count > dash + 2
         else { return nil }
         return Mount(
-            path: unescaped(fields[4]), type: unescaped(fields[dash + 1]), source: unescaped(fields[dash + 2])
+            id: id, device: String(fields[2]), path: unescaped(fields[4]), type: unescaped(fields[dash + 1]),
+            source: unescaped(fields[dash + 2])
         )
     }
 
@@ -52,24 +81,5 @@ public enum MountTable {
             }
         }
         return String(decoding: bytes, as: UTF8.self)
-    }
-}
-
-extension MountTable {
-    /// Takes the FUSE mount at `path` away at once, whoever uses it and whether its daemon lives or
-    /// not: umount2(2) with MNT_DETACH, for users through fusermount3. Never waits for the daemon.
-    public static func detach(_ path: String) async throws(SystemError) {
-        let refusal: Int32? = await ThreadPool.shared.run {
-            chatfs_unmount(path, 1) == 0 ? nil : errno
-        }
-        guard let refusal else { return }
-        guard refusal == EPERM else { throw SystemError(code: refusal, operation: "unmount a folder") }
-        var settings = ChildProcess.Settings("/usr/bin/fusermount3", ["-u", "-z", "-q", path])
-        settings.output = .null
-        settings.errors = .null
-        let child = try await ChildProcess.start(settings)
-        guard await child.ending(within: .seconds(10)) == .code(0) else {
-            throw SystemError(code: EPERM, operation: "unmount a folder")
-        }
     }
 }

@@ -4,10 +4,12 @@ import Glibc
 /// A process that is not a child of this one, held by a descriptor (pidfd_open(2)): once it has ended
 /// its number may be another's.
 public struct OtherProcess: Sendable {
+    public let process: pid_t
     private let descriptor: OpenFile
 
     /// Fails with ESRCH when there is no such process.
     public init(_ process: pid_t) throws(SystemError) {
+        self.process = process
         descriptor = OpenFile(
             adopting: try check("watch a process") { chatfs_process_descriptor(process) })
     }
@@ -18,4 +20,7 @@ public struct OtherProcess: Sendable {
         let milliseconds = Int32(clamping: limit.components.seconds * 1000)
         return ((try? poll(&requests, milliseconds: milliseconds)) ?? 0) > 0
     }
+
+    /// Sends it a signal, if it is still there.
+    public func send(_ signal: Int32) { _ = chatfs_signal_process(descriptor.descriptor, signal) }
 }

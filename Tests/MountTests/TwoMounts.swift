@@ -59,11 +59,12 @@ final class TwoMounts {
 
     @discardableResult
     func mount(
-        _ name: String, _ more: [String] = [], environment: [String: String?] = [:],
+        _ name: String, at place: String? = nil, _ more: [String] = [], environment: [String: String?] = [:],
         ignoredSignals: [Int32] = [], blockedSignals: [Int32] = []
     ) async throws -> RunningProcess {
         let process = try await ChatFSProcess.start(
-            arguments(toMount: name, more), environment: environment, ignoredSignals: ignoredSignals,
+            arguments(toMount: name, at: place, more), environment: environment,
+            ignoredSignals: ignoredSignals,
             blockedSignals: blockedSignals)
         try await process.line("that it is mounted") { $0.contains("is mounted at") }
         daemons[name] = process

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import Posix
@@ -7,19 +8,25 @@ struct MountTableTests {
     @Test(
         "a line of mountinfo is read with and without optional fields, with escaped blanks",
         arguments: [
-            ("36 35 98:0 / / rw - ext4 /dev/root rw", "/", "ext4", "/dev/root"),
+            (
+                "36 35 98:0 / / rw - ext4 /dev/root rw",
+                MountTable.Mount(id: 36, device: "98:0", path: "/", type: "ext4", source: "/dev/root")
+            ),
             (
                 "90 36 0:55 / /home/a\\040b\\134c rw,nosuid shared:1 master:2 - fuse.chatfs my\\040chats rw",
-                "/home/a b\\c", "fuse.chatfs", "my chats"
+                MountTable.Mount(
+                    id: 90, device: "0:55", path: "/home/a b\\c", type: "fuse.chatfs", source: "my chats")
             ),
         ])
-    func lines(line: String, path: String, type: String, source: String) throws {
-        let mount = try #require(MountTable.parse(Substring(line)))
-        #expect(mount == MountTable.Mount(path: path, type: type, source: source))
+    func lines(line: String, mount: MountTable.Mount) {
+        #expect(MountTable.parse(Substring(line)) == mount)
     }
 
     @Test(
-        "a line that is none is passed over", arguments: ["", "36 35", "1 2 3 4 5 6 7 8", "1 2 3 / /a rw -"])
+        "a line that is none is passed over",
+        arguments: [
+            "", "36 35", "1 2 3 4 5 6 7 8", "1 2 3 / /a rw -", "one 35 98:0 / / rw - ext4 /dev/root rw",
+        ])
     func garbage(line: String) {
         #expect(MountTable.parse(Substring(line)) == nil)
     }
@@ -29,5 +36,13 @@ struct MountTableTests {
         // The root is no mount where this runs behind chroot(2); what was just read comes from /proc.
         #expect(try MountTable.mounts().contains { $0.path == "/proc" })
         #expect(try MountTable.mounts(below: "/proc").contains { $0.type == "proc" })
+    }
+
+    @Test("what lies on a path is found, and nothing where nothing is mounted")
+    func byPath() throws {
+        #expect(try MountTable.mount(at: "/proc")?.type == "proc")
+        #expect(try MountTable.mount(at: "/proc/self") == nil)
+        #expect(try MountTable.mount(at: "/no such folder") == nil)
+        #expect(try MountTable.mounts(seenBy: getpid()) == MountTable.mounts())
     }
 }

@@ -10,6 +10,9 @@
 #include "FuseDevice.h"
 #include "Spawn.h"
 
+// dup3(2) with O_CLOEXEC: the number `descriptor` stands for what `by` stands for from now on.
+int chatfs_replace_descriptor(int descriptor, int by);
+
 // eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int chatfs_eventfd(void);
 // renameat2(2) with RENAME_NOREPLACE.

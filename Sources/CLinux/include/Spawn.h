@@ -30,3 +30,6 @@ struct chatfs_spawn {
 pid_t chatfs_spawn(const struct chatfs_spawn *what);
 // pidfd_open(2): a descriptor that becomes readable when the process has ended.
 int chatfs_process_descriptor(pid_t process);
+
+// pidfd_send_signal(2): to the process of such a descriptor, never to another that got its number.
+int chatfs_signal_process(int descriptor, int number);

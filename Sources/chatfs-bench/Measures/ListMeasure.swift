@@ -47,7 +47,7 @@ extension Measure {
             // Nobody will answer these readers: they end with the mount.
             bob.process.child.sendToGroup(SIGKILL)
             await stage.end(bob.process)
-            try await MountTable.detach(bob.path)
+            _ = try await MountTable.mount(at: bob.path)?.detach()
             relay.process.send(SIGCONT)
             guard answered == 0 else { throw BenchError(.wrong, "A reader did not have to wait.") }
         }

@@ -166,7 +166,7 @@ final class Stage: Sendable {
             child.send(SIGCONT)
             await child.stop(patience: .seconds(10))
         }
-        for mount in try MountTable.mounts(below: folder.path) { try? await MountTable.detach(mount.path) }
+        for mount in try MountTable.mounts(below: folder.path) { _ = await mount.detach() }
         let folder = folder
         try await ThreadPool.shared.run { () throws(SystemError) in try folder.remove() }
     }

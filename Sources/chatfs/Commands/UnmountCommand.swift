@@ -40,9 +40,18 @@ enum UnmountCommand {
         case .status(let bytes): daemon = MountStatus.decoded(bytes).flatMap { try? OtherProcess($0.pid) }
         }
         try await leave(mounted, within: invocation.duration("wait") ?? .zero)
-        // A long queue goes on being handed over without us.
-        let hasEnded = await ThreadPool.shared.run { daemon?.hasEnded(within: .seconds(60)) ?? true }
-        if !hasEnded { Terminal.complain("chatfs: the mount is gone; its process still hands over files") }
+        if let daemon { await waitForEnd(of: daemon, behind: mounted.mount) }
+    }
+
+    /// A long queue goes on being handed over without us.
+    private static func waitForEnd(of daemon: OtherProcess, behind mount: MountTable.Mount) async {
+        let hasEnded = await ThreadPool.shared.run {
+            // What was taken away here may have been a copy, of the mount in the process's own mount namespace.
+            let others = try? MountTable.mounts(seenBy: daemon.process)
+            if others?.contains(where: { $0.device == mount.device }) == true { daemon.send(SIGTERM) }
+            return daemon.hasEnded(within: .seconds(60))
+        }
+        if !hasEnded { Terminal.complain("chatfs: the mount is gone; its process has not ended yet") }
     }
 
     /// The mount that the user means: the one named, or the only one.
@@ -62,7 +71,16 @@ enum UnmountCommand {
     private static func leave(_ mounted: Mounted, within patience: Duration) async throws {
         let end = ContinuousClock.now + patience
         var named = false
-        while await !Unmount.run(mounted.mountpoint) {
+        while true {
+            switch await mounted.mount.unmountIfIdle() {
+            case .gone: return
+            case .busy: break
+            case .covered:
+                throw DesktopError(
+                    .busy,
+                    "Something else is mounted over the mount at \(mounted.mountpoint): take that away first."
+                )
+            }
             let holders = await ThreadPool.shared.run { MountHolder.all(of: mounted.mountpoint) }
             let users = holders.isEmpty ? "a program" : holders.map(\.text).joined(separator: ", ")
             guard ContinuousClock.now < end else {

@@ -76,7 +76,7 @@ final class DemoFolder: Sendable {
     /// is used.
     private func detachMounts() async {
         for mount in (try? MountTable.mounts(below: path)) ?? [] where mount.type == "fuse.chatfs" {
-            try? await MountTable.detach(mount.path)
+            _ = await mount.detach()
         }
     }
 }

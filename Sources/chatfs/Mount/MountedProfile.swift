@@ -31,8 +31,11 @@ final class MountedProfile: Sendable {
     private let session: FuseSession
     private let control: ControlServer
     private let cache: PrivateFolder
-    /// Turned when the mount is gone, by whomever.
+    /// Requested when the connection to the kernel has ended, through whomever.
     private let ended = StopRequest()
+    /// Requested when the mount has left the mount table. The connection may outlive it: through open files, and
+    /// through copies of the mount in other mount namespaces.
+    private let left = StopRequest()
 
     private init(
         core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
@@ -145,12 +148,14 @@ final class MountedProfile: Sendable {
     /// Serves until somebody unmounts or asks to stop, then leaves: closed drafts are queued, downloads
     /// stopped, the cache removed, the profile let go.
     func serve(until stop: StopRequest) async {
-        await Self.first(of: stop, ended)
+        let watch = await ThreadPool.shared.run { [session, left] in watchMount(of: session, left: left) }
+        await Self.first(of: stop, left, ended)
         core.announceEnd()
         control.stop()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await hydrator.shutDown()
         if await unmount() { fileSystem.releaseAll() }
+        watch?.stop()
         await outbox.shutDown()
         await news.finish()
         // While the profile is still ours: the next mount uses the same folder.
@@ -163,18 +168,19 @@ final class MountedProfile: Sendable {
     }
 
     /// True when nothing on the mount was open at its end: the kernel takes no mount away that is in use, unless
-    /// it is told to (`umount -f`, `abort` of its connection). Then it stays in the table, with whatever was open.
+    /// it is told to (`umount -f`, `umount -l`, `abort` of its connection).
     private func unmount() async -> Bool {
-        if ended.isRequested { return await session.isGone() }
         // Who is writing may finish, for a while; who only reads or sits in a folder may not.
         let patience = ContinuousClock.now + .seconds(5)
         let courtesy = ContinuousClock.now + .milliseconds(500)
-        while ContinuousClock.now < (fileSystem.hasWriters ? patience : courtesy) {
-            if await session.unmountIfIdle() { return true }
-            if ended.isRequested { return await session.isGone() }
-            try? await Task.sleep(for: .milliseconds(50))
+        while !ended.isRequested, ContinuousClock.now < (fileSystem.hasWriters ? patience : courtesy) {
+            let ending = await session.unmountIfIdle()
+            if ending == .covered { break }
+            // Gone: the end of the connection is a matter of a moment, or of who holds it.
+            try? await Task.sleep(for: ending == .gone ? .milliseconds(5) : .milliseconds(50))
         }
-        await session.detach()
+        if ended.isRequested { return await session.isGone() }
+        await session.end()
         return false
     }
 
@@ -191,5 +197,15 @@ final class MountedProfile: Sendable {
                 }
             }
         }
+    }
+}
+
+/// nil, and a word in the log, where the mount table cannot be watched: then only the end of the connection tells.
+private func watchMount(of session: FuseSession, left: StopRequest) -> MountWatch? {
+    do throws(SystemError) {
+        return try session.watch { left.request() }
+    } catch {
+        Log("mount").warning("An unmount may be noticed late: \(error.sentence)")
+        return nil
     }
 }
