@@ -3,23 +3,23 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The bytes of the chunks on disk, and how much of the quota they take.
+/// The bytes of the chunks on disk. They, and uploads under way, take their part of the quota.
 final class ChunkFiles: Sendable {
     private let folder: RelayFolder
-    private let quota: UInt64
+    private let quota: Quota
     private let buffers = UploadBuffers()
     private let state = Lock(State())
 
     private struct State {
-        /// Chunks on disk, and uploads under way, which must not overfill the disk together.
+        /// Bytes of chunks on disk.
         var stored: UInt64 = 0
-        var reserved: UInt64 = 0
+        /// How many uploads have begun.
         var uploads: UInt64 = 0
     }
 
-    init(folder: RelayFolder, quota: UInt64?) {
+    init(folder: RelayFolder, quota: Quota) {
         self.folder = folder
-        self.quota = quota ?? .max
+        self.quota = quota
     }
 
     /// The file name of a chunk, as in the official relay.
@@ -43,6 +43,7 @@ final class ChunkFiles: Sendable {
             }
         }
         state.withLock { $0.stored = used }
+        quota.count(used)
         return byName.filter { !found.contains($0.key) }.map(\.value)
     }
 
@@ -52,20 +53,17 @@ final class ChunkFiles: Sendable {
     /// Begins an upload, or answers nil when the quota has no room for it.
     func beginUpload(of record: ChunkRecord) throws(SystemError) -> ChunkUpload? {
         let size = UInt64(record.size)
-        let number: UInt64? = state.withLock { state in
-            let (sum, overflow) = (state.stored + state.reserved).addingReportingOverflow(size)
-            guard !overflow, sum <= quota else { return nil }
-            state.reserved += size
+        guard quota.take(size) else { return nil }
+        let number = state.withLock { state in
             state.uploads += 1
             return state.uploads
         }
-        guard let number else { return nil }
         do throws(SystemError) {
             let flags = O_RDWR | O_CREAT | O_EXCL
             let file = try OpenFile("\(number)", flags: flags, in: folder.incoming)
             return ChunkUpload(record: record, file: file, name: "\(number)", buffer: buffers.take())
         } catch {
-            state.withLock { $0.reserved -= size }
+            quota.giveBack(size)
             throw error
         }
     }
@@ -73,7 +71,7 @@ final class ChunkFiles: Sendable {
     /// Drops what an upload has written.
     func discard(_ upload: ChunkUpload) {
         unlinkat(folder.incoming.descriptor, upload.name, 0)
-        state.withLock { $0.reserved -= UInt64(upload.record.size) }
+        quota.giveBack(UInt64(upload.record.size))
     }
 
     /// Gives the complete bytes of an upload their place and makes them durable. The caller then marks
@@ -91,10 +89,7 @@ final class ChunkFiles: Sendable {
     /// Ends the reservation of an upload that was placed.
     func settle(_ upload: ChunkUpload, _ marking: RelayRecords.Marking) {
         let size = UInt64(upload.record.size)
-        state.withLock { state in
-            state.reserved -= size
-            if marking == .marked { state.stored += size }
-        }
+        if marking == .marked { state.withLock { $0.stored += size } } else { quota.giveBack(size) }
         if marking == .isGone { unlink(upload.record.senderID) }
     }
 
@@ -102,6 +97,7 @@ final class ChunkFiles: Sendable {
     func remove(_ record: ChunkRecord) {
         unlink(record.senderID)
         state.withLock { $0.stored -= min($0.stored, UInt64(record.size)) }
+        quota.giveBack(UInt64(record.size))
     }
 
     private func unlink(_ senderID: [UInt8]) {

@@ -52,13 +52,15 @@ public final class Relay: Sendable {
     ) throws(RelayError) -> RelayService {
         do {
             let records = try RelayRecords(path: folder.recordsPath, random: settings.random)
-            let files = ChunkFiles(folder: folder, quota: settings.quota)
+            let quota = Quota(settings.quota)
+            quota.count(try records.room())
+            let files = ChunkFiles(folder: folder, quota: quota)
             for record in try files.tidy(records.storedChunks()) {
                 Log("relay").warning("The bytes of a chunk are missing on disk.")
                 try records.markLost(record.id)
             }
             let service = RelayService(
-                settings: settings, identity: identity, records: records, files: files)
+                settings: settings, identity: identity, records: records, files: files, quota: quota)
             _ = try service.expire()
             return service
         } catch let error as StoreError {

@@ -1,5 +1,6 @@
 import Base
 import Store
+import XFTP
 
 /// What a relay knows about one chunk.
 struct ChunkRecord: Hashable, Sendable {
@@ -14,6 +15,8 @@ struct ChunkRecord: Hashable, Sendable {
     let created: Int64
     /// The bytes are on disk.
     let isStored: Bool
+    /// With what it was announced, while its bytes are waited for.
+    let announcement: Int64?
 }
 
 /// The records of a relay in SQLite. Every change outlives the process when its call returns and, a new
@@ -24,14 +27,15 @@ final class RelayRecords: Sendable {
 
     /// As in the official relay: random, and not to be guessed.
     private static let idLength = 16
-    private static let columns = "c.id, c.sender_id, c.sender_key, c.size, c.digest, c.created, c.stored"
+    private static let columns =
+        "c.id, c.sender_id, c.sender_key, c.size, c.digest, c.created, c.stored, c.announcement"
 
     init(path: String, random: any RandomSource) throws(StoreError) {
         database = try Database(path: path, migrations: Self.migrations, durability: .eventual)
         self.random = random
     }
 
-    private static let migrations = [
+    static let migrations = [
         Migration(
             "relay records",
             """
@@ -51,35 +55,86 @@ final class RelayRecords: Sendable {
                 key BLOB NOT NULL
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX recipient_by_chunk ON recipient (chunk);
-            """)
+            """),
+        // What one connection announced and nobody has brought yet. When that was is known to the second
+        // only until the bytes are there.
+        Migration(
+            "announcements",
+            """
+            CREATE TABLE announcement (
+                id INTEGER PRIMARY KEY,
+                due INTEGER NOT NULL
+            ) STRICT;
+            CREATE INDEX announcement_by_due ON announcement (due);
+            ALTER TABLE chunk ADD COLUMN announcement INTEGER REFERENCES announcement (id);
+            CREATE INDEX chunk_by_announcement ON chunk (announcement) WHERE announcement IS NOT NULL;
+            INSERT INTO announcement (id, due)
+                SELECT 1, max(created) + 7200 FROM chunk WHERE stored = 0 GROUP BY stored;
+            UPDATE chunk SET announcement = 1 WHERE stored = 0;
+            """),
     ]
 
     private static func record(_ row: borrowing Row) -> ChunkRecord {
         ChunkRecord(
             id: row.integer(0), senderID: row.bytes(1), senderKey: row.bytes(2),
             size: UInt32(clamping: row.integer(3)), digest: row.bytes(4), created: row.integer(5),
-            isStored: row.bool(6))
+            isStored: row.bool(6), announcement: row.integerOrNil(7))
     }
 
-    /// FNEW: a record and its recipients. Answers the new IDs, recipients in the order of their keys. Not safe
-    /// against a power cut before its bytes are: who meets one makes the chunk anew.
-    func create(
-        senderKey: [UInt8], size: UInt32, digest: [UInt8], recipientKeys: [[UInt8]], created: Int64
-    ) throws -> (sender: [UInt8], recipients: [[UInt8]]) {
-        let senderID = random.bytes(Self.idLength)
-        return try database.transaction { connection in
-            try connection.execute(
-                "INSERT INTO chunk (sender_id, sender_key, size, digest, created) VALUES (?, ?, ?, ?, ?)",
-                senderID, senderKey, size, digest, created)
-            let chunk = connection.lastInsertedID
-            return (senderID, try self.insert(recipientKeys, of: chunk, into: connection))
+    /// Room in the quota that all records take.
+    func room() throws -> UInt64 {
+        try database.read { connection in
+            func count(_ table: String) throws -> UInt64 {
+                try connection.first("SELECT count(*) FROM \(table)") { $0.unsigned(0) } ?? 0
+            }
+            return try count("chunk") * Quota.chunkRecord + count("recipient") * Quota.recipientRecord
         }
     }
 
-    /// FADD: more recipients; nil when the record is gone.
-    func addRecipients(_ keys: [[UInt8]], to chunk: Int64) throws -> [[UInt8]]? {
+    /// FNEW: a record and its recipients. Answers the new IDs, recipients in the order of their keys; nil when
+    /// its announcement has `most` that are waited for already. Not safe against a power cut before its bytes are: who meets one
+    /// makes the chunk anew.
+    func create(
+        _ chunk: XFTPCommand.NewChunk, created: Int64, in announcement: Announcement, of most: Int
+    ) throws -> (sender: [UInt8], recipients: [[UInt8]])? {
+        let senderID = random.bytes(Self.idLength)
+        return try database.transaction { connection in
+            try connection.execute(
+                """
+                INSERT INTO announcement (id, due) VALUES (?, ?)
+                ON CONFLICT (id) DO UPDATE SET due = excluded.due WHERE due < excluded.due
+                """, announcement.id, announcement.due)
+            let waiting = try connection.first(
+                "SELECT count(*) FROM chunk WHERE announcement = ?", announcement.id
+            ) { Int($0.integer(0)) }
+            guard waiting ?? 0 < most else { return nil }
+            try connection.execute(
+                """
+                INSERT INTO chunk (sender_id, sender_key, size, digest, created, announcement)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """, senderID, chunk.senderKey, chunk.size, chunk.digest, created, announcement.id)
+            let id = connection.lastInsertedID
+            return (senderID, try self.insert(chunk.recipientKeys, of: id, into: connection))
+        }
+    }
+
+    /// What was announced together is waited for until `due` at least.
+    func extend(_ announcement: Announcement) throws {
+        try database.transaction {
+            _ = try $0.execute(
+                "UPDATE announcement SET due = ?1 WHERE id = ?2 AND due < ?1", announcement.due,
+                announcement.id)
+        }
+    }
+
+    /// FADD: more recipients; nil when the record is gone, none when it would have more than `most`.
+    func addRecipients(_ keys: [[UInt8]], to chunk: Int64, most: Int) throws -> [[UInt8]]? {
         try database.durableTransaction { connection in
             guard try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) else { return nil }
+            let count = try connection.first("SELECT count(*) FROM recipient WHERE chunk = ?", chunk) {
+                Int($0.integer(0))
+            }
+            guard (count ?? 0) + keys.count <= most else { return [] }
             return try self.insert(keys, of: chunk, into: connection)
         }
     }
@@ -109,7 +164,7 @@ final class RelayRecords: Sendable {
                 SELECT \(Self.columns), r.key FROM recipient r JOIN chunk c ON c.id = r.chunk
                 WHERE r.recipient_id = ?
                 """, id
-            ) { row in (Self.record(row), row.bytes(7)) }
+            ) { row in (Self.record(row), row.bytes(8)) }
         }
     }
 
@@ -118,9 +173,9 @@ final class RelayRecords: Sendable {
     /// Notes that the bytes are on disk: from here on the chunk is acknowledged.
     func markStored(_ chunk: Int64) throws -> Marking {
         try database.durableTransaction { connection in
-            if try connection.execute("UPDATE chunk SET stored = 1 WHERE id = ? AND stored = 0", chunk) > 0 {
-                return .marked
-            }
+            let marked = try connection.execute(
+                "UPDATE chunk SET stored = 1, announcement = NULL WHERE id = ? AND stored = 0", chunk)
+            if marked > 0 { return .marked }
             return try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) ? .wasStored : .isGone
         }
     }
@@ -132,19 +187,51 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// FDEL. Answers whether bytes were on disk at that moment, nil when the record was gone.
-    func delete(_ chunk: Int64) throws -> Bool? {
+    /// What went with a record.
+    struct Deleted {
+        /// Bytes were on disk at that moment.
+        let wasStored: Bool
+        let recipients: Int
+    }
+
+    /// FDEL. nil when the record was gone.
+    func delete(_ chunk: Int64) throws -> Deleted? {
         try database.durableTransaction { connection in
-            let stored = try connection.first("SELECT stored FROM chunk WHERE id = ?", chunk) { $0.bool(0) }
+            let deleted = try connection.first(
+                "SELECT stored, (SELECT count(*) FROM recipient WHERE chunk = c.id) FROM chunk c WHERE id = ?",
+                chunk
+            ) { Deleted(wasStored: $0.bool(0), recipients: Int($0.integer(1))) }
             try connection.execute("DELETE FROM chunk WHERE id = ?", chunk)
-            return stored
+            return deleted
         }
     }
 
-    /// FACK: this one recipient has no more access.
-    func removeRecipient(_ id: [UInt8]) throws {
+    /// FACK: this one recipient has no more access. False when it had none.
+    func removeRecipient(_ id: [UInt8]) throws -> Bool {
         try database.durableTransaction {
-            _ = try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id)
+            try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id) > 0
+        }
+    }
+
+    /// Up to `limit` records that waited for their bytes until `time` in vain.
+    func unfinished(dueBefore time: Int64, limit: Int) throws -> [ChunkRecord] {
+        try database.read { connection in
+            try connection.query(
+                """
+                SELECT \(Self.columns) FROM announcement a JOIN chunk c ON c.announcement = a.id
+                WHERE a.due < ? ORDER BY a.due LIMIT ?
+                """, time, limit, row: Self.record)
+        }
+    }
+
+    /// Forgets announcements of which nothing is waited for any more.
+    func forgetAnnouncements(dueBefore time: Int64) throws {
+        try database.transaction {
+            _ = try $0.execute(
+                """
+                DELETE FROM announcement WHERE due < ?
+                AND NOT EXISTS (SELECT 1 FROM chunk WHERE announcement = announcement.id)
+                """, time)
         }
     }
 

@@ -10,12 +10,19 @@ final class RelayService: Sendable {
     let identity: ServerIdentity
     let records: RelayRecords
     let files: ChunkFiles
+    private let quota: Quota
     private let settings: RelaySettings
 
     /// Sizes of chunks that are taken, as configured in the official relay by default.
     static let chunkSizes: Set<UInt32> = [64 << 10, 256 << 10, 1 << 20, 4 << 20]
+    /// Recipients that a chunk can have.
+    static let mostRecipients = 4096
 
-    init(settings: RelaySettings, identity: ServerIdentity, records: RelayRecords, files: ChunkFiles) {
+    init(
+        settings: RelaySettings, identity: ServerIdentity, records: RelayRecords, files: ChunkFiles,
+        quota: Quota
+    ) {
+        self.quota = quota
         self.settings = settings
         self.identity = identity
         self.records = records
@@ -78,7 +85,13 @@ final class RelayService: Sendable {
 
     // MARK: Commands
 
-    func create(_ chunk: XFTPCommand.NewChunk) throws -> XFTPResponse {
+    /// The number of what a new connection announces.
+    func newAnnouncement() -> Int64 {
+        settings.random.bytes(8).reduce(0) { $0 << 8 | Int64($1) } & .max
+    }
+
+    /// - Parameter announcement: of the connection that asks.
+    func create(_ chunk: XFTPCommand.NewChunk, in announcement: Int64) throws -> XFTPResponse {
         if let password = settings.password {
             guard constantTimeEqual(Array(password.utf8), chunk.password ?? []) else {
                 throw XFTPProtocolError.authorization
@@ -86,26 +99,47 @@ final class RelayService: Sendable {
         }
         guard Self.chunkSizes.contains(chunk.size) else { throw XFTPProtocolError.size }
         let now = settings.clock.now().seconds
-        let made = try records.create(
-            senderKey: chunk.senderKey, size: chunk.size, digest: chunk.digest,
-            recipientKeys: chunk.recipientKeys, created: now - now % settings.roundingSeconds)
-        return .created(sender: made.sender, recipients: made.recipients)
+        return try taking(Quota.record(recipients: chunk.recipientKeys.count)) {
+            guard
+                let made = try records.create(
+                    chunk, created: now - now % settings.roundingSeconds,
+                    in: Announcement(id: announcement, now: now), of: settings.mostAnnounced)
+            else { throw XFTPProtocolError.quota }
+            return .created(sender: made.sender, recipients: made.recipients)
+        }
     }
 
     func addRecipients(_ keys: [[UInt8]], to record: ChunkRecord) throws -> XFTPResponse {
-        guard let ids = try records.addRecipients(keys, to: record.id) else {
-            throw XFTPProtocolError.authorization
+        try taking(Quota.recipientRecord * UInt64(keys.count)) {
+            guard let ids = try records.addRecipients(keys, to: record.id, most: Self.mostRecipients) else {
+                throw XFTPProtocolError.authorization
+            }
+            guard ids.count == keys.count else { throw XFTPProtocolError.quota }
+            return .added(recipients: ids)
         }
-        return .added(recipients: ids)
+    }
+
+    /// Makes records that take so much room.
+    private func taking(_ room: UInt64, _ make: () throws -> XFTPResponse) throws -> XFTPResponse {
+        guard quota.take(room) else { throw XFTPProtocolError.quota }
+        do {
+            return try make()
+        } catch {
+            quota.giveBack(room)
+            throw error
+        }
     }
 
     func delete(_ record: ChunkRecord) throws -> XFTPResponse {
-        if let wasStored = try records.delete(record.id), wasStored { files.remove(record) }
+        if let deleted = try records.delete(record.id) {
+            quota.giveBack(Quota.record(recipients: deleted.recipients))
+            if deleted.wasStored { files.remove(record) }
+        }
         return .ok
     }
 
     func acknowledge(_ recipientID: [UInt8]) throws -> XFTPResponse {
-        try records.removeRecipient(recipientID)
+        if try records.removeRecipient(recipientID) { quota.giveBack(Quota.recipientRecord) }
         return .ok
     }
 
@@ -127,6 +161,10 @@ final class RelayService: Sendable {
     }
 
     func beginUpload(of record: ChunkRecord) throws -> ChunkUpload {
+        // Also so that it does not expire on its way.
+        if let announcement = record.announcement {
+            try records.extend(Announcement(id: announcement, now: settings.clock.now().seconds))
+        }
         guard let upload = try files.beginUpload(of: record) else { throw XFTPProtocolError.quota }
         return upload
     }
@@ -161,11 +199,19 @@ final class RelayService: Sendable {
         settings.clock.now().seconds - settings.expiry.components.seconds
     }
 
-    /// Deletes what has expired. Answers how many chunks.
+    /// Deletes what has expired, and what never got its bytes. Answers how many chunks.
     func expire() throws -> Int {
+        let now = settings.clock.now().seconds
+        let old = try deleteAll { try records.chunks(createdBefore: expiryLimit, limit: $0) }
+        let unfinished = try deleteAll { try records.unfinished(dueBefore: now, limit: $0) }
+        try records.forgetAnnouncements(dueBefore: now)
+        return old + unfinished
+    }
+
+    private func deleteAll(_ find: (_ limit: Int) throws -> [ChunkRecord]) throws -> Int {
         var count = 0
         while true {
-            let batch = try records.chunks(createdBefore: expiryLimit, limit: 500)
+            let batch = try find(500)
             if batch.isEmpty { return count }
             for record in batch { _ = try delete(record) }
             count += batch.count

@@ -18,10 +18,13 @@ final class RelaySession: ServerConnectionHandler {
     /// The TLS channel binding: part of every transmission and of what is signed.
     private let sessionID: [UInt8]
     private var state = State.silent
+    /// Of what this connection announces.
+    private let announcement: Int64
 
     init(service: RelayService, sessionID: [UInt8]) {
         self.service = service
         self.sessionID = sessionID
+        announcement = service.newAnnouncement()
     }
 
     func requestBegan() -> any ServerExchange { RelayExchange(session: self) }
@@ -101,7 +104,8 @@ final class RelaySession: ServerConnectionHandler {
             switch (request.command, request.subject) {
             case (.ping, _): return BytesBody(answer(.pong, to: request.transmission))
             case (.create(let chunk), _):
-                return BytesBody(answer(try service.create(chunk), to: request.transmission))
+                return BytesBody(
+                    answer(try service.create(chunk, in: announcement), to: request.transmission))
             case (.addRecipients(let keys), .sender(let record)):
                 return BytesBody(
                     answer(try service.addRecipients(keys, to: record), to: request.transmission))

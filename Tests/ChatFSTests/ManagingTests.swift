@@ -17,7 +17,7 @@ struct ManagingTests {
         #expect(access(folder.path + "/chatfs", F_OK) != 0, "\(outcome.output)\(outcome.errors)")
     }
 
-    @Test("a relay that could keep nothing is not started", arguments: ["0", "1kb", "65535"])
+    @Test("a relay that could keep nothing is not started", arguments: ["0", "1kb", "65535", "64kb"])
     func quota(text: String) async throws {
         let folder = try TemporaryFolder()
         let outcome = try await ChatFSProcess.run(["relay", "--quota", text, "--dir", folder.path + "/relay"])

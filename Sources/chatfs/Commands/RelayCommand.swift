@@ -29,7 +29,9 @@ enum RelayCommand {
             .value(
                 "dir", named: "DIR", .folder,
                 "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay."),
-            .value("quota", named: "SIZE", .byteCount, default: "10gb", "Bytes of chunks to keep at most."),
+            .value(
+                "quota", named: "SIZE", .byteCount, default: "10gb",
+                "Bytes of chunks and their records to keep at most."),
             .value("expire", named: "TIME", .duration, default: "48h", "How long a chunk is kept."),
             .value(
                 "password", named: "P", .text,
@@ -99,8 +101,8 @@ enum RelayCommand {
         guard let expiry = invocation.duration("expire"), expiry >= .seconds(1) else {
             throw UsageError("--expire must be at least 1s")
         }
-        if let quota = invocation.byteCount("quota"), quota < UInt64(ChunkPlan.chunkSizes[0]) {
-            throw UsageError("--quota must have room for one chunk at least: 64kb")
+        if let quota = invocation.byteCount("quota"), quota < RelaySettings.leastQuota {
+            throw UsageError("--quota must have room for one chunk and its record at least: 65kb")
         }
         if let password = invocation["password"] {
             guard (1...255).contains(password.utf8.count), password.utf8.allSatisfy({ $0 > 32 && $0 < 127 })
