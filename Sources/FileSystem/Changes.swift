@@ -18,12 +18,17 @@ extension FileSystem {
     private func createShown(
         _ name: EntryName, in folder: NodeID, flags: Int32
     ) -> Answer<(Attributes, FileHandle)> {
-        guard let parent = names.node(folder) else { return .refused(.notFound) }
+        guard let parent = names.node(folder) else { return .refused(.gone) }
         guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
         if let node = names.child(name, of: folder) {
             guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
             return open(node.id, flags: flags).map { handle in
-                self.attributes(node.id).map { ($0, handle) }
+                // As it is now; it may have been emptied.
+                if let node = self.node(node.id), let kept = self.attributesToKeep(of: node) {
+                    return .success((kept, handle))
+                }
+                self.release(handle)
+                return .failure(.gone)
             }
         }
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
@@ -33,9 +38,8 @@ extension FileSystem {
             self.drafts.withLock { $0[id] = draft }
             do {
                 let node = try self.names.show(draft: id, named: name, in: folder)
-                return (
-                    self.attributes(of: node), self.handle(on: node, .draft(draft, forWriting: true))
-                )
+                guard let kept = self.attributesToKeep(of: node) else { throw FileSystemError.gone }
+                return (kept, self.handle(on: node, .draft(draft, forWriting: true)))
             } catch {
                 draft.closed(for: .writing)
                 try? self.outbox.remove(draft)
@@ -57,14 +61,14 @@ extension FileSystem {
         if let error = refusal(ofNew: newName) { return .refused(error) }
         if name == newName { return .done(()) }
         let target = names.child(newName, of: folder)
-        if let target {
-            guard flags & 1 == 0 else { return .refused(FileSystemError(EEXIST)) }
-            guard editableDraft(target) != nil else { return .refused(.notPermitted) }
-        }
+        if target != nil && flags & 1 != 0 { return .refused(FileSystemError(EEXIST)) }
+        let replaced = target.flatMap(editableDraft)
+        if target != nil && replaced == nil { return .refused(.notPermitted) }
         return blocking {
             try self.outbox.rename(draft, to: newName.bytes)
             do {
                 try self.names.rename(draft: DraftID(draft.id), to: newName, replacing: target)
+                if let replaced { self.drafts.withLock { $0[DraftID(replaced.id)] = nil } }
             } catch {
                 // What was replaced is gone, but no file is under a name that the index does not know.
                 try? self.outbox.rename(draft, to: name.bytes)
@@ -81,7 +85,7 @@ extension FileSystem {
         case .root, .control, .status, .transfers, .recovered, .chat:
             return .refused(.notPermitted)
         case .draft(let id):
-            guard let draft = draft(id) else { return .refused(.notFound) }
+            guard let draft = draft(id, at: node.id) else { return .refused(.notFound) }
             return blocking { try self.drop(draft) }
         case .item(let item):
             if let file = item.file, item.isBeingSent {
@@ -96,11 +100,11 @@ extension FileSystem {
 
     /// chmod, chown, truncate, utimensat.
     public func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
-        guard let node = node(id) else { return .refused(.notFound) }
+        guard let node = node(id) else { return .refused(.gone) }
         if change.changesOwner { return .refused(.notPermitted) }
         switch node.content {
         case .draft(let draft):
-            guard let file = self.draft(draft) else { return .refused(.notFound) }
+            guard let file = self.draft(draft, at: id) else { return .refused(.gone) }
             return self.change(file, of: node, change)
         case .item(let item) where item.direction == .sent:
             if change.size != nil || change.onlyMakesWritable { return .refused(.notPermitted) }
@@ -122,7 +126,7 @@ extension FileSystem {
     private func change(
         _ draft: Draft, of node: Node, _ change: AttributeChange
     ) -> Answer<Attributes> {
-        let isEditable = draft.state == .draft
+        let isEditable = draft.state.isEditable
         // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
         if change.onlyMakesWritable && !isEditable { return .refused(.notPermitted) }
         if change.size != nil && !isEditable { return .refused(.notPermitted) }
@@ -150,14 +154,16 @@ extension FileSystem {
 
     /// The draft behind a node while it may still be changed.
     private func editableDraft(_ node: Node) -> Draft? {
-        guard case .draft(let id) = node.content, node.folder != .recovered, let draft = draft(id),
+        guard case .draft(let id) = node.content, node.folder != .recovered,
+            let draft = draft(id, at: node.id),
             draft.state == .draft
         else { return nil }
         return draft
     }
 
     private func drop(_ draft: Draft) throws {
-        try outbox.remove(draft)
+        // Once it was, and the index could not be written.
+        if draft.state != .removed { try outbox.remove(draft) }
         _ = try names.remove(draft: DraftID(draft.id))
         drafts.withLock { $0[DraftID(draft.id)] = nil }
     }

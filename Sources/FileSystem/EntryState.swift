@@ -38,7 +38,7 @@ extension FileSystem {
         switch node.content {
         case .root, .control, .status, .transfers, .recovered, .chat: return nil
         case .draft(let id):
-            guard let condition = draft(id)?.snapshot else { return nil }
+            guard let condition = draft(id, at: node.id)?.snapshot else { return nil }
             return EntryReport(
                 state: EntryState(condition.state), progress: 0, problem: condition.problem)
         case .item(let item):

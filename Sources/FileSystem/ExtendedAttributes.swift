@@ -8,7 +8,7 @@ import Outbox
 extension FileSystem {
     /// The value of an extended attribute.
     public func extendedAttribute(_ name: String, of id: NodeID) -> Result<[UInt8], FileSystemError> {
-        guard let node = node(id) else { return .failure(.notFound) }
+        guard let node = node(id) else { return .failure(.gone) }
         // Asked before every single write (file capabilities): no such thing here, said quickly.
         if name == "security.capability" { return .failure(.noAttribute) }
         guard name.hasPrefix("user.") else { return .failure(.notSupported) }
@@ -27,7 +27,7 @@ extension FileSystem {
         switch node.content {
         case .item(let item): return value(ofAttribute: name, item)
         case .draft(let id):
-            guard let condition = draft(id)?.snapshot else { return nil }
+            guard let condition = draft(id, at: node.id)?.snapshot else { return nil }
             switch name {
             case "user.chatfs.caption": return condition.caption.isEmpty ? nil : condition.caption
             case "user.chatfs.direction": return "sent"
@@ -59,12 +59,12 @@ extension FileSystem {
     public func setExtendedAttribute(
         _ name: String, _ value: [UInt8], of id: NodeID
     ) -> Answer<Void> {
-        guard let node = node(id) else { return .refused(.notFound) }
+        guard let node = node(id) else { return .refused(.gone) }
         guard name.hasPrefix("user.") else { return .refused(.notSupported) }
         switch node.content {
         case .draft(let draft):
             guard ["user.chatfs.caption", "user.chatfs.retry"].contains(name) else { return .done(()) }
-            guard let file = self.draft(draft) else { return .refused(.notFound) }
+            guard let file = self.draft(draft, at: id) else { return .refused(.gone) }
             if name == "user.chatfs.retry" {
                 guard [.failed, .unsure].contains(file.state) else { return .refused(.notPermitted) }
                 return blocking { _ = try self.outbox.retry(file) }
@@ -92,7 +92,7 @@ extension FileSystem {
 
     /// Nothing that can be removed is ever there.
     public func removeExtendedAttribute(_ name: String, of id: NodeID) -> FileSystemError {
-        guard let node = node(id) else { return .notFound }
+        guard let node = node(id) else { return .gone }
         guard name.hasPrefix("user.") else { return .notSupported }
         if case .draft = node.content { return .noAttribute }
         return .notPermitted

@@ -19,6 +19,8 @@ public final class FileSystem: Sendable {
     let settings: Settings
     /// Drafts by id, so that nothing has to ask the outbox for one.
     let drafts = Lock<[DraftID: Draft]>([:])
+    /// Drafts that the kernel may ask for by number.
+    let references = KernelReferences()
     /// Open handles by node: what is deleted can still be looked at through them.
     let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
     let deletions = Lock(DeletionBudget())
@@ -77,23 +79,28 @@ public final class FileSystem: Sendable {
     /// At the very end, when nothing is mounted and the news feed has finished: closes index and journal, so
     /// that names of what was sent or deleted do not stay behind in their logs. Blocks.
     public func close() {
+        // Nobody can ask for what was removed any more.
+        for draft in references.removeAll() { draft.letGo() }
+        for handle in openHandles.withLock({ $0.values.flatMap { Array($0.values) } }) {
+            if case .draft(let draft, _) = handle.source, draft.state == .removed { release(handle) }
+        }
         names.close()
         outbox.close()
     }
 
     // MARK: - Looking
 
+    /// The kernel knows what is found from then on, until `forget`.
     public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
         guard name.bytes.count <= EntryName.longest else { return .refused(FileSystemError(ENAMETOOLONG)) }
-        if let node = names.child(name, of: folder) { return .done(attributes(of: node)) }
+        if let found = attributesToKeep(of: name, in: folder) { return .done(found) }
         return whenShown(folder) { [self] in
-            guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
-            return .done(attributes(of: node))
+            attributesToKeep(of: name, in: folder).map { .done($0) } ?? .refused(.notFound)
         }
     }
 
     public func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
-        guard let node = node(id) else { return .failure(.notFound) }
+        guard let node = node(id) else { return .failure(.gone) }
         return .success(attributes(of: node))
     }
 
@@ -131,7 +138,7 @@ public final class FileSystem: Sendable {
 
     /// access(2): by the bits that `stat` shows, for root as well.
     public func access(_ id: NodeID, mask: Int32) -> FileSystemError? {
-        guard let node = node(id) else { return .notFound }
+        guard let node = node(id) else { return .gone }
         let bits = Int32(attributes(of: node).permissions >> 6)
         return mask & ~bits & 0o7 == 0 ? nil : FileSystemError(EACCES)
     }
@@ -139,10 +146,17 @@ public final class FileSystem: Sendable {
     // MARK: - Nodes
 
     func node(_ id: NodeID) -> Node? {
-        names.node(id) ?? openHandles.withLock { $0[id]?.first?.value.node }
+        names.node(id) ?? references.node(id) ?? openHandles.withLock { $0[id]?.first?.value.node }
     }
 
-    func draft(_ id: DraftID) -> Draft? { drafts.withLock { $0[id] } }
+    /// The draft behind a node: removed too, while the kernel knows it or somebody has it open.
+    func draft(_ id: DraftID, at node: NodeID) -> Draft? {
+        if let draft = drafts.withLock({ $0[id] }) ?? references.draft(node) { return draft }
+        guard case .draft(let draft, _) = openHandles.withLock({ $0[node]?.first?.value.source }) else {
+            return nil
+        }
+        return draft
+    }
 
     public func attributes(of node: Node) -> Attributes {
         var attributes = Attributes(
@@ -164,11 +178,16 @@ public final class FileSystem: Sendable {
             attributes.blocks = blocks(of: item, condition)
             attributes.isVolatile = condition.stage == .receiving
         case .draft(let id):
-            guard let condition = draft(id)?.snapshot else { break }
+            guard let condition = draft(id, at: node.id)?.snapshot else {
+                // Sent since somebody found it.
+                guard let node = names.node(node.id), case .item = node.content else { break }
+                return self.attributes(of: node)
+            }
             attributes.size = condition.size
             attributes.blocks = (condition.size + 511) / 512
             attributes.modified = condition.modified
-            attributes.permissions = condition.state == .draft ? 0o600 : 0o400
+            attributes.permissions = condition.state.isEditable ? 0o600 : 0o400
+            attributes.links = condition.state == .removed ? 0 : 1
             attributes.isVolatile = true
         }
         return attributes

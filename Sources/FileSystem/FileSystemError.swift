@@ -22,6 +22,8 @@ public struct FileSystemError: DescribedError, Equatable {
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     static let notFound = FileSystemError(ENOENT)
+    /// The node that the kernel asks for is gone: it looks for the name again, and tries once more.
+    static let gone = FileSystemError(ESTALE)
     static let notPermitted = FileSystemError(EPERM)
     static let isFolder = FileSystemError(EISDIR)
     static let notFolder = FileSystemError(ENOTDIR)
@@ -92,6 +94,7 @@ extension FileSystemError {
         case .nameTooLong: ENAMETOOLONG
         case .nameTaken: EEXIST
         case .damaged: EBADMSG
+        case .gone: ESTALE
         case .shuttingDown: ESHUTDOWN
         case .wrongVersion, .storage: EIO
         }

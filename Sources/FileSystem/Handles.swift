@@ -66,7 +66,8 @@ public final class FileHandle: Sendable {
 extension FileSystem {
     /// `flags` are those of open(2), without O_CREAT and O_EXCL.
     public func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
-        guard let node = names.node(id) else { return .refused(.notFound) }
+        // A draft also when its name is gone: whoever found that a moment ago opens what it named then.
+        guard let node = names.node(id) ?? references.node(id) else { return .refused(.gone) }
         let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
         switch node.content {
         case .root, .control, .recovered, .chat:
@@ -84,7 +85,7 @@ extension FileSystem {
             if item.direction == .received { core.noteOpened(item.id, in: item.chat) }
             return .done(handle(on: node, content(of: item)))
         case .draft(let draft):
-            guard let file = self.draft(draft) else { return .refused(.notFound) }
+            guard let file = self.draft(draft, at: id) else { return .refused(.gone) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             return blocking {
                 do {

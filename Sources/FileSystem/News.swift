@@ -172,6 +172,7 @@ extension FileSystem {
             try await self.change { try self.names.remove(draft: DraftID(draft.id)).map { [$0] } ?? [] }
             drafts.withLock { $0[DraftID(draft.id)] = nil }
         case .became(let draft, let item):
+            let node = names.node(of: DraftID(draft.id))
             contents.update(item)
             let modified = draft.snapshot.modified
             try await self.change {
@@ -179,6 +180,7 @@ extension FileSystem {
             }
             await ThreadPool.shared.run { try? self.outbox.acknowledge(draft) }
             drafts.withLock { $0[DraftID(draft.id)] = nil }
+            if let node, let known = references.removeAll(of: node.id) { letGo(known) }
             // What happened between its sending and now was about an item that nobody knew.
             if let current = try? await core.item(item.id, in: item.chat) { try await show([current]) }
         }

@@ -39,6 +39,7 @@ extension Operations {
                 _ = session.passthrough.opened(made.1)
                 if !request.created(made.0.entry(of: session.owner), info) {
                     Operations.release(info, session)
+                    session.fileSystem.forget(made.0.id, 1)
                 }
             }
         }

@@ -26,8 +26,9 @@ enum Listing {
         session.buffers.with(size) { buffer in
             var page = Page(pointer, buffer, session, withAttributes)
             page.fill(folder, after: UInt64(clamping: offset))
-            fuse_reply_buf(
+            let result = fuse_reply_buf(
                 pointer, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), page.used)
+            if result != 0 { page.withdraw() }
         }
         request.wasAnswered()
     }
@@ -39,6 +40,8 @@ enum Listing {
         let session: FuseSession
         let withAttributes: Bool
         var used = 0
+        /// Drafts that the kernel knows from this page.
+        private var told: [NodeID] = []
 
         init(
             _ pointer: fuse_req_t, _ buffer: UnsafeMutableRawBufferPointer, _ session: FuseSession,
@@ -68,6 +71,11 @@ enum Listing {
             }
         }
 
+        /// Nobody got the page.
+        func withdraw() {
+            for id in told { session.fileSystem.forget(id, 1) }
+        }
+
         /// False when the entry does not fit any more.
         private mutating func add(
             _ name: [UInt8], _ id: NodeID, _ node: Node?, position: UInt64
@@ -75,11 +83,17 @@ enum Listing {
             guard let start = buffer.baseAddress?.advanced(by: used).assumingMemoryBound(to: CChar.self)
             else { return false }
             let room = buffer.count - used
+            var kept: Attributes?
+            if withAttributes, let node {
+                // Gone since the names were taken.
+                guard let attributes = session.fileSystem.attributesToKeep(of: node) else { return true }
+                kept = attributes
+            }
             let size = (name + [0]).withUnsafeBytes { bytes -> Int in
                 guard let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else { return 0 }
                 var entry = fuse_entry_param()
-                if withAttributes, let node {
-                    entry = session.fileSystem.attributes(of: node).entry(of: session.owner)
+                if let kept {
+                    entry = kept.entry(of: session.owner)
                     return fuse_add_direntry_plus(pointer, start, room, text, &entry, off_t(position))
                 }
                 // `.` and `..` come without a lookup: no inode number of their own in the entry.
@@ -89,8 +103,12 @@ enum Listing {
                     ? fuse_add_direntry_plus(pointer, start, room, text, &entry, off_t(position))
                     : fuse_add_direntry(pointer, start, room, text, &entry.attr, off_t(position))
             }
-            guard size <= room else { return false }
+            guard size <= room else {
+                if let kept { session.fileSystem.forget(kept.id, 1) }
+                return false
+            }
             used += size
+            if case .draft = node?.content, withAttributes { told.append(id) }
             return true
         }
     }

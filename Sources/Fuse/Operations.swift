@@ -51,7 +51,9 @@ enum Operations {
             let session = request.session
             let answer = session.fileSystem.lookup(EntryName(name), in: NodeID(UInt64(parent)))
             request.answer(answer) { request, attributes in
-                request.entry(attributes.entry(of: session.owner))
+                if !request.entry(attributes.entry(of: session.owner)) {
+                    session.fileSystem.forget(attributes.id, 1)
+                }
             }
         }
         table.getattr = { pointer, node, _ in
@@ -64,9 +66,18 @@ enum Operations {
             case .failure(let error): request.fail(error)
             }
         }
-        // Inode numbers stay valid as long as the entry exists: there is nothing to count.
-        table.forget = { pointer, _, _ in fuse_reply_none(pointer) }
-        table.forget_multi = { pointer, _, _ in fuse_reply_none(pointer) }
+        // Never answered. It comes after everything else about the node, its releases too.
+        table.forget = { pointer, node, count in
+            guard let pointer else { return }
+            Request(pointer).forgotten { $0.fileSystem.forget(NodeID(UInt64(node)), count) }
+        }
+        table.forget_multi = { pointer, count, forgotten in
+            guard let pointer else { return }
+            let all = UnsafeBufferPointer(start: forgotten, count: count)
+            Request(pointer).forgotten { session in
+                for one in all { session.fileSystem.forget(NodeID(one.ino), one.nlookup) }
+            }
+        }
         table.statfs = { pointer, _ in
             guard let pointer else { return }
             let request = Request(pointer)

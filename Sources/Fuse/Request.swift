@@ -34,8 +34,17 @@ struct Request: ~Copyable {
         discard self
     }
 
-    consuming func entry(_ entry: fuse_entry_param) {
-        _ = withUnsafePointer(to: entry) { fuse_reply_entry(pointer, $0) }
+    /// False when who asked is gone: the kernel does not know the entry.
+    consuming func entry(_ entry: fuse_entry_param) -> Bool {
+        let result = withUnsafePointer(to: entry) { fuse_reply_entry(pointer, $0) }
+        discard self
+        return result == 0
+    }
+
+    /// For what the kernel wants no answer to.
+    consuming func forgotten(_ body: (FuseSession) -> Void) {
+        body(session)
+        fuse_reply_none(pointer)
         discard self
     }
 

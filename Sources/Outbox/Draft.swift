@@ -32,6 +32,10 @@ public final class Draft: Sendable {
         var phase: Phase
         var writers = 0
         var readers = 0
+        /// Who may come back for a removed draft, see `hold`.
+        var holders = 0
+        /// Its bytes are removed.
+        var isGone = false
         /// Open while somebody has the draft open or it is being staged.
         var file: SealedFile?
         /// Counts what makes a copy made before worthless.

@@ -29,7 +29,7 @@ extension Draft {
         noteGone(isInFlight: phase == .sending)
     }
 
-    /// The row is gone: so are the files, but for who has them open. What the core is reading at this
+    /// The row is gone: so are the files, but for who knows them still. What the core is reading at this
     /// moment is left to the courier, who comes back from it.
     func noteGone(isInFlight: Bool = false) {
         let entry = record.withLock { record in
@@ -39,7 +39,7 @@ extension Draft {
         }
         stopFollowing()
         room.quiet.cancel(self)
-        room.spool.remove(entry.spool)
+        removeIfUnused()
         if let staged = entry.staged, !isInFlight { room.staging.remove(staged) }
     }
 }

@@ -100,7 +100,6 @@ extension Draft {
                 }
             }
             if let staged = entry.staged { room.staging.remove(staged) }
-            if !isWanted { room.spool.remove(entry.spool) }
             return isWanted
         }
     }

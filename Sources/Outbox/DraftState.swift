@@ -20,8 +20,13 @@ public enum DraftState: String, Hashable, Sendable {
     case unsure
     /// Was being written when the process or the machine stopped. Never sent; readable, removable.
     case recovered
-    /// Removed, replaced or dropped. Who has it open can go on reading and writing its bytes.
+    /// Removed, replaced or dropped. Who has it open or holds it can go on reading and writing its bytes.
     case removed
+}
+
+extension DraftState {
+    /// Whether its bytes may change, for who has it open for writing.
+    public var isEditable: Bool { self == .draft || self == .removed }
 }
 
 /// A draft at one moment. Taken from memory, without waiting for files.
@@ -53,7 +58,6 @@ public enum OutboxChange: Sendable {
     /// The core has taken it: from now on it is this item. The outbox remembers that until
     /// `Outbox.acknowledge` says that the node has been noted as the item's.
     case became(Draft, ChatItem)
-    /// It is gone: removed, replaced by a rename, left alone for seven days, or its item was deleted
-    /// before anybody learned of it.
+    /// It is gone: left alone for seven days, or its item was deleted before anybody learned of it.
     case removed(Draft)
 }

@@ -7,8 +7,11 @@ import Cryptography
 extension Draft {
     /// A file description was opened. For writing, a draft that was queued but not handed over becomes
     /// a draft again, durably before this returns.
-    /// - Throws: `notPermitted` for writing once it is on its way, and when it is removed or recovered.
+    /// A removed one is opened for as long as somebody holds it or has it open.
+    /// - Throws: `notPermitted` for writing once it is on its way, and when it is recovered; `gone`.
     public func opened(for access: DraftAccess) throws(OutboxError) {
+        guard hold() else { throw OutboxError.gone }
+        defer { letGo() }
         try turn.with { () throws(OutboxError) in
             let (entry, file) = record.withLock { ($0.entry, $0.file) }
             let opened = try described { try file ?? room.spool.open(entry.spool, key: entry.key) }
@@ -35,6 +38,7 @@ extension Draft {
             // Closed here, after the lock.
             withExtendedLifetime(file) {}
         }
+        removeIfUnused()
     }
 
     /// Writes all of `bytes` at `offset`, or fails as a whole as far as the file's length goes; then the
@@ -58,7 +62,7 @@ extension Draft {
     /// Sets the length: cuts, or grows by zeros that take no space. Without a writer (truncate(2)) it
     /// counts as one that opened and closed it.
     public func truncate(to size: UInt64) throws(OutboxError) {
-        guard record.withLock({ $0.writers > 0 || $0.phase == .removed }) else {
+        guard record.withLock({ $0.writers > 0 }) else {
             try opened(for: .writing)
             defer { closed(for: .writing) }
             return try truncate(to: size)
@@ -188,9 +192,11 @@ extension Draft {
         }
         switch phase {
         case .draft where writers > 0: return
+        // Nothing of it is sent or kept any more.
+        case .removed: return
         case .queued where mayBeHandedOver: throw OutboxError.immutable
         case .draft, .staging, .queued, .failed: break
-        case .sending, .sent, .unsure, .recovered, .removed: throw OutboxError.immutable
+        case .sending, .sent, .unsure, .recovered: throw OutboxError.immutable
         }
         // A row that would send these bytes after a crash must not be what a power cut leaves behind.
         let mustLast = phase == .queued || phase == .failed || entry.isDurable

@@ -175,7 +175,6 @@ public final class Outbox: Sendable {
                 state.names[NameInChat(chat: draft.chat, name: name)] = draft
                 if let target { state.drafts[target.id] = nil }
             }
-            if let target { room.news.send(.removed(target)) }
         }
     }
 
@@ -188,6 +187,11 @@ public final class Outbox: Sendable {
                 forget(draft)
             }
         }
+    }
+
+    /// Removes a draft that its user left alone.
+    func drop(_ draft: Draft) throws(OutboxError) {
+        try remove(draft)
         room.news.send(.removed(draft))
     }
 
@@ -203,7 +207,11 @@ public final class Outbox: Sendable {
     public func acknowledge(_ draft: Draft) throws(OutboxError) {
         guard draft.state == .sent else { return }
         try described { try room.journal.apply(removing: [draft.id]) }
-        room.spool.remove(draft.record.withLock { $0.entry.spool })
+        let spool = draft.record.withLock { record in
+            record.isGone = true
+            return record.entry.spool
+        }
+        room.spool.remove(spool)
         forget(draft)
     }
 

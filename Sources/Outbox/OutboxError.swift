@@ -22,6 +22,8 @@ public struct OutboxError: DescribedError {
         case nameTaken
         /// The bytes in the spool are not those that were written: EBADMSG.
         case damaged
+        /// The draft is removed, and so are its bytes: ESTALE.
+        case gone
         /// The outbox is being shut down: ESHUTDOWN.
         case shuttingDown
         /// The journal was written by another version of the program.
@@ -69,6 +71,7 @@ public struct OutboxError: DescribedError {
         "The disk is full: a file that is sent needs its size on disk twice for a moment."
     static let immutable = OutboxError(
         .notPermitted, "This file is on its way already and can no longer be changed.")
+    static let gone = OutboxError(.gone, "This file was removed.")
     static let leaving = OutboxError(.shuttingDown, "The outbox is closing: nothing new can be written.")
 }
 

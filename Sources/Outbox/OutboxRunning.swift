@@ -128,7 +128,7 @@ extension Outbox {
                 return [.draft, .recovered].contains(record.phase) && record.writers == 0
                     && record.readers == 0 && stays && record.entry.touched < oldest
             }
-            if isLeft { try? remove(draft) }
+            if isLeft { try? drop(draft) }
         }
         clock.call(after: Self.housekeeping) { [weak self] in
             guard let self else { return }

@@ -142,14 +142,16 @@ struct RestlessWriterTests {
         #expect(try mounts.folder.names(in: "bob/alice") == results.map(\.name).sorted())
         #expect(try mounts.folder.names(in: "alice/bob") == results.map(\.name).sorted())
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
-        try expectNothingLeft(in: mounts)
+        try await expectNothingLeft(in: mounts)
     }
 
-    /// Neither drafts nor copies of them.
-    private func expectNothingLeft(in mounts: TwoMounts) throws {
+    /// Neither drafts nor copies of them: what was removed goes when the kernel has forgotten it, at once.
+    private func expectNothingLeft(in mounts: TwoMounts) async throws {
         for profile in try mounts.folder.names(in: "data/profiles") {
             for folder in ["staging", "outbox/spool"] {
-                #expect(try mounts.folder.names(in: "data/profiles/\(profile)/\(folder)") == [])
+                try await wait(until: "nothing is left in \(folder)") {
+                    try mounts.folder.names(in: "data/profiles/\(profile)/\(folder)") == []
+                }
             }
         }
     }
@@ -190,7 +192,7 @@ struct RestlessWriterTests {
             #expect(recovered.elementsEqual(whole.prefix(recovered.count)) && recovered.count > 0)
             #expect(access(path, F_OK) != 0)
             #expect(unlink(mounts.path("alice/.chatfs/recovered/long \(round)")) == 0)
-            try expectNothingLeft(in: mounts)
+            try await expectNothingLeft(in: mounts)
         }
         try await mounts.send([1], as: "after.txt")
         #expect(try mounts.folder.names(in: "bob/alice") == ["after.txt"])

@@ -1,0 +1,96 @@
+import Base
+import Namespace
+import Outbox
+import Posix
+
+/// Which drafts the kernel knows by number, and how often it was told of each (`nlookup` of FUSE). Until it has
+/// forgotten one it may ask for it, also when its name is gone: another process that found the name a moment
+/// earlier, or `/proc/PID/fd`. The bytes are held for that long.
+///
+/// Drafts only: what has become an item is not asked for once it is gone. Any thread, from memory.
+final class KernelReferences: Sendable {
+    private struct Reference {
+        var node: Node
+        let draft: Draft
+        var count: UInt64
+    }
+
+    private let references = Lock<[NodeID: Reference]>([:])
+
+    /// The kernel is about to be told of a draft. False when that is gone: whoever found it looks again.
+    func add(_ node: Node, _ draft: Draft) -> Bool {
+        references.withLock { references in
+            if references[node.id] != nil {
+                references[node.id]?.count += 1
+                return true
+            }
+            guard draft.hold() else { return false }
+            references[node.id] = Reference(node: node, draft: draft, count: 1)
+            return true
+        }
+    }
+
+    /// The kernel has forgotten that it was told so often. What it does not know any more is let go by the
+    /// caller, who may wait for the disk.
+    func remove(_ count: UInt64, of id: NodeID) -> Draft? {
+        references.withLock { references in
+            guard let reference = references[id] else { return nil }
+            guard reference.count <= count else {
+                references[id]?.count -= count
+                return nil
+            }
+            references[id] = nil
+            return reference.draft
+        }
+    }
+
+    /// The draft is one no more, whatever the kernel knows. To be let go, as above.
+    func removeAll(of id: NodeID) -> Draft? { remove(.max, of: id) }
+
+    /// At the very end: all of them, to be let go.
+    func removeAll() -> [Draft] {
+        references.withLock { references in
+            defer { references = [:] }
+            return references.values.map(\.draft)
+        }
+    }
+
+    func node(_ id: NodeID) -> Node? { references.withLock { $0[id]?.node } }
+    func draft(_ id: NodeID) -> Draft? { references.withLock { $0[id]?.draft } }
+}
+
+extension FileSystem {
+    /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
+    public func attributesToKeep(of node: Node) -> Attributes? {
+        guard case .draft(let id) = node.content else { return attributes(of: node) }
+        if let draft = draft(id, at: node.id), references.add(node, draft) { return attributes(of: node) }
+        // Sent since it was found: another entry under the same number.
+        guard let node = names.node(node.id), case .item = node.content else { return nil }
+        return attributes(of: node)
+    }
+
+    /// The same of a name.
+    func attributesToKeep(of name: EntryName, in folder: NodeID) -> Attributes? {
+        // Removed or replaced between the two steps: then another look finds what is there now.
+        for _ in 0..<2 {
+            guard let node = names.child(name, of: folder) else { return nil }
+            if let attributes = attributesToKeep(of: node) { return attributes }
+        }
+        return nil
+    }
+
+    /// The kernel forgets a node that it was told of `count` times, or the answer did not reach it.
+    public func forget(_ id: NodeID, _ count: UInt64) {
+        guard let draft = references.remove(count, of: id) else { return }
+        letGo(draft)
+    }
+
+    func letGo(_ draft: Draft) {
+        if draft.state == .removed {
+            // Its bytes go from the disk: not on a thread that answers requests.
+            ThreadPool.shared.submit { draft.letGo() }
+        } else {
+            draft.letGo()
+        }
+    }
+}

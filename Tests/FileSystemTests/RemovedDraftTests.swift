@@ -1,0 +1,123 @@
+import Base
+import FileSystem
+import Glibc
+import Namespace
+import TestSupport
+import Testing
+
+@Suite("Drafts whose name is gone")
+struct RemovedDraftTests {
+    private typealias Fixture = FileSystemFixture
+
+    private func create(_ name: String, _ bytes: [UInt8], in fixture: Fixture) async throws -> FileHandle {
+        let (_, handle) = try await fixture.fileSystem.create(
+            EntryName(name), in: fixture.id("bob"), flags: O_RDWR | O_CREAT
+        ).value()
+        _ = try bytes.withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0).get() }
+        return handle
+    }
+
+    private func spool(_ fixture: Fixture) throws -> [String] { try fixture.folder.names(in: "outbox/spool") }
+
+    @Test("an open draft stays what it was when it is removed, and can be written and cut as before")
+    func open() async throws {
+        let fixture = try await Fixture.make(quietTime: .seconds(60))
+        let fs = fixture.fileSystem
+        let handle = try await create("a.txt", [1, 2, 3, 4], in: fixture)
+        #expect(await fs.unlink(EntryName("a.txt"), in: try fixture.id("bob")).code() == 0)
+        #expect(try fixture.folder.names(in: "outbox/spool").count == 1)
+        let removed = try fs.attributes(handle.id).get()
+        #expect(removed.size == 4 && removed.links == 0 && removed.permissions == 0o600)
+        #expect(try await fixture.read(handle, at: 0, count: 10) == [1, 2, 3, 4])
+        _ = try [UInt8]([5, 6]).withUnsafeBytes { try fs.write(handle, $0, at: 4).get() }
+        let cut = AttributeChange(permissions: nil, changesOwner: false, size: 5, modified: nil)
+        #expect(try await fs.change(handle.id, cut).value().size == 5)
+        #expect(try await fixture.read(handle, at: 0, count: 10) == [1, 2, 3, 4, 5])
+        // Its name is free at once.
+        let other = try await create("a.txt", [9], in: fixture)
+        #expect(try await fixture.read(handle, at: 0, count: 10) == [1, 2, 3, 4, 5])
+        #expect(try fixture.attributes("bob/a.txt").size == 1)
+        fs.release(other)
+        fs.release(handle)
+        fs.forget(handle.id, 1)
+        try await wait(until: "its bytes are gone") { try spool(fixture).count == 1 }
+        #expect(fs.attributes(handle.id) == .failure(FileSystemError(ESTALE)))
+    }
+
+    @Test("what a rename replaced can be opened for as long as the kernel knows it, and is stale then")
+    func replaced() async throws {
+        let fixture = try await Fixture.make(quietTime: .seconds(60))
+        let fs = fixture.fileSystem
+        let bob = try fixture.id("bob")
+        for (name, byte) in [("a.part", UInt8(1)), ("b.part", 2)] {
+            try await fixture.write([byte], to: name)
+        }
+        // Told once by the creation and twice here.
+        let old = try fixture.id("bob/a.part")
+        #expect(try fixture.id("bob/a.part") == old)
+        let names = (EntryName("b.part"), EntryName("a.part"))
+        #expect(await fs.rename(names.0, in: bob, to: names.1, in: bob, flags: 0).code() == 0)
+        let new = try fixture.id("bob/a.part")
+        #expect(new != old)
+        fs.forget(old, 2)
+        #expect(try fs.attributes(old).get().links == 0)
+        let handle = try await fs.open(old, flags: O_RDONLY).value()
+        #expect(try await fixture.read(handle, at: 0, count: 10) == [1])
+        fs.release(handle)
+        let emptied = try await fs.open(old, flags: O_WRONLY | O_TRUNC).value()
+        fs.release(emptied)
+        #expect(try fs.attributes(old).get().size == 0)
+        #expect(try await fixture.read("bob/a.part", count: 10) == [2])
+        fs.forget(old, 1)
+        #expect(await fs.open(old, flags: O_RDONLY).code() == ESTALE)
+        #expect(fs.attributes(old) == .failure(FileSystemError(ESTALE)))
+        let change = AttributeChange(permissions: 0o600, changesOwner: false, size: nil, modified: nil)
+        #expect(await fs.change(old, change).code() == ESTALE)
+        #expect(fs.extendedAttribute("user.chatfs.state", of: old) == .failure(FileSystemError(ESTALE)))
+        #expect(fs.access(old, mask: R_OK)?.code == ESTALE)
+        try await wait(until: "its bytes are gone") { try spool(fixture).count == 1 }
+    }
+
+    @Test("a listing counts what it tells of, once for each entry that reached the kernel")
+    func listed() async throws {
+        let fixture = try await Fixture.make(quietTime: .seconds(60))
+        let fs = fixture.fileSystem
+        let bob = try fixture.id("bob")
+        try await fixture.write([1], to: "a.part")
+        let node = try #require(fs.list(bob, after: nil, count: 10).first)
+        for _ in 0..<3 { #expect(fs.attributesToKeep(of: node)?.size == 1) }
+        #expect(await fs.unlink(EntryName("a.part"), in: bob).code() == 0)
+        // The creation and two of the three.
+        fs.forget(node.id, 3)
+        #expect(try fs.attributes(node.id).get().size == 1)
+        fs.forget(node.id, 1)
+        #expect(fs.attributesToKeep(of: node) == nil)
+    }
+
+    @Test("at the end of the mount nothing of a removed draft stays, though nobody has closed it")
+    func atTheEnd() async throws {
+        let fixture = try await Fixture.make(quietTime: .seconds(60))
+        let bob = try fixture.id("bob")
+        for name in ["open.part", "known.part"] {
+            let handle = try await create(name, [1], in: fixture)
+            if name == "known.part" { fixture.fileSystem.release(handle) }
+            #expect(await fixture.fileSystem.unlink(EntryName(name), in: bob).code() == 0)
+        }
+        #expect(try spool(fixture).count == 2)
+        await fixture.end()
+        #expect(try spool(fixture) == [])
+    }
+
+    @Test("a draft that was sent is its entry for who knew it, whatever the kernel forgets")
+    func sent() async throws {
+        let fixture = try await Fixture.make()
+        let handle = try await create("a.txt", [7], in: fixture)
+        fixture.fileSystem.release(handle)
+        try await wait(until: "it is sent") {
+            try fixture.attribute("user.chatfs.state", of: "bob/a.txt") == "sent"
+        }
+        fixture.fileSystem.forget(handle.id, 1)
+        let entry = try fixture.fileSystem.attributes(handle.id).get()
+        #expect(entry.links == 1 && entry.size == 1 && entry.permissions == 0o400)
+    }
+}
