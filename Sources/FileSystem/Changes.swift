@@ -39,9 +39,9 @@ extension FileSystem {
             do {
                 let node = try self.names.show(draft: id, named: name, in: folder)
                 guard let kept = self.attributesToKeep(of: node) else { throw FileSystemError.gone }
-                return (kept, self.handle(on: node, .draft(draft, forWriting: true)))
+                return (kept, self.handle(on: node, .draft(draft, .ofItsMaker)))
             } catch {
-                draft.closed(for: .writing)
+                draft.closed(.ofItsMaker)
                 try? self.outbox.remove(draft)
                 self.drafts.withLock { $0[id] = nil }
                 throw error

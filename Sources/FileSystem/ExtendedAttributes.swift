@@ -53,7 +53,8 @@ extension FileSystem {
         }
     }
 
-    /// Sets the caption of a draft, or sends once more what was refused, is unsure or failed on its way. Any
+    /// Sets the caption of a draft, or sends once more what was refused, is unsure or failed on its way, or
+    /// what a killed program left. Any
     /// other `user.` attribute of what was copied in is accepted and dropped, so that copying tools do not
     /// complain.
     public func setExtendedAttribute(
@@ -66,8 +67,9 @@ extension FileSystem {
             guard ["user.chatfs.caption", "user.chatfs.retry"].contains(name) else { return .done(()) }
             guard let file = self.draft(draft, at: id) else { return .refused(.gone) }
             if name == "user.chatfs.retry" {
-                guard [.failed, .unsure].contains(file.state) else { return .refused(.notPermitted) }
-                return blocking { _ = try self.outbox.retry(file) }
+                return blocking {
+                    guard try self.outbox.retry(file) else { throw FileSystemError.notPermitted }
+                }
             }
             guard let text = String(validating: value, as: UTF8.self) else {
                 return .refused(FileSystemError(EILSEQ))

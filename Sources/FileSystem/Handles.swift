@@ -9,16 +9,13 @@ import Posix
 public final class FileHandle: Sendable {
     enum Source: Sendable {
         case content(any OpenContent, size: UInt64)
-        case draft(Draft, forWriting: Bool)
+        case draft(Draft, DraftOpening)
         /// Made when it was opened: `status.json`, `transfers`.
         case produced([UInt8])
     }
 
     let node: Node
     let source: Source
-    /// Whether a descriptor was closed since the last write through this opening. close(2) waits for that, while
-    /// the release that follows may be lost with the connection.
-    private let isFlushed = Lock(false)
 
     init(node: Node, source: Source) {
         self.node = node
@@ -34,18 +31,16 @@ public final class FileHandle: Sendable {
 
     /// Nothing can be written through this opening, so there is nothing to do when a descriptor is closed.
     public var needsNoFlush: Bool {
-        if case .draft(_, forWriting: true) = source { false } else { true }
+        !isForWriting
     }
 
-    /// A descriptor of this opening is being closed.
-    public func flushed() { isFlushed.withLock { $0 = true } }
-
-    func written() { isFlushed.withLock { $0 = false } }
+    var isForWriting: Bool {
+        if case .draft(_, let opening) = source { opening.access == .writing } else { false }
+    }
 
     /// Whether somebody may be in the middle of writing.
     var isUnfinished: Bool {
-        guard case .draft(_, forWriting: true) = source else { return false }
-        return isFlushed.withLock { !$0 }
+        if case .draft(let draft, let opening) = source { !draft.isFinished(opening) } else { false }
     }
 
     /// Pages of earlier openings may stay in the kernel's cache.
@@ -88,8 +83,9 @@ extension FileSystem {
             guard let file = self.draft(draft, at: id) else { return .refused(.gone) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             return blocking {
+                let opening: DraftOpening
                 do {
-                    try file.opened(for: writes ? .writing : .reading)
+                    opening = try file.opened(for: writes ? .writing : .reading)
                 } catch {
                     // Sent since the look above: its bytes are the item's now.
                     guard !writes, let node = self.names.node(id), case .item(let item) = node.content else {
@@ -100,10 +96,10 @@ extension FileSystem {
                 do {
                     if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
                 } catch {
-                    file.closed(for: writes ? .writing : .reading)
+                    file.closed(opening)
                     throw error
                 }
-                return self.handle(on: node, .draft(file, forWriting: writes))
+                return self.handle(on: node, .draft(file, opening))
             }
         }
     }
@@ -122,7 +118,7 @@ extension FileSystem {
         guard wasOpen else { return }
         switch handle.source {
         case .content(let content, _): content.close()
-        case .draft(let draft, let forWriting): draft.closed(for: forWriting ? .writing : .reading)
+        case .draft(let draft, let opening): draft.closed(opening)
         case .produced: break
         }
     }
@@ -138,11 +134,7 @@ extension FileSystem {
     /// Whether anybody is writing at present.
     public var hasWriters: Bool {
         openHandles.withLock { open in
-            open.values.contains { handles in
-                handles.values.contains { handle in
-                    if case .draft(_, forWriting: true) = handle.source { true } else { false }
-                }
-            }
+            open.values.contains { $0.values.contains(where: \.isForWriting) }
         }
     }
 
@@ -200,22 +192,29 @@ extension FileSystem {
     }
 
     /// Writes to a draft. On the calling thread: the bytes are the kernel's and the disk is local.
+    /// - Parameter thread: who writes, 0 when the kernel does not say.
     public func write(
-        _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+        _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, by thread: pid_t
     ) -> Result<Int, FileSystemError> {
-        guard case .draft(let draft, forWriting: true) = handle.source else { return .failure(.badHandle) }
+        guard case .draft(let draft, let opening) = handle.source, handle.isForWriting else {
+            return .failure(.badHandle)
+        }
         do {
-            handle.written()
-            try draft.write(bytes, at: offset)
+            try draft.write(bytes, at: offset, through: opening, by: thread)
             return .success(bytes.count)
         } catch {
             return .failure(FileSystemError(error))
         }
     }
 
+    /// A descriptor of this opening is being closed by `thread`. As `write`, on the calling thread.
+    public func flush(_ handle: FileHandle, by thread: pid_t) {
+        if case .draft(let draft, let opening) = handle.source { draft.flushed(opening, by: thread) }
+    }
+
     /// fsync(2): what was written to a draft survives a power cut.
     public func synchronise(_ handle: FileHandle) -> Answer<Void> {
-        guard case .draft(let draft, forWriting: true) = handle.source else { return .done(()) }
+        guard case .draft(let draft, _) = handle.source, handle.isForWriting else { return .done(()) }
         return blocking { try draft.synchronise() }
     }
 

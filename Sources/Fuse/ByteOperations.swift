@@ -52,17 +52,21 @@ extension Operations {
             let request = Request(pointer)
             guard let handle = FileHandle.of(info), offset >= 0 else { return request.fail(EBADF) }
             let buffer = UnsafeRawBufferPointer(start: bytes, count: size)
-            switch request.session.fileSystem.write(handle, buffer, at: UInt64(offset)) {
+            switch request.session.fileSystem.write(
+                handle, buffer, at: UInt64(offset), by: request.thread)
+            {
             case .success(let count): request.written(count)
             case .failure(let error): request.fail(error)
             }
         }
-        // Comes with every close(2) of every copy of a descriptor, before the first write too: it says
-        // nothing about being done. Release does, and only when that is lost with the mount, this.
+        // Comes with every close(2) of every copy of a descriptor, before the first write too. Who closes waits for
+        // the answer, so what is noted here is there when close(2) returns.
         table.flush = { pointer, _, info in
             guard let pointer else { return }
             let request = Request(pointer)
-            FileHandle.of(info)?.flushed()
+            if let handle = FileHandle.of(info) {
+                request.session.fileSystem.flush(handle, by: request.thread)
+            }
             request.succeed()
         }
         table.release = { pointer, _, info in

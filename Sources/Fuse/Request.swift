@@ -17,6 +17,10 @@ struct Request: ~Copyable {
         Unmanaged<FuseSession>.fromOpaque(fuse_req_userdata(pointer)).takeUnretainedValue()
     }
 
+    /// The thread that asks (a number as gettid(2) gives it); 0 when the kernel asks by itself, or for a process that
+    /// cannot be seen from here.
+    var thread: pid_t { fuse_req_ctx(pointer)?.pointee.pid ?? 0 }
+
     consuming func fail(_ error: FileSystemError) { fail(error.code) }
 
     consuming func fail(_ code: Int32) {

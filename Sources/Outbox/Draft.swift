@@ -7,8 +7,8 @@ import Cryptography
 /// `snapshot`, `state` and `setCaption`'s checks come from memory; everything else blocks on files and
 /// on the journal. Any thread; operations of one draft take turns, reads run beside them.
 ///
-/// Every file description that is opened for it calls `opened`, and `closed` when it is released; only
-/// in between may it be read and written.
+/// Every file description that is opened for it calls `opened`, `flushed` whenever a descriptor of it is closed,
+/// and `closed` when it is released; only in between may it be read and written.
 public final class Draft: Sendable {
     /// Never used for another draft of the profile.
     public let id: Int64
@@ -30,7 +30,7 @@ public final class Draft: Sendable {
     struct Record: Sendable {
         var entry: Journal.Entry
         var phase: Phase
-        var writers = 0
+        var writers = DraftWriters()
         var readers = 0
         /// Who may come back for a removed draft, see `hold`.
         var holders = 0
@@ -128,8 +128,13 @@ extension Draft.Record {
 
     /// Why a closed draft is not sent by itself, nil when it is.
     var reasonToStay: String? {
-        if entry.isBroken {
+        switch entry.gap {
+        case .failedWrite:
             return "A write into this file failed, so it is incomplete and not sent: write it again."
+        case .killedWriter:
+            return "The program that wrote this file was killed, so it may be incomplete and is not sent: "
+                + "write it again, or use chatfs retry to send it as it is."
+        case nil: break
         }
         if TemporaryName.matches(entry.name) {
             return "This name looks like a temporary file, so it stays here and is not sent. "

@@ -20,7 +20,7 @@ extension Draft {
     /// After the removal, and after each use that ended: the last one takes the bytes along.
     func removeIfUnused() {
         let spool: String? = record.withLock { record in
-            guard record.phase == .removed, !record.isGone, record.writers == 0, record.readers == 0,
+            guard record.phase == .removed, !record.isGone, record.writers.isEmpty, record.readers == 0,
                 record.holders == 0
             else { return nil }
             record.isGone = true

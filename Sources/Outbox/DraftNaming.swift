@@ -6,7 +6,7 @@ extension Draft {
     /// the same transaction.
     func noteRenamed(to name: [UInt8], replacing other: Draft?) throws {
         let now = room.clock.now()
-        var (entry, writers) = record.withLock { ($0.entry, $0.writers) }
+        var (entry, isOpen) = record.withLock { ($0.entry, !$0.writers.isEmpty) }
         entry.name = name
         entry.touched = now
         try room.journal.apply([entry], removing: [other?.id].compactMap { $0 })
@@ -18,7 +18,7 @@ extension Draft {
             record.phase = .draft
         }
         other?.noteGone()
-        if writers == 0 { settle() }
+        if !isOpen { settle() }
     }
 
     /// It is removed by its user: as if it had never been, as far as that is still possible.

@@ -7,7 +7,7 @@ extension Draft {
     func beginStaging() -> (Journal.Entry, version: Int)? {
         turn.with {
             record.withLock { record in
-                guard record.phase == .draft, record.writers == 0, record.entry.state == .closed,
+                guard record.phase == .draft, record.writers.isEmpty, record.entry.state == .closed,
                     record.reasonToStay == nil
                 else { return nil }
                 record.phase = .staging
@@ -54,7 +54,7 @@ extension Draft {
         record.withLock { record in
             record.phase = .draft
             record.entry.problem = problem.sentence
-            if problem.code == .damaged { record.entry.isBroken = true }
+            if problem.code == .damaged { record.entry.gap = .failedWrite }
         }
         room.news.send(.changed(self))
     }
@@ -131,6 +131,21 @@ extension Draft {
             }
             room.news.send(.changed(self))
             return isFinal ? nil : tries
+        }
+    }
+
+    /// The user wants what a killed writer left sent as it is. False when it is not such a draft, or open.
+    func noteWantedAsItIs() throws(OutboxError) -> Bool {
+        try turn.with { () throws(OutboxError) in
+            var entry = record.withLock { $0.entry }
+            let isClosed = record.withLock { $0.phase == .draft && $0.writers.isEmpty }
+            guard isClosed, entry.gap == .killedWriter else { return false }
+            entry.gap = nil
+            let mine = entry
+            try described { try room.journal.apply([mine]) }
+            record.withLock { $0.entry.gap = nil }
+            settle()
+            return true
         }
     }
 

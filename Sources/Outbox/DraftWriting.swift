@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Cryptography
+import Glibc
 
 // Opening, writing and closing. A draft that has a writer is never staged, and staging gives way to one
 // that comes meanwhile, so bytes change only in the phase `draft` (or of a file that is removed already).
@@ -9,30 +10,38 @@ extension Draft {
     /// a draft again, durably before this returns.
     /// A removed one is opened for as long as somebody holds it or has it open.
     /// - Throws: `notPermitted` for writing once it is on its way, and when it is recovered; `gone`.
-    public func opened(for access: DraftAccess) throws(OutboxError) {
+    @discardableResult
+    public func opened(for access: DraftAccess) throws(OutboxError) -> DraftOpening {
         guard hold() else { throw OutboxError.gone }
         defer { letGo() }
-        try turn.with { () throws(OutboxError) in
+        return try turn.with { () throws(OutboxError) -> DraftOpening in
             let (entry, file) = record.withLock { ($0.entry, $0.file) }
             let opened = try described { try file ?? room.spool.open(entry.spool, key: entry.key) }
             if access == .writing { try takeBack() }
-            record.withLock { record in
+            let number = record.withLock { record in
                 record.file = opened
-                if access == .writing { record.writers += 1 } else { record.readers += 1 }
+                if access == .writing { return record.writers.open() }
+                record.readers += 1
+                return 0
             }
             if access == .writing { room.quiet.cancel(self) } else { room.quiet.restart(self) }
+            return DraftOpening(access, number)
         }
     }
 
     /// A file description was released. After the last writer's the quiet time begins.
-    public func closed(for access: DraftAccess) {
+    public func closed(_ opening: DraftOpening) {
         turn.with {
             // A chat of thousands of drafts keeps no descriptors: the file goes with its last user.
             let (isLastWriter, file) = record.withLock { record in
-                if access == .writing { record.writers -= 1 } else { record.readers -= 1 }
+                switch opening.access {
+                case .reading: record.readers -= 1
+                case .writing: record.writers.close(opening.number)
+                }
                 let file = record.file
-                if record.writers == 0 && record.readers == 0 { record.file = nil }
-                return (access == .writing && record.writers == 0 && record.phase == .draft, file)
+                if record.writers.isEmpty && record.readers == 0 { record.file = nil }
+                let isLastWriter = opening.access == .writing && record.writers.isEmpty
+                return (isLastWriter && record.phase == .draft, file)
             }
             if isLastWriter { settle() }
             // Closed here, after the lock.
@@ -43,8 +52,11 @@ extension Draft {
 
     /// Writes all of `bytes` at `offset`, or fails as a whole as far as the file's length goes; then the
     /// draft is incomplete and stays local until it is emptied and written again.
+    /// - Parameter thread: whose write(2) it is, 0 when that is not known.
     /// - Throws: `tooLarge`, `noSpace`, `notPermitted`, `storage`.
-    public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(OutboxError) {
+    public func write(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64, through opening: DraftOpening, by thread: pid_t
+    ) throws(OutboxError) {
         try turn.with { () throws(OutboxError) in
             let (file, size) = try fileForWriting()
             let (end, overflow) = offset.addingReportingOverflow(UInt64(bytes.count))
@@ -52,6 +64,10 @@ extension Draft {
             try failingAsIncomplete(file) {
                 try requireAllowed(overflow ? .max : end)
                 if end > size { try requireRoom(for: UInt64(bytes.count), whenLong: end) }
+                try noteUnfinished { record in
+                    let isNewAttempt = record.writers.wrote(through: opening.number, by: thread)
+                    if isNewAttempt, record.entry.gap == .killedWriter { record.entry.gap = nil }
+                }
                 try file.write(bytes, at: offset)
             }
             noteWritten(size: max(size, end))
@@ -62,9 +78,9 @@ extension Draft {
     /// Sets the length: cuts, or grows by zeros that take no space. Without a writer (truncate(2)) it
     /// counts as one that opened and closed it.
     public func truncate(to size: UInt64) throws(OutboxError) {
-        guard record.withLock({ $0.writers > 0 }) else {
-            try opened(for: .writing)
-            defer { closed(for: .writing) }
+        guard record.withLock({ !$0.writers.isEmpty }) else {
+            let opening = try opened(for: .writing)
+            defer { closed(opening) }
             return try truncate(to: size)
         }
         try turn.with { () throws(OutboxError) in
@@ -72,13 +88,14 @@ extension Draft {
             try failingAsIncomplete(file) {
                 try requireAllowed(size)
                 if size > old { try requireRoom(for: 0, whenLong: size) }
+                try noteUnfinished { $0.writers.truncated() }
                 try file.truncate(to: size)
             }
             if size < old { stopFollowing() }
             // Emptied, it can be written anew from the start.
             if size == 0 {
                 record.withLock { record in
-                    record.entry.isBroken = false
+                    record.entry.gap = nil
                     record.following.isInOrder = true
                 }
             }
@@ -108,7 +125,8 @@ extension Draft {
     func settleAgain() {
         turn.with {
             let isClosed = record.withLock { record in
-                let isClosed = record.phase == .draft && record.writers == 0 && record.entry.state == .closed
+                let isClosed =
+                    record.phase == .draft && record.writers.isEmpty && record.entry.state == .closed
                 if isClosed { record.entry.problem = record.reasonToStay }
                 return isClosed
             }
@@ -120,7 +138,8 @@ extension Draft {
     func keepLocal() {
         stopFollowing()
         let isLeft = record.withLock { record in
-            record.phase == .draft && record.entry.state == .closed && !record.entry.isDurable
+            record.phase == .draft && record.writers.isEmpty && record.entry.state == .closed
+                && !record.entry.isDurable
         }
         guard isLeft else { return }
         do {
@@ -134,7 +153,7 @@ extension Draft {
 
     private func fileForWriting() throws(OutboxError) -> (SealedFile, size: UInt64) {
         let (file, size, isOpen) = record.withLock { record in
-            let isOpen = record.writers > 0 && [.draft, .removed].contains(record.phase)
+            let isOpen = !record.writers.isEmpty && [.draft, .removed].contains(record.phase)
             return (record.file, record.entry.size, isOpen)
         }
         guard isOpen, let file else { throw OutboxError.immutable }
@@ -159,7 +178,7 @@ extension Draft {
         } catch {
             stopFollowing()
             record.withLock { record in
-                record.entry.isBroken = true
+                record.entry.gap = .failedWrite
                 record.entry.size = file.size
                 record.entry.isDurable = false
             }
@@ -187,11 +206,11 @@ extension Draft {
 
     /// Makes it a draft again, for a writer that comes.
     private func takeBack() throws(OutboxError) {
-        var (entry, phase, writers, mayBeHandedOver) = record.withLock {
-            ($0.entry, $0.phase, $0.writers, $0.mayBeHandedOver)
+        var (entry, phase, isOpen, mayBeHandedOver) = record.withLock {
+            ($0.entry, $0.phase, !$0.writers.isEmpty, $0.mayBeHandedOver)
         }
         switch phase {
-        case .draft where writers > 0: return
+        case .draft where isOpen: return
         // Nothing of it is sent or kept any more.
         case .removed: return
         case .queued where mayBeHandedOver: throw OutboxError.immutable
@@ -220,22 +239,7 @@ extension Draft {
 
     /// Nobody writes any longer: the row says so, and the quiet time begins unless it stays local.
     func settle() {
-        let now = room.clock.now()
-        let (entry, changed) = record.withLock { record in
-            let before = record.entry.problem
-            record.entry.state = .closed
-            record.entry.boot = room.boot
-            record.entry.touched = now
-            record.entry.problem = record.reasonToStay
-            return (record.entry, before != record.entry.problem)
-        }
-        do {
-            try room.journal.apply([entry])
-        } catch {
-            // It is sent all the same; only after a crash before that it is taken for unfinished.
-            room.log.warning("a closed draft could not be noted: \(Base.sentence(of: error))")
-        }
+        noteComplete()
         room.quiet.begin(self)
-        if changed { room.news.send(.changed(self)) }
     }
 }

@@ -10,7 +10,10 @@ import Store
 final class Journal: Sendable {
     /// State of a row. A draft is `open` or `closed`; the other words are those of `DraftState`.
     enum State: String, Sendable {
+        /// Somebody is in the middle of writing.
         case open
+        /// What is there is complete, as far as can be known: nobody has it open for writing, or all who have
+        /// closed a descriptor since they wrote last.
         case closed
         case queued
         case sent
@@ -32,8 +35,7 @@ final class Journal: Sendable {
         var size: UInt64 = 0
         var modified: Timestamp
         var caption: String = ""
-        /// A write failed, so that something is missing in it.
-        var isBroken = false
+        var gap: Gap?
         /// The user said that it is to be sent though it may have been sent before.
         var isConfirmed = false
         /// Its spool file has been synchronised since its last write.
@@ -45,6 +47,14 @@ final class Journal: Sendable {
         var staged: Staged?
         var item: ItemID?
         var problem: String?
+    }
+
+    /// Why something is missing in a draft. Numbers of the column `broken`.
+    enum Gap: Int64, Sendable {
+        /// A write failed.
+        case failedWrite = 1
+        /// Who wrote it was killed.
+        case killedWriter = 2
     }
 
     /// A CryptoFile in the core's staging folder, complete and on disk.
@@ -119,7 +129,7 @@ final class Journal: Sendable {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 entry.chat.description, entry.name, entry.spool, entry.key, entry.message,
-                entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.isBroken,
+                entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.gap?.rawValue ?? 0,
                 entry.isDurable, entry.boot, entry.touched)
             return connection.lastInsertedID
         }
@@ -147,8 +157,9 @@ final class Journal: Sendable {
                 staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?
             WHERE id = ?
             """,
-            entry.name, entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.isBroken,
-            entry.isConfirmed, entry.isDurable, entry.boot, entry.touched, staged?.folder, staged?.fileName,
+            entry.name, entry.state.rawValue, entry.size, entry.modified, entry.caption,
+            entry.gap?.rawValue ?? 0, entry.isConfirmed, entry.isDurable, entry.boot, entry.touched,
+            staged?.folder, staged?.fileName,
             staged?.arguments.key, staged?.arguments.nonce, staged.map { $0.kind.journalText },
             entry.item?.rawValue, entry.problem, entry.id)
     }
@@ -174,7 +185,8 @@ final class Journal: Sendable {
         var entry = Entry(
             id: row.integer(0), chat: chat, name: row.bytes(2), spool: row.text(3), key: row.bytes(4),
             message: row.text(5), state: state, size: row.unsigned(7), modified: row.timestamp(8),
-            caption: row.text(9), isBroken: row.bool(10), isDurable: row.bool(11), boot: row.text(12),
+            caption: row.text(9), gap: Gap(rawValue: row.integer(10)), isDurable: row.bool(11),
+            boot: row.text(12),
             touched: row.timestamp(13), item: row.integerOrNil(19).map(ItemID.init),
             problem: row.textOrNil(20))
         entry.isConfirmed = row.bool(21)

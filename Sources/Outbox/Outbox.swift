@@ -10,8 +10,8 @@ import Store
 ///     let changes = outbox.changes()
 ///     outbox.start()
 ///     let draft = try outbox.create(name: Array("report.pdf".utf8), in: chat)   // open for writing
-///     try draft.write(bytes, at: 0)
-///     draft.closed(for: .writing)      // sent a second later
+///     try draft.write(bytes, at: 0, through: .ofItsMaker, by: thread)
+///     draft.closed(.ofItsMaker)        // sent a second later
 ///
 /// What a method does to files and journal it does before it returns: it blocks, as those of `Draft` do.
 public final class Outbox: Sendable {
@@ -110,7 +110,7 @@ public final class Outbox: Sendable {
 
     // MARK: - Names
 
-    /// Makes an empty draft, opened for writing once: its maker calls `closed(for: .writing)`.
+    /// Makes an empty draft, opened for writing once: its maker closes `DraftOpening.ofItsMaker`.
     /// - Parameter name: the exact bytes its writer used: 1 to 255, valid UTF-8 without `/` and NUL.
     /// - Throws: `invalidName`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     public func create(name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
@@ -144,7 +144,7 @@ public final class Outbox: Sendable {
             let draft = Draft(entry, phase: .draft, room: room)
             draft.record.withLock { record in
                 record.file = file
-                record.writers = 1
+                _ = record.writers.open()
                 record.following.isInOrder = true
             }
             state.withLock { state in
@@ -196,8 +196,10 @@ public final class Outbox: Sendable {
     }
 
     /// Hands a draft over once more that the core refused, or of which it is not known whether the core has
-    /// it: then the recipients may get it twice, so the user must have said so. False when it is neither.
+    /// it: then the recipients may get it twice, so the user must have said so. So does one whose writer was
+    /// killed, as it is, after the quiet time. False when it is none of these.
     public func retry(_ draft: Draft) throws(OutboxError) -> Bool {
+        if draft.state == .draft { return try draft.noteWantedAsItIs() }
         guard try draft.noteRetry() else { return false }
         courier.take([draft])
         return true

@@ -125,7 +125,7 @@ extension Outbox {
             let isLeft = draft.record.withLock { record in
                 let isTemporary = TemporaryName.matches(record.entry.name)
                 let stays = record.phase == .draft ? record.reasonToStay != nil : isTemporary
-                return [.draft, .recovered].contains(record.phase) && record.writers == 0
+                return [.draft, .recovered].contains(record.phase) && record.writers.isEmpty
                     && record.readers == 0 && stays && record.entry.touched < oldest
             }
             if isLeft { try? drop(draft) }

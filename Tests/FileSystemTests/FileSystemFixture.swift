@@ -97,7 +97,7 @@ final class FileSystemFixture {
         let (_, handle) = try await fileSystem.create(
             EntryName(name), in: id("bob"), flags: O_WRONLY | O_CREAT
         ).value()
-        _ = try bytes.withUnsafeBytes { try fileSystem.write(handle, $0, at: 0).get() }
+        _ = try bytes.withUnsafeBytes { try fileSystem.write(handle, $0, at: 0, by: getpid()).get() }
         fileSystem.release(handle)
     }
 

@@ -13,7 +13,7 @@ struct RemovedDraftTests {
         let (_, handle) = try await fixture.fileSystem.create(
             EntryName(name), in: fixture.id("bob"), flags: O_RDWR | O_CREAT
         ).value()
-        _ = try bytes.withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0).get() }
+        _ = try bytes.withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get() }
         return handle
     }
 
@@ -29,7 +29,7 @@ struct RemovedDraftTests {
         let removed = try fs.attributes(handle.id).get()
         #expect(removed.size == 4 && removed.links == 0 && removed.permissions == 0o600)
         #expect(try await fixture.read(handle, at: 0, count: 10) == [1, 2, 3, 4])
-        _ = try [UInt8]([5, 6]).withUnsafeBytes { try fs.write(handle, $0, at: 4).get() }
+        _ = try [UInt8]([5, 6]).withUnsafeBytes { try fs.write(handle, $0, at: 4, by: getpid()).get() }
         let cut = AttributeChange(permissions: nil, changesOwner: false, size: 5, modified: nil)
         #expect(try await fs.change(handle.id, cut).value().size == 5)
         #expect(try await fixture.read(handle, at: 0, count: 10) == [1, 2, 3, 4, 5])

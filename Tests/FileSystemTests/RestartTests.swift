@@ -31,8 +31,10 @@ struct RestartTests {
             let draft = try outbox.create(name: Array("a.txt".utf8), in: FileSystemFixture.bob)
             let chat = try #require(names.node(of: FileSystemFixture.bob)?.id)
             _ = try names.show(draft: DraftID(draft.id), named: EntryName("a.txt"), in: chat)
-            try [UInt8]("hello".utf8).withUnsafeBytes { try draft.write($0, at: 0) }
-            draft.closed(for: .writing)
+            try [UInt8]("hello".utf8).withUnsafeBytes {
+                try draft.write($0, at: 0, through: .ofItsMaker, by: 0)
+            }
+            draft.closed(.ofItsMaker)
             var item: ChatItem?
             while item == nil, let change = await changes.next() {
                 if case .became(_, let sent) = change { item = sent }

@@ -18,7 +18,7 @@ struct WritingTests {
         ).value()
         #expect(attributes.permissions == 0o600)
         _ = try [UInt8]("hello".utf8).withUnsafeBytes {
-            try fixture.fileSystem.write(handle, $0, at: 0).get()
+            try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get()
         }
         let time = AttributeChange(
             permissions: 0o644, changesOwner: false, size: nil,
@@ -111,8 +111,10 @@ struct WritingTests {
             EntryName("a.txt"), in: fixture.id("bob"), flags: O_WRONLY
         ).value()
         // As a shell does that opens a file for its command: closed once before the first write.
-        handle.flushed()
-        _ = try [UInt8]("x".utf8).withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0).get() }
+        fixture.fileSystem.flush(handle, by: getpid())
+        _ = try [UInt8]("x".utf8).withUnsafeBytes {
+            try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get()
+        }
         fixture.fileSystem.releaseAll()
         #expect(fixture.fileSystem.hasWriters)
         await fixture.outbox.shutDown()
@@ -126,9 +128,11 @@ struct WritingTests {
         let (_, handle) = try await fixture.fileSystem.create(
             EntryName("a.txt"), in: fixture.id("bob"), flags: O_WRONLY
         ).value()
-        _ = try [UInt8]("x".utf8).withUnsafeBytes { try fixture.fileSystem.write(handle, $0, at: 0).get() }
+        _ = try [UInt8]("x".utf8).withUnsafeBytes {
+            try fixture.fileSystem.write(handle, $0, at: 0, by: getpid()).get()
+        }
         #expect(fixture.fileSystem.hasWriters)
-        handle.flushed()
+        fixture.fileSystem.flush(handle, by: getpid())
         fixture.fileSystem.releaseAll()
         #expect(!fixture.fileSystem.hasWriters)
         fixture.fileSystem.release(handle)

@@ -71,7 +71,9 @@ enum SlowWriter {
             [
                 "-c",
                 """
-                import sys
+                import signal, sys
+                # As cp ends: Python would close its files first.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
                 source, target, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
                 with open(source, 'rb') as bytes, open(target, 'wb', buffering=0) as copy:
                     while copy.tell() < count:

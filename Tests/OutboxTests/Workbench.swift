@@ -104,6 +104,23 @@ final class Workbench: Sendable {
     func states() -> [DraftState] { outbox.drafts().map(\.state) }
 }
 
+/// For tests to which it does not matter through which opening a thing is done: the last one.
+extension Draft {
+    private var latest: DraftOpening {
+        DraftOpening(.writing, record.withLock { $0.writers.openings.keys.max() } ?? 0)
+    }
+
+    func closed(for access: DraftAccess) { closed(access == .writing ? latest : DraftOpening(.reading, 0)) }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(OutboxError) {
+        try write(bytes, at: offset, through: latest, by: getpid())
+    }
+
+    func write(_ text: String, at offset: UInt64 = 0) throws {
+        try Array(text.utf8).withUnsafeBytes { try write($0, at: offset) }
+    }
+}
+
 /// Copies a folder as a crash would find it.
 func copyFolder(_ source: String, to target: String) throws {
     try check("make a folder") { mkdir(target, 0o700) }

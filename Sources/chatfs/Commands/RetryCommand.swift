@@ -5,13 +5,14 @@ import Posix
 /// `chatfs retry`: hands a file over once more that could not be sent.
 enum RetryCommand {
     static let command = Command(
-        "retry", "Send a file once more that failed or is unsure.",
+        "retry", "Send a file that failed, is unsure, or was left by a killed program.",
         discussion: """
             An entry is unsure when the connection to the SimpleX core broke while it was being sent and it \
             cannot be known whether the core has it. It is never sent again by itself: look into the chat \
             first. Sent again, the others may get it twice, so this command asks. A file whose message is \
             in the chat and whose upload failed goes out in a new message, and the old one is deleted, for \
-            the others too: they could never read it.
+            the others too: they could never read it. What a program left behind that was killed while it \
+            wrote is sent as it is.
             """,
         section: ChatFS.Section.daily,
         arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
@@ -28,11 +29,15 @@ enum RetryCommand {
                     throw UsageError("not sent; --yes answers the question beforehand")
                 }
             }
-            guard state == "unsure" || state == "failed" else {
-                throw UsageError("only entries that failed or are unsure are sent once more")
-            }
-            try naming(path) {
+            let refusal = UsageError(
+                "only entries that failed, are unsure, or whose writer was killed are sent once more")
+            guard ["unsure", "failed", "draft"].contains(state) else { throw refusal }
+            do throws(SystemError) {
                 try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)
+            } catch  where state == "draft" && error.code == EPERM {
+                throw refusal
+            } catch {
+                throw PathError(path, error)
             }
         }
     }

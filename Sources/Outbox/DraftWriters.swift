@@ -1,0 +1,94 @@
+import Glibc
+
+/// One opening of a draft: what a program got from open(2) or creat(2), with all copies of its descriptor.
+public struct DraftOpening: Hashable, Sendable {
+    public let access: DraftAccess
+    /// Never used again for the same draft.
+    let number: Int
+
+    init(_ access: DraftAccess, _ number: Int) {
+        self.access = access
+        self.number = number
+    }
+
+    /// The one with which a draft is made.
+    public static let ofItsMaker = DraftOpening(.writing, 0)
+}
+
+/// What the close of a descriptor says about who wrote through it.
+enum DescriptorClose: CaseIterable {
+    /// The writer has said what he had to say, as far as that can be known: more may follow.
+    case finished
+    /// The writer was killed.
+    case killed
+    /// Somebody else's copy of the descriptor: it says nothing.
+    case foreign
+}
+
+/// Who has a draft open for writing, and whether all of them have closed a descriptor since they wrote last.
+/// close(2) waits for that, while the release that follows may be lost with the connection or the process. Pure.
+///
+/// | event | an opening becomes |
+/// |---|---|
+/// | open | unfinished |
+/// | wrote | unfinished, with this writer |
+/// | truncated, through which nobody knows | all: unfinished |
+/// | flushed, finished | finished |
+/// | flushed, killed | unfinished; all openings of before died with it |
+/// | flushed, foreign | as it was |
+/// | close | gone |
+struct DraftWriters: Sendable, Equatable {
+    struct Writer: Equatable {
+        /// Nil when nothing was written, or when the kernel wrote what a program left in mapped memory.
+        var thread: pid_t?
+        var hasWritten = false
+        var isFinished = false
+    }
+
+    private(set) var openings: [Int: Writer] = [:]
+    private var next = 0
+    /// Openings with a number below cannot make good what a killed writer left out.
+    private var firstAfterDeath = 0
+
+    var isEmpty: Bool { openings.isEmpty }
+
+    /// Nobody is in the middle of writing, as far as can be known.
+    var areFinished: Bool { openings.values.allSatisfy(\.isFinished) }
+
+    func isFinished(_ number: Int) -> Bool { openings[number]?.isFinished ?? true }
+
+    /// Who wrote last through an opening, nil when nothing was written.
+    func lastWriter(_ number: Int) -> (thread: pid_t?, isFinished: Bool)? {
+        guard let writer = openings[number], writer.hasWritten else { return nil }
+        return (writer.thread, writer.isFinished)
+    }
+
+    mutating func open() -> Int {
+        defer { next += 1 }
+        openings[next] = Writer()
+        return next
+    }
+
+    /// - Parameter thread: 0 when the kernel does not say who.
+    /// - Returns: whether it is a new attempt, after a writer was killed.
+    mutating func wrote(through number: Int, by thread: pid_t) -> Bool {
+        openings[number]?.hasWritten = true
+        openings[number]?.isFinished = false
+        if thread > 0 { openings[number]?.thread = thread }
+        return number >= firstAfterDeath
+    }
+
+    mutating func truncated() { for number in openings.keys { openings[number]?.isFinished = false } }
+
+    mutating func flushed(_ number: Int, _ close: DescriptorClose) {
+        switch close {
+        case .finished: openings[number]?.isFinished = true
+        case .killed:
+            openings[number]?.isFinished = false
+            firstAfterDeath = next
+        case .foreign: break
+        }
+    }
+
+    mutating func close(_ number: Int) { openings[number] = nil }
+}

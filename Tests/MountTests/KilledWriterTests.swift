@@ -1,0 +1,173 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Programs that end while they write, and others that only look as if.
+@Suite("killed writers", .serialized)
+struct KilledWriterTests {
+    @Test("what a program was writing that a signal ends is not sent before somebody says so")
+    func signals() async throws {
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (
+            try await mounts.mount("alice", quietTime: "100ms"), try await mounts.mount("bob")
+        )
+        let bytes = sample(1_000_000)
+        let signals = ["int": SIGINT, "term": SIGTERM, "hup": SIGHUP, "kill": SIGKILL]
+        for (name, signal) in signals {
+            try mounts.prepare(name, bytes)
+            let writer = try await RunningProcess.start(
+                SlowWriter.settings(mounts, name, stopsAfter: 300_000))
+            try await writer.line("that it has written a part") { $0 == "300000" }
+            writer.send(signal)
+            #expect(try await writer.ending() == .signal(signal))
+        }
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == [])
+        let status = try await ChatFSProcess.run(["status", mounts.folder.path("a")])
+        for name in signals.keys {
+            #expect(try mounts.state(name) == "draft")
+            let path = mounts.toBob + "/" + name
+            #expect(try ExtendedAttribute.text("user.chatfs.error", of: path)?.contains("was killed") == true)
+            #expect(try mounts.folder.read("a/bob/" + name) == Array(bytes[..<300_000]))
+            #expect(status.output.contains("bob/\(name)"), "\(status.output)")
+        }
+        // Another mount remembers.
+        #expect(try await alice.terminate() == .code(0))
+        let again = try await mounts.mount("alice", quietTime: "100ms")
+        #expect(try mounts.state("int") == "draft")
+        // Copied once more, gone on with, or wanted as it is.
+        #expect(try await mounts.copy("cp \"$SOURCE/int\" \"$FOLDER/\"").succeeded)
+        #expect(try await mounts.copy("tail -c +300001 \"$SOURCE/term\" >> \"$FOLDER/term\"").succeeded)
+        #expect(try await ChatFSProcess.run(["retry", mounts.toBob + "/hup"]).succeeded)
+        let refused = try await ChatFSProcess.run(["retry", mounts.toBob + "/absent"])
+        #expect(refused.ending == .code(1))
+        try await mounts.waitForArrival(of: ["int", "term", "hup"])
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.folder.read("b/alice/int") == bytes)
+        #expect(try mounts.folder.read("b/alice/term") == bytes)
+        #expect(try mounts.folder.read("b/alice/hup") == Array(bytes[..<300_000]))
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == ["hup", "int", "term"])
+        #expect(try await again.terminate() == .code(0))
+        try await bob.terminate()
+    }
+
+    /// What is closed by a program's end, and what children do with descriptors that they inherit.
+    private static let orderly = [
+        // A shell that ends with the redirection open; a program that exits without closing.
+        "exit": "exec 3>\"$FOLDER/exit\"; printf whole >&3; exit 7",
+        "python":
+            "python3 -c \"import os; os.write(os.open('$FOLDER/python', 65, 384), b'whole'); os._exit(3)\"",
+        // With threads, which its exit kills.
+        "threads": """
+        python3 -c "
+        import os, threading, time
+        for n in range(8): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        os.write(os.open('$FOLDER/threads', 65, 384), b'whole'); os._exit(0)"
+        """,
+        // A thread that writes and ends before another closes.
+        "thread": """
+        python3 -c "
+        import os, threading
+        f = os.open('$FOLDER/thread', 65, 384)
+        t = threading.Thread(target=os.write, args=(f, b'whole')); t.start(); t.join(); os.close(f)"
+        """,
+        // A child that has the descriptor and is killed, and one that closes it as it begins another program.
+        "child": """
+        python3 -c "
+        import os, signal, subprocess
+        f = os.open('$FOLDER/child', 65, 384); os.write(f, b'wh')
+        c = os.fork()
+        if c == 0: signal.pause()
+        os.kill(c, 9); os.waitpid(c, 0)
+        subprocess.run(['true'], close_fds=False); subprocess.run(['true'])
+        os.write(f, b'ole'); os.close(f)"
+        """,
+        // Killed before its first write, after which another writes.
+        "before": "sh -c 'kill -9 $$' > \"$FOLDER/before\"; printf whole > \"$FOLDER/before\"",
+        // Memory that is written after the file was closed.
+        "mapped": """
+        python3 -c "
+        import mmap, os
+        f = os.open('$FOLDER/mapped', os.O_RDWR | os.O_CREAT); os.ftruncate(f, 5)
+        m = mmap.mmap(f, 5); os.close(f); m[:] = b'whole'"
+        """,
+    ]
+
+    @Test("what ends in order is sent, whoever else has the descriptor")
+    func orderlyEnds() async throws {
+        let mounts = try await CopyStage.start()
+        let (alice, bob) = (
+            try await mounts.mount("alice", quietTime: "100ms"), try await mounts.mount("bob")
+        )
+        for (name, line) in Self.orderly {
+            let outcome = try await mounts.copy(line)
+            #expect(outcome.succeeded || name == "exit" || name == "python", "\(name): \(outcome.errors)")
+        }
+        try await mounts.waitForArrival(of: Array(Self.orderly.keys))
+        for name in Self.orderly.keys {
+            #expect(try mounts.folder.read("b/alice/" + name) == Array("whole".utf8), "\(name)")
+        }
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == Self.orderly.keys.sorted())
+        try await alice.terminate()
+        try await bob.terminate()
+    }
+
+    /// Writes, closes a copy of the descriptor or starts a program that does, and waits with the file open.
+    private static func openWriter(
+        _ folder: String, _ name: String, then steps: String
+    ) throws -> ChildProcess.Settings {
+        var settings = ChildProcess.Settings(
+            try Shell.find("python3"),
+            [
+                "-c",
+                """
+                import os, subprocess, sys
+                f = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+                os.write(f, b'a part')
+                \(steps)
+                print('written', flush=True)
+                sys.stdin.read()
+                """,
+                folder + "/" + name,
+            ])
+        settings.input = .pipe
+        return settings
+    }
+
+    @Test("a killed daemon sends what every writer had closed after its last write, and recovers the rest")
+    func killedDaemon() async throws {
+        let mounts = try await CopyStage.start()
+        let bob = try await mounts.mount("bob")
+        let alice = try await mounts.mount("alice", quietTime: "1h")
+        let writers = [
+            "closed": "os.close(os.dup(f))",
+            "written on": "os.close(os.dup(f)); os.write(f, b' and more')",
+            "with a child": "subprocess.run(['true'], close_fds=False)",
+        ]
+        var running: [RunningProcess] = []
+        for (name, steps) in writers {
+            running.append(try await RunningProcess.start(Self.openWriter(mounts.toBob, name, then: steps)))
+            try await running.last?.line("that it has written") { $0 == "written" }
+        }
+        // Killed as soon as the last close has returned.
+        let names = (0..<40).map { "copy \($0)" }
+        for (number, name) in names.enumerated() { try mounts.prepare(name, sample(1000, seed: number)) }
+        #expect(try await mounts.copy("cp \"$SOURCE\"/* \"$FOLDER/\"").succeeded)
+        alice.send(SIGKILL)
+        try await alice.ending()
+        for writer in running {
+            writer.send(SIGKILL)
+            try await writer.ending()
+        }
+        let again = try await mounts.mount("alice")
+        try await mounts.waitForArrival(of: names + ["closed"])
+        #expect(try await mounts.expectEqual(names))
+        try await mounts.waitUntilQuiet()
+        #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == (names + ["closed"]).sorted())
+        #expect(try mounts.folder.names(in: "a/.chatfs/recovered") == ["with a child", "written on"])
+        #expect(try await again.terminate() == .code(0))
+        try await bob.terminate()
+    }
+}

@@ -1,0 +1,87 @@
+import Testing
+
+@testable import Outbox
+
+/// Every transition of an opening, and what all of them together say about a draft.
+@Suite struct DraftWritersTests {
+    @Test func whoHasJustOpenedItMayBeInTheMiddleOfWriting() {
+        var writers = DraftWriters()
+        #expect(writers.isEmpty && writers.areFinished)
+        let one = writers.open()
+        #expect(!writers.isEmpty && !writers.areFinished && !writers.isFinished(one))
+        #expect(writers.lastWriter(one) == nil)
+        writers.close(one)
+        #expect(writers.isEmpty && writers.areFinished && writers.isFinished(one))
+    }
+
+    @Test func aFlushAfterTheLastWriteFinishesAndTheNextWriteUndoesThat() {
+        var writers = DraftWriters()
+        let one = writers.open()
+        writers.flushed(one, .finished)
+        #expect(writers.areFinished)
+        _ = writers.wrote(through: one, by: 7)
+        #expect(!writers.areFinished)
+        #expect(writers.lastWriter(one)?.thread == 7)
+        writers.flushed(one, .foreign)
+        #expect(!writers.areFinished)
+        writers.flushed(one, .finished)
+        #expect(writers.areFinished && writers.lastWriter(one)?.isFinished == true)
+        writers.flushed(one, .foreign)
+        #expect(writers.areFinished)
+        writers.truncated()
+        #expect(!writers.areFinished)
+    }
+
+    @Test func everyOpeningMustBeFinished() {
+        var writers = DraftWriters()
+        let (one, two) = (writers.open(), writers.open())
+        #expect(one != two)
+        _ = writers.wrote(through: one, by: 7)
+        writers.flushed(one, .finished)
+        #expect(writers.isFinished(one) && !writers.isFinished(two) && !writers.areFinished)
+        writers.flushed(two, .finished)
+        #expect(writers.areFinished)
+        _ = writers.wrote(through: two, by: 8)
+        #expect(!writers.areFinished)
+        writers.close(two)
+        #expect(writers.areFinished && !writers.isEmpty)
+    }
+
+    @Test func whatTheKernelWritesBackIsByTheOneKnownBefore() {
+        var writers = DraftWriters()
+        let one = writers.open()
+        _ = writers.wrote(through: one, by: 0)
+        let unknown = writers.lastWriter(one)
+        #expect(unknown != nil && unknown?.thread == nil)
+        _ = writers.wrote(through: one, by: 7)
+        _ = writers.wrote(through: one, by: 0)
+        #expect(writers.lastWriter(one)?.thread == 7)
+    }
+
+    @Test func onlyAnOpeningAfterADeathIsANewAttempt() {
+        var writers = DraftWriters()
+        let (one, two) = (writers.open(), writers.open())
+        let first = writers.wrote(through: one, by: 7)
+        #expect(first)
+        writers.flushed(one, .finished)
+        writers.flushed(one, .killed)
+        #expect(!writers.isFinished(one))
+        let (goesOn, beside) = (writers.wrote(through: one, by: 9), writers.wrote(through: two, by: 8))
+        #expect(!goesOn && !beside)
+        writers.close(one)
+        let three = writers.open()
+        #expect(three > two)
+        let again = writers.wrote(through: three, by: 7)
+        #expect(again)
+    }
+
+    @Test func whatIsNotOpenChangesNothing() {
+        var writers = DraftWriters()
+        let before = writers
+        writers.close(3)
+        writers.truncated()
+        for close in DescriptorClose.allCases where close != .killed { writers.flushed(3, close) }
+        _ = writers.wrote(through: 3, by: 7)
+        #expect(writers == before)
+    }
+}
