@@ -5,23 +5,16 @@ import Posix
 /// Gives a message what takes a moment to make: its preview. As it was where there is none.
 public typealias MessageCompletion = @Sendable (ComposedMessage) async -> ComposedMessage
 
-/// Hands queued drafts to the core: in order within a chat, chats side by side. What the core refuses
+/// Hands queued drafts to the core: in the order of their last close within a chat, chats side by side. What the core refuses
 /// for a while is tried again with growing delays and lets the others pass.
 final class Courier: Sendable {
-    private struct State {
-        /// What waits for each chat; a chat is here while its task runs.
-        var lanes: [ChatReference: [Draft]] = [:]
-        /// Refused for now: each waits for its next attempt.
-        var postponed: Set<Draft> = []
-        var whenIdle: [CheckedContinuation<Void, Never>] = []
-    }
-
     private let core: any ChatCore
     private let room: Workroom
     private let clock: any OutboxClock
     private let previews: MessageCompletion
     private let step: @Sendable (OutboxStep) -> Void
-    private let state = Lock(State())
+    /// Refused for now: each waits for its next attempt.
+    private let postponed = Lock<Set<Draft>>([])
 
     /// For ever: an outbox never gives up what it promised to send.
     private static let policy = RetryPolicy(first: .seconds(2), longest: .seconds(300), tries: .max)
@@ -37,71 +30,57 @@ final class Courier: Sendable {
         self.step = step
     }
 
-    func take(_ drafts: [Draft]) {
-        let idle = state.withLock { state in
-            drafts.filter { draft in
-                state.lanes[draft.chat, default: []].append(draft)
-                return state.lanes[draft.chat]?.count == 1
-            }.map(\.chat)
+    /// From now on what is ready is handed over.
+    func start() {
+        room.order.whenReady { [weak self] chat in
+            guard let self else { return }
+            Task { await self.work(through: chat) }
         }
-        for chat in idle { Task { await self.work(through: chat) } }
     }
+
+    /// These are queued: they go when nobody in front of them waits.
+    func take(_ drafts: [Draft]) { room.order.wake(Set(drafts.map(\.chat))) }
 
     /// Hands over at once what waits for its next attempt.
     func retryPostponed() {
-        let drafts = state.withLock { state in
-            defer { state.postponed = [] }
-            return state.postponed.sorted { $0.id < $1.id }
+        let drafts = postponed.withLock { postponed in
+            defer { postponed = [] }
+            return postponed
         }
-        take(drafts)
+        tryAgain(drafts)
     }
 
     private func postpone(_ draft: Draft, by delay: Duration) {
-        state.withLock { _ = $0.postponed.insert(draft) }
+        postponed.withLock { _ = $0.insert(draft) }
         clock.call(after: delay) { [weak self] in
-            guard let self, state.withLock({ $0.postponed.remove(draft) }) != nil else { return }
-            take([draft])
+            guard let self, postponed.withLock({ $0.remove(draft) }) != nil else { return }
+            tryAgain([draft])
         }
     }
 
-    /// Waits until nothing is being handed over. What waits for a later try is not waited for.
-    func becomeIdle() async {
-        await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
-                if !state.lanes.isEmpty { state.whenIdle.append(continuation) }
-                return state.lanes.isEmpty
-            }
-            if isIdle { continuation.resume() }
+    private func tryAgain(_ drafts: Set<Draft>) {
+        ThreadPool.shared.submit {
+            for draft in drafts { draft.enterAgain() }
+            self.take(Array(drafts))
         }
     }
 
-    /// The first of a lane stays in it while it is handed over, as the mark that a task runs.
     private func work(through chat: ChatReference) async {
-        var next = state.withLock { firstGroup($0.lanes[chat] ?? []) }
-        while !next.isEmpty {
-            let count = next.count
-            await handOver(next)
-            let (following, waiting) = state.withLock { state in
-                state.lanes[chat]?.removeFirst(count)
-                let following = firstGroup(state.lanes[chat] ?? [])
-                if following.isEmpty { state.lanes[chat] = nil }
-                guard state.lanes.isEmpty else { return (following, [CheckedContinuation<Void, Never>]()) }
-                defer { state.whenIdle = [] }
-                return (following, state.whenIdle)
-            }
-            for continuation in waiting { continuation.resume() }
-            next = following
+        while true {
+            let drafts = nextGroup(in: chat)
+            if drafts.isEmpty { return }
+            await handOver(drafts)
         }
     }
 
     /// What is handed over next: one, or as many small ones as the core likes to take together.
-    private func firstGroup(_ lane: [Draft]) -> [Draft] {
-        var bytes: UInt64 = 0
-        let group = lane.prefix(core.limits.mostSentTogether).prefix { draft in
+    private func nextGroup(in chat: ChatReference) -> [Draft] {
+        var (count, bytes) = (0, UInt64(0))
+        return room.order.next(in: chat) { draft in
+            count += 1
             bytes += min(draft.snapshot.size, Self.mostBytesTogether)
-            return bytes <= Self.mostBytesTogether
+            return count == 1 || count <= core.limits.mostSentTogether && bytes <= Self.mostBytesTogether
         }
-        return Array(group.isEmpty ? lane.prefix(1) : group)
     }
 
     private static let mostBytesTogether: UInt64 = 1 << 20

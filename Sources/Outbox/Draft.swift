@@ -68,6 +68,11 @@ public final class Draft: Sendable {
         }
     }
 
+    /// Nobody writes it, and yet it is not sent by itself.
+    var staysLocal: Bool {
+        record.withLock { $0.phase == .draft && $0.writers.isEmpty && $0.reasonToStay != nil }
+    }
+
     public var state: DraftState { record.withLock { $0.state } }
 
     // MARK: - Reading

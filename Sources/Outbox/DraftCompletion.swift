@@ -12,6 +12,7 @@ extension Draft {
     }
 
     func ended(_ opening: DraftOpening, _ close: DescriptorClose) {
+        if close == .foreign { return }
         turn.with {
             let (isComplete, wasKilled) = record.withLock { record in
                 record.writers.flushed(opening.number, close)
@@ -19,7 +20,7 @@ extension Draft {
                 if close == .killed { record.entry.gap = record.entry.gap ?? .killedWriter }
                 return (record.writers.areFinished, close == .killed)
             }
-            if isComplete { noteComplete() } else if wasKilled { noteKilled() }
+            if isComplete { noteComplete(isClose: true) } else if wasKilled { noteKilled() }
         }
     }
 
@@ -48,10 +49,13 @@ extension Draft {
     // MARK: - Under the turn
 
     /// The row says from now on that nothing is being written.
-    func noteComplete() {
+    /// - Parameter isClose: a descriptor is being closed; its release, which may come in any order, is none.
+    func noteComplete(isClose: Bool) {
         let now = room.clock.now()
+        let place = room.order.nextPlace()
         let (entry, isNoted, isNews) = record.withLock { record in
             let before = record.entry
+            if isClose || before.state != .closed { record.entry.place = place }
             record.entry.problem = record.reasonToStay
             let isNews = before.problem != record.entry.problem
             // Noted by a flush a moment ago, as a rule.

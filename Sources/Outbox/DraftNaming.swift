@@ -39,6 +39,7 @@ extension Draft {
         }
         stopFollowing()
         room.quiet.cancel(self)
+        room.order.leave(self)
         removeIfUnused()
         if let staged = entry.staged, !isInFlight { room.staging.remove(staged) }
     }

@@ -7,8 +7,9 @@ extension Draft {
     func beginStaging() -> (Journal.Entry, version: Int)? {
         turn.with {
             record.withLock { record in
+                // Opened and closed again since it was quiet: it will be once more.
                 guard record.phase == .draft, record.writers.isEmpty, record.entry.state == .closed,
-                    record.reasonToStay == nil
+                    record.reasonToStay == nil, !room.quiet.isAwaited(by: self)
                 else { return nil }
                 record.phase = .staging
                 return (record.entry, record.version)
@@ -46,6 +47,7 @@ extension Draft {
             record.phase = .queued
             record.entry = entry
         }
+        room.order.ready(self, at: entry.place)
         room.news.send(.changed(self))
     }
 
@@ -56,7 +58,16 @@ extension Draft {
             record.entry.problem = problem.sentence
             if problem.code == .damaged { record.entry.gap = .failedWrite }
         }
+        room.order.leave(self)
         room.news.send(.changed(self))
+    }
+
+    /// What is queued gets its place in line: after a start, and for another attempt.
+    func enterAgain() {
+        turn.with {
+            let (isQueued, place) = record.withLock { ($0.phase == .queued, $0.entry.place) }
+            if isQueued { room.order.ready(self, at: place) }
+        }
     }
 
     /// The message to hand over, or nil when it was taken back or removed. From now on the draft is
@@ -165,6 +176,7 @@ extension Draft {
                 record.phase = .queued
                 record.tries = 0
             }
+            room.order.ready(self, at: mine.place)
             room.news.send(.changed(self))
             return true
         }

@@ -24,7 +24,7 @@ extension Draft {
                 record.readers += 1
                 return 0
             }
-            if access == .writing { room.quiet.cancel(self) } else { room.quiet.restart(self) }
+            if access == .writing { room.quiet.cancel(self) } else { waitAgain() }
             return DraftOpening(access, number)
         }
     }
@@ -130,7 +130,7 @@ extension Draft {
                 if isClosed { record.entry.problem = record.reasonToStay }
                 return isClosed
             }
-            if isClosed { room.quiet.begin(self) }
+            if isClosed { waitForQuiet() }
         }
     }
 
@@ -233,13 +233,31 @@ extension Draft {
             record.version += 1
             record.tries = 0
         }
+        room.order.leave(self)
         if let staged { room.staging.remove(staged) }
         if phase != .draft || hadProblem { room.news.send(.changed(self)) }
     }
 
     /// Nobody writes any longer: the row says so, and the quiet time begins unless it stays local.
     func settle() {
-        noteComplete()
+        noteComplete(isClose: false)
+        waitForQuiet()
+    }
+
+    /// The quiet time begins, with a place in line for what will be sent.
+    private func waitForQuiet() {
+        let (place, isSent) = record.withLock { ($0.entry.place, $0.reasonToStay == nil) }
+        if isSent { room.order.enter(self, at: place) } else { room.order.leave(self) }
         room.quiet.begin(self)
+    }
+
+    /// Somebody looks at it before it is copied: the quiet time begins anew, also when it was over and the draft
+    /// waits for the copying.
+    private func waitAgain() {
+        let isWaiting = record.withLock { record in
+            record.phase == .draft && record.writers.isEmpty && record.entry.state == .closed
+                && record.reasonToStay == nil
+        }
+        if isWaiting { room.quiet.begin(self) }
     }
 }

@@ -44,6 +44,8 @@ final class Journal: Sendable {
         var boot: String = ""
         /// When it was last closed or renamed; what stays local is dropped some time after.
         var touched: Timestamp
+        /// Counts last closes: in this order the drafts of a chat are sent.
+        var place: Int64 = 0
         var staged: Staged?
         var item: ItemID?
         var problem: String?
@@ -99,7 +101,13 @@ final class Journal: Sendable {
                 CHECK ((state = 'queued') <= (staged_folder IS NOT NULL)),
                 CHECK ((state = 'sent') <= (item IS NOT NULL))
             ) STRICT;
-            """)
+            """),
+        Migration(
+            "order",
+            """
+            ALTER TABLE draft ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+            UPDATE draft SET place = id;
+            """),
     ]
 
     private let database: Database
@@ -118,6 +126,13 @@ final class Journal: Sendable {
     }
 
     func close() { database.close() }
+
+    /// The place of what was closed last.
+    func lastPlace() throws -> Int64 {
+        try database.read { connection in
+            try connection.first("SELECT coalesce(max(place), 0) FROM draft", row: { $0.integer(0) }) ?? 0
+        }
+    }
 
     /// Adds a row and answers its id, never used before.
     func insert(_ entry: Entry) throws -> Int64 {
@@ -154,14 +169,14 @@ final class Journal: Sendable {
             """
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
                 confirmed = ?, durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
-                staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?
+                staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?, place = ?
             WHERE id = ?
             """,
             entry.name, entry.state.rawValue, entry.size, entry.modified, entry.caption,
             entry.gap?.rawValue ?? 0, entry.isConfirmed, entry.isDurable, entry.boot, entry.touched,
             staged?.folder, staged?.fileName,
             staged?.arguments.key, staged?.arguments.nonce, staged.map { $0.kind.journalText },
-            entry.item?.rawValue, entry.problem, entry.id)
+            entry.item?.rawValue, entry.problem, entry.place, entry.id)
     }
 
     /// All rows, oldest first. A row that makes no sense fails as a whole: what it stands for must not be
@@ -172,7 +187,7 @@ final class Journal: Sendable {
                 """
                 SELECT id, chat, name, spool, key, message, state, size, modified, caption, broken,
                     durable, boot, touched, staged_folder, staged_name, staged_key,
-                    staged_nonce, staged_kind, item, problem, confirmed
+                    staged_nonce, staged_kind, item, problem, confirmed, place
                 FROM draft ORDER BY id
                 """, row: Self.entry)
         }
@@ -190,6 +205,7 @@ final class Journal: Sendable {
             touched: row.timestamp(13), item: row.integerOrNil(19).map(ItemID.init),
             problem: row.textOrNil(20))
         entry.isConfirmed = row.bool(21)
+        entry.place = row.integer(22)
         if let folder = row.textOrNil(14) {
             entry.staged = Staged(
                 folder: folder, fileName: row.text(15),

@@ -79,7 +79,8 @@ public final class Outbox: Sendable {
             return Workroom(
                 journal: journal, spool: try Spool(in: folder),
                 staging: try StagingFolder(path: core.stagingFolder, mark: journal.mark, random: random),
-                quiet: QuietTime(length: quietTime, clock: clock), clock: wallClock,
+                quiet: QuietTime(length: quietTime, clock: clock),
+                order: SendingOrder(after: try journal.lastPlace()), clock: wallClock,
                 largestFile: core.limits.largestFile, boot: boot, followers: followers)
         }
         self.core = core
@@ -89,6 +90,7 @@ public final class Outbox: Sendable {
         self.step = step
         stager = Stager(room: room, step: step)
         courier = Courier(core: core, room: room, clock: clock, previews: previews, step: step)
+        courier.start()
         room.quiet.whenQuiet { [weak self] in self?.stage($0) }
         try described { try readJournal() }
     }

@@ -91,8 +91,10 @@ extension Outbox {
                 defer { state.found = [] }
                 return state.found
             }
-            courier.take(found.filter { $0.state == .queued })
+            // All have their place before the first goes.
             for draft in found { draft.settleAgain() }
+            for draft in found { draft.enterAgain() }
+            courier.take(found)
             let sent = found.filter { $0.state == .sent }
             if !sent.isEmpty { Task { await self.announce(sent) } }
             keepHouse()
@@ -202,7 +204,7 @@ extension Outbox {
             }
             if isIdle { continuation.resume() }
         }
-        await courier.becomeIdle()
+        await room.order.becomeIdle()
         state.withLock { $0.isClosed = true }
         room.news.finish()
     }

@@ -60,11 +60,8 @@ final class QuietTime: Sendable {
         if isOver { hand([draft]) } else { setTimer() }
     }
 
-    /// Begins again, if it had begun.
-    func restart(_ draft: Draft) {
-        let at = clock.now() + length
-        state.withLock { $0.deadlines[draft.id]?.at = at }
-    }
+    /// Whether it has begun and is not over.
+    func isAwaited(by draft: Draft) -> Bool { state.withLock { $0.deadlines[draft.id] != nil } }
 
     func cancel(_ draft: Draft) { state.withLock { _ = $0.deadlines.removeValue(forKey: draft.id) } }
 
@@ -93,7 +90,7 @@ final class QuietTime: Sendable {
         let now = clock.now()
         let quiet = state.withLock { state in
             state.isTimerSet = false
-            let quiet = state.deadlines.values.filter { $0.at <= now }.map(\.draft).sorted { $0.id < $1.id }
+            let quiet = state.deadlines.values.filter { $0.at <= now }.sorted { $0.at < $1.at }.map(\.draft)
             for draft in quiet { state.deadlines[draft.id] = nil }
             return quiet
         }

@@ -29,7 +29,7 @@ final class Stager: Sendable {
         var copies: [(draft: Draft, version: Int, copy: Copy)] = []
         for draft in drafts {
             guard let (entry, version) = draft.beginStaging() else {
-                draft.keepLocal()
+                if draft.staysLocal { draft.keepLocal() }
                 continue
             }
             do {

@@ -9,6 +9,7 @@ final class Workroom: Sendable {
     let spool: Spool
     let staging: StagingFolder
     let quiet: QuietTime
+    let order: SendingOrder
     let clock: any WallClock
     /// Largest draft of a contact's or group's chat, in bytes.
     let largestFile: UInt64
@@ -20,13 +21,14 @@ final class Workroom: Sendable {
     let boot: String
 
     init(
-        journal: Journal, spool: Spool, staging: StagingFolder, quiet: QuietTime, clock: any WallClock,
-        largestFile: UInt64, boot: String, followers: Followers
+        journal: Journal, spool: Spool, staging: StagingFolder, quiet: QuietTime, order: SendingOrder,
+        clock: any WallClock, largestFile: UInt64, boot: String, followers: Followers
     ) {
         self.journal = journal
         self.spool = spool
         self.staging = staging
         self.quiet = quiet
+        self.order = order
         self.clock = clock
         self.largestFile = largestFile
         self.boot = boot

@@ -75,17 +75,22 @@ struct CopyingTests {
         try await bob.terminate()
     }
 
-    @Test("a thousand small files are a thousand messages")
+    @Test("a thousand small files are a thousand messages, in the order in which they were copied")
     func manyFiles() async throws {
         let mounts = try await CopyStage.start()
         let (alice, bob) = (try await mounts.mount("alice"), try await mounts.mount("bob"))
-        let names = (0..<1000).map { "\($0).txt" }
+        let names = (1000..<2000).map { "\($0).txt" }
         for name in names { try mounts.prepare(name, Array("content of \(name)".utf8)) }
         #expect(try await mounts.copy("cp \"$SOURCE\"/* \"$FOLDER\"/").succeeded)
         try await mounts.waitForArrival(of: names)
         #expect(try await mounts.expectEqual(names))
         try await mounts.waitUntilQuiet()
         #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") }.count == 1000)
+        let numbers = try names.map { name in
+            try ExtendedAttribute.text("user.chatfs.item-id", of: mounts.fromAlice + "/" + name).flatMap(
+                Int.init)
+        }
+        #expect(numbers.compactMap(\.self) == numbers.compactMap(\.self).sorted() && !numbers.contains(nil))
         try await alice.terminate()
         try await bob.terminate()
     }

@@ -191,7 +191,7 @@ import Testing
             [
                 "-c",
                 "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); "
-                    + "c.execute(\"INSERT INTO schema_version VALUES (2, 'later')\"); c.commit()",
+                    + "c.execute(\"INSERT INTO schema_version VALUES (9, 'later')\"); c.commit()",
                 journal,
             ])
         #expect(newer.succeeded, "\(newer.errors)")
