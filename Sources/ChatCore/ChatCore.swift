@@ -71,6 +71,11 @@ public protocol ChatCore: Sendable {
     func completeClaim(
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation
+    /// The durable copy of a file turned out to be damaged, or is not there. It is set aside until a good one
+    /// is there, and where the file was received and can be had again, it is offered as before.
+    func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy
     /// Gives the claim back, with the reason when the file can never be had.
     func abandonClaim(_ file: FileID, problem: FileProblem?) async
 
@@ -88,6 +93,11 @@ extension ChatCore {
 
     /// For cores that receive nothing unless it is asked for.
     public func relaysWereApproved() async {}
+
+    /// For cores that can offer nothing once more.
+    public func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy { .lost(.damagedCopy) }
 
     /// For cores whose items always carry the source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
@@ -133,11 +143,22 @@ public struct ClaimedFile: Sendable {
     /// The core fetches the whole as well, for its own durable copy: the claim needs no `completeClaim`,
     /// and rcvFileComplete tells when the copy is there.
     public var isReceivedByCore: Bool
+    /// For who cannot get the file any more: what can be had of an earlier copy that is damaged. A sentence.
+    public var remains: String?
 
-    public init(description: String, isReceivedByCore: Bool = false) {
+    public init(description: String, isReceivedByCore: Bool = false, remains: String? = nil) {
         self.description = description
         self.isReceivedByCore = isReceivedByCore
+        self.remains = remains
     }
+}
+
+/// What becomes of a file whose durable copy is damaged.
+public enum GivenUpCopy: Sendable {
+    /// The item as it is now: it can be received once more.
+    case offered(ChatItem)
+    /// There is no other copy.
+    case lost(FileProblem)
 }
 
 /// A message to send. `id` is the mark by which a repeated send is recognised.

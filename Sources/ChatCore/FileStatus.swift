@@ -77,6 +77,9 @@ public struct FileProblem: Hashable, Sendable {
     public static let relaysNotApproved = FileProblem(
         .notApproved, "Its relays are not approved: run chatfs approve.")
 
+    public static let damagedCopy = FileProblem(
+        .damaged, "The stored copy of this file is damaged, and it cannot be fetched again.")
+
     /// Trying again cannot help: the sender or the relay would have to change something.
     public var isFinal: Bool {
         switch kind {

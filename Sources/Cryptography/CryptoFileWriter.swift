@@ -11,19 +11,28 @@ public final class CryptoFileWriter {
     private let buffer: UnsafeMutableRawBufferPointer
     private var filled = 0
     private var written: UInt64 = 0
+    private var tagging: BlockTagging?
+    private var isFinished = false
     /// Bytes of plaintext that were appended.
     public var position: UInt64 { box.position }
 
     /// - Parameters:
     ///   - file: open for writing and empty.
     ///   - arguments: fresh; the same pair for two contents would give both away.
-    public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
+    ///   - makesTags: whether what is written can be proven before it has a tag, and is read back at the end.
+    public init(
+        file: OpenFile, arguments: FileArguments, makesTags: Bool = false
+    ) throws(CryptographyError) {
         self.file = file
+        tagging = makesTags ? BlockTagging() : nil
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
         buffer = .allocate(byteCount: 256 << 10, alignment: 4096)
     }
 
     deinit { buffer.deallocate() }
+
+    /// Proofs of what was flushed, at the end with the file's own tag; nil when none are made.
+    public var tags: BlockTags? { tagging?.tags }
 
     /// Adds the next bytes of plaintext, any number. Up to 256 KiB at once are taken whole or, when the disk
     /// fails, not at all: then they may be given again. Blocks on the disk.
@@ -32,9 +41,9 @@ public final class CryptoFileWriter {
         while start < bytes.count {
             let count = min(buffer.count, bytes.count - start)
             if filled + count > buffer.count { try flush() }
-            box.seal(
-                UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]),
-                into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count]))
+            let place = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
+            box.seal(UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]), into: place)
+            tagging?.add(UnsafeRawBufferPointer(place))
             filled += count
             start += count
         }
@@ -54,14 +63,28 @@ public final class CryptoFileWriter {
         try wrappingSystemError { () throws(SystemError) in try file.write(bytes, at: written) }
         written += UInt64(filled)
         filled = 0
+        tagging?.publish()
     }
 
-    /// Writes the tag and answers the size of the plaintext. Durability is the caller's: `synchronise`.
+    /// Writes the tag and answers the size of the plaintext; may be repeated. Durability is the caller's:
+    /// `synchronise`.
     @discardableResult
     public func finish() throws(CryptographyError) -> UInt64 {
         try flush()
         let tag = box.tag()
+        if !isFinished {
+            tag.withUnsafeBytes { tagging?.add($0) }
+            tagging?.publish()
+            isFinished = true
+        }
         try wrappingSystemError { () throws(SystemError) in try file.write(tag, at: written) }
         return box.position
+    }
+
+    /// Reads back what was written and compares it with the tags that were made: `notAuthentic` when the disk
+    /// does not keep it. Blocks.
+    public func confirm() throws(CryptographyError) {
+        guard let tags else { preconditionFailure("a file without tags cannot be confirmed") }
+        guard try ProvenFile(file: file, tags: tags).damage().isEmpty else { throw .notKept }
     }
 }

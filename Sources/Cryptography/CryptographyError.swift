@@ -43,6 +43,9 @@ public struct CryptographyError: DescribedError {
     public var systemCode: Int32? { systemError?.code }
     public var systemError: SystemError? { cause as? SystemError }
 
+    static let notKept = CryptographyError(
+        .notAuthentic, "The disk does not keep what is written to it: read back, it is something else.")
+
     static func library(_ operation: String) -> CryptographyError {
         CryptographyError(.library, "The cryptographic library could not \(operation).")
     }

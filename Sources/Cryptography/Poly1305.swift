@@ -30,4 +30,26 @@ struct Poly1305: Sendable {
     func finalize() -> [UInt8] {
         context.ending(capacity: Self.tagLength) { EVP_MAC_final($0, $1, &$2, Self.tagLength) }
     }
+
+    /// The same as a value.
+    var tag: SIMD16<UInt8> { SIMD16(finalize()) }
+
+    /// The tag of a whole message.
+    static func tag(of bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) -> SIMD16<UInt8> {
+        precondition(key.count == Self.keyLength, "a one-time key has 32 bytes")
+        guard let context = EVP_MAC_CTX_new(algorithm.pointer) else { preconditionFailure("out of memory") }
+        defer { EVP_MAC_CTX_free(context) }
+        var tag = SIMD16<UInt8>()
+        let done = withUnsafeMutableBytes(of: &tag) { tag in
+            var count = 0
+            let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            return EVP_MAC_init(
+                context, key.baseAddress?.assumingMemoryBound(to: UInt8.self), key.count, nil) == 1
+                && EVP_MAC_update(context, start, bytes.count) == 1
+                && EVP_MAC_final(
+                    context, tag.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, tag.count) == 1
+        }
+        precondition(done, "OpenSSL refused an authenticator")
+        return tag
+    }
 }

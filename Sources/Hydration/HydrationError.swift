@@ -22,4 +22,7 @@ public struct HydrationError: DescribedError {
         self.sentence = sentence
         self.cause = cause
     }
+
+    static let diskDoesNotKeep = HydrationError(
+        .cache, "The disk does not keep what is written to it: read back, it is something else.")
 }

@@ -82,7 +82,7 @@ public struct PreviewMaker: Sendable {
             return { offset, count in try file.read(count: count, at: offset) }
         }
         // Its tag is the core's to check: of changed bytes only the preview could be another.
-        let reader = try CryptoFileReader(file: file, arguments: arguments, wasVerified: true)
+        let reader = try CryptoFileReader(file: file, arguments: arguments, isTrusted: true)
         return { offset, count in
             try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
                 filled = try reader.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)

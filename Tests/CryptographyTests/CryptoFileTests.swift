@@ -120,7 +120,6 @@ import Testing
                 #expect(count == end - place)
             }
             try reader.finish(check)
-            #expect(reader.isVerified)
             return found
         }
         let places = [[0], [0, size / 3, size / 2], [size / 2, 0, size / 4], [0, size / 2, size / 2]]

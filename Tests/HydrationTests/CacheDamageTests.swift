@@ -126,7 +126,8 @@ import XFTP
                 source: FileSourceLocation(path: path, arguments: arguments)))
         #expect(try await file.bytes(0..<300_000) == plain)
         try OpenFile(path, flags: O_RDWR).truncate(to: 200_000)
-        #expect(try await file.bytes(0..<200_000) == Array(plain[..<200_000]))
+        // As far as whole blocks are there that prove themselves.
+        #expect(try await file.bytes(0..<196_608) == Array(plain[..<196_608]))
         for range in [199_000..<201_000, 250_000..<250_001, 299_999..<300_000] as [Range<UInt64>] {
             await #expect { _ = try await file.bytes(range) } throws: { error in
                 (error as? ReadFailure)?.problem.kind == .damaged

@@ -66,4 +66,35 @@ import Testing
         let actions = machine.prepared(Self.file, generation, .awaitingCore, now: .zero)
         #expect(actions.contains { if case .prepare = $0 { true } else { false } })
     }
+
+    @Test func aChunkThatTheDiskDidNotKeepComesOnceMoreBeforeTheWholeIsHandedOver() {
+        var (machine, generation) = Self.handingOver(isReceivedByCore: false)
+        let again = machine.damaged(Self.file, generation, chunks: [1], now: .zero)
+        #expect(again.contains(.fetch(Self.file, generation, chunk: 1)))
+        #expect(machine.passed(Self.file, generation, upTo: 4, now: .zero) == [])
+        let arrived = machine.arrived(Self.file, generation, chunk: 1, contentOffset: nil, now: .zero)
+        #expect(!arrived.contains(.complete(Self.file, generation)))
+        machine.landed(Self.file, generation, 1)
+        let mended = machine.mended(Self.file, generation, chunk: 1, now: .zero)
+        #expect(mended == [.complete(Self.file, generation)])
+        #expect(machine.mended(Self.file, generation, chunk: 1, now: .zero) == [])
+    }
+
+    @Test func whoWaitsForTheCheckOfAStoredFileIsLateOnlyWhenItStopsGettingOn() {
+        var (machine, generation, _) = Self.machine()
+        for second in stride(from: 5, through: 500, by: 5) {
+            #expect(machine.verifying(Self.file, generation, now: .seconds(second)) == [])
+            #expect(!machine.tick(now: .seconds(second + 8)).contains(.wake(1, .timedOut)))
+        }
+        #expect(machine.tick(now: .seconds(509)).contains(.wake(1, .timedOut)))
+    }
+
+    @Test func aFileWhoseStoredCopyIsDamagedIsFetchedToItsEnd() {
+        var (machine, generation, item) = Self.machine()
+        #expect(machine.offeredAgain(Self.file, generation + 1, item) == [])
+        let actions = machine.offeredAgain(Self.file, generation, item)
+        #expect(actions.contains(.invalidated(Self.file)) && actions.contains(.noteUnfinished))
+        #expect(machine.unfinished.contains(Self.file))
+        #expect(actions.contains { if case .prepare = $0 { true } else { false } })
+    }
 }

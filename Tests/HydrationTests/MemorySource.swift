@@ -12,6 +12,8 @@ final class MemorySource: ChunkSource {
         var failures: [Int: [any Error]] = [:]
         var failsAlways: (any Error)?
         var gate: Gate?
+        /// Of single chunks.
+        var gates: [Int: Gate] = [:]
         /// Some of each chunk comes before the gate.
         var showsLife = false
         var fetches: [Int] = []
@@ -69,7 +71,7 @@ final class MemorySource: ChunkSource {
             behaviour.mostInFlight = max(behaviour.mostInFlight, behaviour.inFlight)
             let failure = behaviour.failures[chunk]?.first ?? behaviour.failsAlways
             if behaviour.failures[chunk]?.isEmpty == false { behaviour.failures[chunk]?.removeFirst() }
-            return (behaviour.gate, failure, behaviour.showsLife)
+            return (behaviour.gates[chunk] ?? behaviour.gate, failure, behaviour.showsLife)
         }
         defer { behaviour.withLock { $0.inFlight -= 1 } }
         if showsLife { progress() }

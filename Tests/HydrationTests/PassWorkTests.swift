@@ -33,7 +33,7 @@ import Testing
         /// What was written is the content.
         func expectWhole() throws {
             let path = folder.path("whole")
-            let arguments = try #require(try work.finish(at: path))
+            let arguments = try #require(try work.finish(at: path)).arguments
             let file = try OpenFile(path, flags: O_RDONLY)
             let reader = try CryptoFileReader(file: file, arguments: arguments)
             #expect(reader.size == PassWorkTests.size)

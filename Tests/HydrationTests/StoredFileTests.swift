@@ -1,4 +1,6 @@
+import Base
 import ChatCore
+import Cryptography
 import Glibc
 import Posix
 import TestSupport
@@ -85,37 +87,68 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
-    @Test func aCheckIsRememberedUntilTheFileChanges() throws {
-        let folder = try TemporaryFolder()
-        try folder.write([UInt8](repeating: 1, count: 200_000), to: "file")
-        let file = try OpenFile(folder.path("file"), flags: O_RDONLY)
+    /// A stored file, and how often what remembers checks has looked through it.
+    private struct Checks {
+        let folder: TemporaryFolder
+        let file: OpenFile
+        let arguments = CryptoFile.freshArguments()
         let verified = VerifiedFiles()
-        var checks = 0
-        for _ in 0..<3 { _ = try verified.check(file) { checks += 1 } }
-        #expect(checks == 1)
-        try Self.change(folder.path("file"))
-        for _ in 0..<3 { _ = try verified.check(file) { checks += 1 } }
-        #expect(checks == 2)
+        private let count = Lock(0)
+
+        init() throws {
+            folder = try TemporaryFolder()
+            try folder.write([], to: "file")
+            file = try OpenFile(folder.path("file"), flags: O_RDWR)
+            let writer = try CryptoFileWriter(file: file, arguments: arguments)
+            try writer.append(StoredFileTests.plain)
+            try writer.finish()
+        }
+
+        /// Other times, the same bytes.
+        func touch() throws {
+            let before = FileStamp(try file.status())
+            for _ in 0..<10_000 {
+                try file.write(try file.read(count: 1, at: 7), at: 7)
+                if FileStamp(try file.status()) != before { return }
+                usleep(100)
+            }
+            throw WaitedInVain("writing to a file does not change its times")
+        }
+
+        /// How many checks there were in all. A file of this size is one step.
+        func check(_ during: @escaping @Sendable (Int) -> Void = { _ in }) async throws -> Int {
+            let reader = try await verified.reader(of: file, arguments) { [count] in
+                during(
+                    count.withLock { count in
+                        count += 1
+                        return count
+                    })
+            }.0
+            var byte: [UInt8] = [0]
+            #expect(try byte.withUnsafeMutableBytes { try reader.read(into: $0, at: 70_000) } == 1)
+            #expect(byte[0] == StoredFileTests.plain[70_000])
+            return count.withLock { $0 }
+        }
+
+        var soFar: Int { count.withLock { $0 } }
     }
 
-    @Test func whatChangesWhileItIsCheckedIsCheckedAgainAndNeverRemembered() throws {
-        let folder = try TemporaryFolder()
-        try folder.write([UInt8](repeating: 1, count: 200_000), to: "file")
-        let file = try OpenFile(folder.path("file"), flags: O_RDONLY)
-        let verified = VerifiedFiles()
-        var checks = 0
-        let error = #expect(throws: HydrationError.self) {
-            try verified.check(file) {
-                checks += 1
-                try Self.change(folder.path("file"))
-            }
+    @Test func aCheckIsRememberedUntilTheFileChanges() async throws {
+        let checks = try Checks()
+        for _ in 0..<3 { #expect(try await checks.check() == 1) }
+        try checks.touch()
+        for _ in 0..<3 { #expect(try await checks.check() == 2) }
+        checks.verified.forget(FileStamp(try checks.file.status()))
+        #expect(try await checks.check() == 3)
+    }
+
+    @Test func whatChangesWhileItIsCheckedIsCheckedAgainAndNeverRemembered() async throws {
+        let checks = try Checks()
+        let error = await #expect(throws: HydrationError.self) {
+            _ = try await checks.check { _ in try? checks.touch() }
         }
         #expect(error?.code == .changing)
-        #expect(checks == 3)
-        _ = try verified.check(file) {
-            checks += 1
-            if checks == 4 { try Self.change(folder.path("file")) }
-        }
-        #expect(checks == 5)
+        #expect(checks.soFar == 3)
+        #expect(try await checks.check { if $0 == 4 { try? checks.touch() } } == 5)
     }
 }

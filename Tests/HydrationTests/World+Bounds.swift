@@ -13,7 +13,10 @@ extension World {
                 Issue.record("fetched for an attempt that is over")
                 continue
             }
-            let isKept = machine.pinned.contains(flight.file) || machine.settings.finishesWhatWasRead
+            let isMended =
+                if case .chunks(let download) = entry.phase { !download.damaged.isEmpty } else { false }
+            let isKept =
+                isMended || machine.pinned.contains(flight.file) || machine.settings.finishesWhatWasRead
             #expect(!isSilent || isKept || entry.opens > 0 || !entry.waiters.isEmpty)
         }
     }

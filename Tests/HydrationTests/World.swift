@@ -57,7 +57,7 @@ struct World {
     mutating func step() {
         now += .milliseconds(Int.random(in: 0...200, using: &dice))
         let file = FileID(Int64.random(in: 1...6, using: &dice))
-        switch Int.random(in: 0..<26, using: &dice) {
+        switch Int.random(in: 0..<28, using: &dice) {
         case 0:
             machine.open(item(file), item(file).file!, now: now)
             opens[file, default: 0] += 1
@@ -67,6 +67,12 @@ struct World {
             // Somebody wrote into the core's copy.
             if let entry = machine.entries[file] {
                 perform(machine.outdated(file, entry.generation))
+            }
+        case 22: damage(file)
+        case 23:
+            // A check of its stored copy got on.
+            if let entry = machine.entries[file] {
+                perform(machine.verifying(file, entry.generation, now: now))
             }
         case 1...2 where opens[file, default: 0] > 0:
             opens[file]! -= 1
@@ -164,6 +170,15 @@ struct World {
         }
     }
 
+    /// The disk did not keep a chunk that had passed, or that is said to have.
+    mutating func damage(_ file: FileID) {
+        guard let entry = machine.entries[file], case .chunks(let download) = entry.phase,
+            !download.isReceivedByCore, download.passed > 0
+        else { return }
+        let chunk = Int.random(in: 0..<download.passed, using: &dice)
+        perform(machine.damaged(file, entry.generation, chunks: [chunk], now: now))
+    }
+
     /// The memory of a chunk is free again, and the check of the whole has got on with it.
     mutating func land() {
         guard !here.isEmpty else { return }
@@ -175,6 +190,9 @@ struct World {
             // Who goes on after a failure says how far it is, even when nothing was missing.
             if count > download.passed || chunk == -1 {
                 perform(machine.passed(file, generation, upTo: count, now: now))
+            }
+            for chunk in download.damaged where download.states[chunk] == .present {
+                perform(machine.mended(file, generation, chunk: chunk, now: now))
             }
         }
         machine.landed(file, generation, chunk)
@@ -194,6 +212,7 @@ struct World {
                 if let entry = machine.current(file, generation), !entry.isRemoved {
                     #expect(opens[file, default: 0] == 0 && entry.waiters.isEmpty)
                     if case .chunks(let download) = entry.phase, download.dead == nil {
+                        #expect(download.damaged.isEmpty)
                         #expect(!machine.pinned.contains(file))
                     }
                 }
@@ -213,6 +232,13 @@ struct World {
             "It failed.")
         switch action {
         case .prepare(let file, let generation):
+            if let entry = machine.current(file, generation), entry.file.status.isReadable,
+                statuses[file]?.isReadable == true, Int.random(in: 0..<6, using: &dice) == 0
+            {
+                // Its stored copy is damaged, and it is offered once more.
+                statuses[file] = .rcvInvitation(described: true)
+                return perform(machine.offeredAgain(file, generation, item(file)))
+            }
             perform(
                 fails
                     ? machine.preparationFailed(file, generation, problem, now: now)

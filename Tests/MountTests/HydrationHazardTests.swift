@@ -106,9 +106,38 @@ struct HydrationHazardTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
+    @Test("a bit that changes in what is here of it is never served, and not kept")
+    func flipped() async throws {
+        // The process lets only root look into it.
+        guard geteuid() == 0 else { return }
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(12_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        let file = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
+        #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
+        let staging = mounts.path("data/profiles/2/staging")
+        func staged() throws -> OpenFile? {
+            try Self.unnamedFiles(of: mounts.daemon("bob"), below: staging, flags: O_RDWR).first {
+                try $0.size() > 4_000_000
+            }
+        }
+        let unfinished = try await wait(for: "the first chunk is in the CryptoFile") { try staged() }
+        for place in [3_000_000, 3_900_000] as [UInt64] {
+            try unfinished.write(try unfinished.read(count: 1, at: place).map { $0 ^ 1 }, at: place)
+        }
+        // One is read while the rest is not here, the other by nobody.
+        #expect(try file.read(count: 4096, at: 3_000_000) == Array(bytes[3_000_000..<3_004_096]))
+        #expect(try await ChatFSProcess.run(["hydrate", mounts.path("bob/alice/film.bin")]).succeeded)
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+        try await mounts.mount("bob")
+        #expect(try mounts.state("bob/alice/film.bin") == "stored")
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+    }
+
     /// Files without a name that a process has open.
     private static func unnamedFiles(
-        of process: RunningProcess, below folder: String
+        of process: RunningProcess, below folder: String, flags: Int32 = O_RDONLY
     ) throws -> [OpenFile] {
         let descriptors = "/proc/\(process.processIdentifier)/fd"
         return try PrivateFolder.names(in: OpenFile(descriptors, flags: O_RDONLY)).compactMap { name in
@@ -119,7 +148,7 @@ struct HydrationHazardTests {
             }
             let path = String(decoding: target.prefix(max(0, length)), as: UTF8.self)
             guard path.hasPrefix(folder), path.hasSuffix("(deleted)") else { return nil }
-            return try OpenFile(descriptors + "/" + name, flags: O_RDONLY)
+            return try OpenFile(descriptors + "/" + name, flags: flags)
         }
     }
 

@@ -91,7 +91,8 @@ final class CachedStream: Sendable {
         }
     }
 
-    /// Fills the buffer; false when a part is missing or not what was stored.
+    /// Fills the buffer; false when a part is missing or not what was stored. `DamagedChunks` when parts that
+    /// had gone into the CryptoFile are not in it any more.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Bool {
         let end = offset + UInt64(buffer.count)
         for chunk in layout.chunks(offset..<end) {
@@ -117,7 +118,9 @@ final class CachedStream: Sendable {
             case .arrived(let fetched):
                 fetched.decrypt(from: start, into: target)
                 return true
-            case .written: return try written?.read(into: target, at: position) ?? false
+            case .written:
+                guard let written else { return false }
+                return try read(from: written, into: target, at: position)
             case .disk: isRead = try readFromDisk(into: target, at: position)
             case .memory:
                 isRead = memory.read(ChunkMemory.Key(stream: id, chunk: chunk), from: start, into: target)
@@ -129,6 +132,23 @@ final class CachedStream: Sendable {
         }
     }
 
+    private func read(
+        from written: WrittenContent, into target: UnsafeMutableRawBufferPointer, at position: UInt64
+    ) throws -> Bool {
+        do {
+            return try written.read(into: target, at: position)
+        } catch let error as CryptographyError where error.isDamage {
+            // A block proves itself as a whole, and may hold the end of one chunk and the beginning of another.
+            let blocks = written.blocks(around: position..<position + UInt64(target.count))
+            let chunks = places.withLock { places in
+                layout.chunks(blocks).filter {
+                    if case .written = places.chunks[$0] { true } else { false }
+                }
+            }
+            throw DamagedChunks(chunks: chunks)
+        }
+    }
+
     private func readFromDisk(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws -> Bool {
@@ -137,7 +157,7 @@ final class CachedStream: Sendable {
         case .sealed(let file):
             do throws(CryptographyError) {
                 return try file.read(into: buffer, at: offset) == buffer.count
-            } catch  where error.code == .notAuthentic {
+            } catch  where error.isDamage {
                 return false
             }
         case nil: return false

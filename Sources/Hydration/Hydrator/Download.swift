@@ -6,9 +6,15 @@ final class Download: Sendable {
     let pass: StoringPass
     /// The core fetches its durable copy itself: the pass only checks.
     let isReceivedByCore: Bool
+    /// What is left of a damaged copy, a sentence.
+    let remains: String?
 
-    init(source: any ChunkSource, stream: CachedStream, pass: StoringPass, isReceivedByCore: Bool) {
+    init(
+        source: any ChunkSource, stream: CachedStream, pass: StoringPass, isReceivedByCore: Bool,
+        remains: String?
+    ) {
         self.isReceivedByCore = isReceivedByCore
+        self.remains = remains
         self.source = source
         self.stream = stream
         self.pass = pass

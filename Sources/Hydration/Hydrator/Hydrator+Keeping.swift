@@ -48,20 +48,28 @@ extension Hydrator {
         }
     }
 
-    /// The core's copy, ready to be read; in a cache that is not sealed a plain one, if there is room.
-    func openWhole(_ source: FileSourceLocation, of file: FileID, size: UInt64) throws -> WholeContent {
-        guard settings.cacheMode == .plain, let arguments = source.arguments, makeRoom(for: size, of: file)
-        else {
-            return try WholeContent.open(source, size: size, verified: verified)
+    /// The core's copy, checked and ready to be read; in a cache that is not sealed a plain one, if there is
+    /// room.
+    /// - Parameter progress: told as the check gets on.
+    func openWhole(
+        _ source: FileSourceLocation, of file: FileID, size: UInt64, progress: @escaping @Sendable () -> Void
+    ) async throws -> WholeContent {
+        if settings.cacheMode == .plain, let arguments = source.arguments {
+            do {
+                let cached = try await onPool {
+                    self.makeRoom(for: size, of: file) ? try self.cache.makeFile() : nil
+                }
+                if let cached {
+                    let copy = try await PlainCopy.decrypting(
+                        source.path, arguments, size: size, into: cached, usage: cache.usage,
+                        progress: progress)
+                    return .copy(copy)
+                }
+            } catch  where FileProblem(error).kind == .noSpace {
+                log.notice("the disk of the cache is full: a file is served from where it is stored")
+            }
         }
-        let stored = try OpenFile(source.path, flags: O_RDONLY)
-        let reader = try CryptoFileReader(file: stored, arguments: arguments)
-        guard reader.size == size else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
-        do {
-            return .copy(try PlainCopy(of: reader, in: try cache.makeFile(), usage: cache.usage))
-        } catch  where FileProblem(error).kind == .noSpace {
-            return try WholeContent.open(source, size: size, verified: verified)
-        }
+        return try await WholeContent.open(source, size: size, verified: verified, progress: progress)
     }
 
     // MARK: - The whole
@@ -85,6 +93,8 @@ extension Hydrator {
                     machine.lost(file, generation, chunk: chunk)
                     return machine.schedule(now: now)
                 }
+            case .mended(let chunk):
+                transact { $0.mended(file, generation, chunk: chunk, now: $1) }
             case .failed(let error):
                 let problem = describe(error, missing: size)
                 transact { $0.completionFailed(file, generation, problem, now: $1) }
@@ -108,20 +118,22 @@ extension Hydrator {
         let path = core.stagingFolder + "/received-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
         let size = state.file.size
         do {
-            guard let arguments = try await onPool({ try download.pass.finish(at: path) }) else {
+            guard let copy = try await download.pass.finish(at: path) else {
                 // The core makes the durable copy itself.
                 transact { machine, _ in machine.checked(file, generation) }
                 return
             }
             let location = try await core.completeClaim(
-                file, staged: FileSourceLocation(path: path, arguments: arguments))
-            let whole = try await onPool { try self.openKept(location, download, file, size: size) }
+                file, staged: FileSourceLocation(path: path, arguments: copy.arguments))
+            let whole = try await openKept(location, copy.tags, download, file, size: size)
             var kept = state.file
             kept.status = .rcvComplete
             kept.source = location
             _ = install(.whole(whole), for: file, generation) { [kept] machine, _ in
                 machine.completed(file, generation, kept, cached: whole.cached)
             }
+        } catch let damage as DamagedChunks {
+            fetchAgain(damage.chunks, of: file, generation, download)
         } catch {
             unlink(path)
             let problem = describe(error, missing: size)
@@ -129,19 +141,35 @@ extension Hydrator {
         }
     }
 
-    /// What has just been written needs no second look. A cache that is not sealed goes on serving.
+    /// The disk did not keep what was written of these chunks. Where it never does, the file is not stored.
+    func fetchAgain(_ chunks: [Int], of file: FileID, _ generation: UInt64, _ download: Download) {
+        log.warning("the disk has not kept what was written to it: \(chunks.count) chunks are fetched again")
+        do throws(HydrationError) {
+            try download.pass.lost(chunks)
+            for chunk in chunks { download.stream.forget(chunk) }
+            transact { $0.damaged(file, generation, chunks: chunks, now: $1) }
+        } catch {
+            let problem = FileProblem(error)
+            transact { $0.completionFailed(file, generation, problem, now: $1) }
+        }
+    }
+
+    /// What has just been written proves itself by the tags of its writer. A cache that is not sealed goes on
+    /// serving.
     private func openKept(
-        _ location: FileSourceLocation, _ download: Download, _ file: FileID, size: UInt64
-    ) throws -> WholeContent {
+        _ location: FileSourceLocation, _ tags: BlockTags, _ download: Download, _ file: FileID, size: UInt64
+    ) async throws -> WholeContent {
         if settings.cacheMode == .plain, let offset = contentOffset(of: file),
             (0..<download.stream.layout.count).allSatisfy(download.stream.keeps)
         {
-            if let file = try download.stream.contentFile(at: offset, size: size) {
-                return .copy(PlainCopy(adopting: file, size: size, usage: cache.usage))
-            }
+            let plain = try await onPool { try download.stream.contentFile(at: offset, size: size) }
+            if let plain { return .copy(PlainCopy(adopting: plain, size: size, usage: cache.usage)) }
             return .stream(download.stream, contentOffset: offset)
         }
-        verified.add(FileStamp(try OpenFile(location.path, flags: O_RDONLY).status()))
-        return try WholeContent.open(location, size: size, verified: verified)
+        try await onPool {
+            let stored = try OpenFile(location.path, flags: O_RDONLY)
+            self.verified.add(tags, of: FileStamp(try stored.status()))
+        }
+        return try await WholeContent.open(location, size: size, verified: verified) {}
     }
 }

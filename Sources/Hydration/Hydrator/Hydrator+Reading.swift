@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Posix
 
 /// For `HydratedFile`: bytes that are at hand, and waiting for the others.
@@ -25,9 +26,21 @@ extension Hydrator {
             case (.failed(let problem), _): return .failed(problem)
             case (.notYet, _): return .notYet
             case (.whole, .whole(let whole)):
-                return try whole.read(into: buffer, at: range.lowerBound)
+                do {
+                    return try whole.read(into: buffer, at: range.lowerBound)
+                } catch let error as CryptographyError where error.isDamage {
+                    // Whoever reads next has it checked anew, and what is damaged is not served.
+                    whole.forgetCheck(verified)
+                    transact { machine, _ in machine.outdated(file, generation) }
+                    return .notYet
+                }
             case (.stream(let start), .chunks(let download)):
-                if try download.stream.read(into: buffer, at: start) { return .filled(buffer.count) }
+                do {
+                    if try download.stream.read(into: buffer, at: start) { return .filled(buffer.count) }
+                } catch let damage as DamagedChunks {
+                    fetchAgain(damage.chunks, of: file, generation, download)
+                    return .notYet
+                }
                 lose(file, generation, download, start..<start + UInt64(buffer.count))
                 return .notYet
             case (.whole, _), (.stream, _):

@@ -31,9 +31,37 @@ extension Hydrator {
             transact { $0.preparationFailed(file.id, generation, .noCopy, now: $1) }
             return
         }
-        let whole = try await onPool { try self.openWhole(source, of: file.id, size: file.size) }
-        _ = install(.whole(whole), for: file.id, generation) { machine, now in
-            machine.prepared(file.id, generation, .whole(cached: whole.cached), now: now)
+        do {
+            let whole = try await openWhole(source, of: file.id, size: file.size) { [weak self] in
+                self?.transact { $0.verifying(file.id, generation, now: $1) }
+            }
+            _ = install(.whole(whole), for: file.id, generation) { machine, now in
+                machine.prepared(file.id, generation, .whole(cached: whole.cached), now: now)
+            }
+        } catch  where Self.isDamagedCopy(error) {
+            try await giveUp(source, of: file.id, generation)
+        }
+    }
+
+    /// The durable copy is not what was stored, or not there: the file is fetched once more where it can be.
+    private func giveUp(
+        _ source: FileSourceLocation, of file: FileID, _ generation: UInt64
+    ) async throws {
+        log.warning("the stored copy of file \(file.rawValue) is damaged")
+        switch try await core.giveUpCopy(of: file, at: source) {
+        case .offered(let item):
+            transact { machine, _ in machine.offeredAgain(file, generation, item) }
+        case .lost(let problem):
+            transact { $0.preparationFailed(file, generation, problem, now: $1) }
+        }
+    }
+
+    private static func isDamagedCopy(_ error: any Error) -> Bool {
+        switch error {
+        case let error as CryptographyError: error.isDamage
+        case let error as HydrationError: error.code == .damaged
+        case let error as SystemError: error.code == ENOENT || error.code == EIO
+        default: false
         }
     }
 
@@ -50,6 +78,7 @@ extension Hydrator {
             }
             return
         }
+        let remains = claim.remains
         do {
             let source = try await makeSource(claim)
             guard let layout = ChunkLayout(source.chunks) else {
@@ -66,16 +95,16 @@ extension Hydrator {
             let download = Download(
                 source: source, stream: stream,
                 pass: makePass(file, generation, source, stream, size: size, writes: !byCore),
-                isReceivedByCore: byCore)
+                isReceivedByCore: byCore, remains: remains)
             let isPresent = install(.chunks(download), for: file, generation) { machine, now in
                 machine.prepared(
                     file, generation, .chunks(layout, isReceivedByCore: byCore), now: now)
             }
             if !isPresent { await core.abandonClaim(file, problem: nil) }
         } catch {
-            let problem = FileProblem(error)
+            let problem = describe(error, missing: 0).mentioning(remains)
             await core.abandonClaim(file, problem: problem.isFinal ? problem : nil)
-            throw error
+            transact { $0.preparationFailed(file, generation, problem, now: $1) }
         }
     }
 
@@ -129,7 +158,7 @@ extension Hydrator {
             try await keep(fetched, chunk, of: file.id, download)
             return nil
         } catch {
-            return describe(error, missing: layout.size(of: chunk))
+            return describe(error, missing: layout.size(of: chunk)).mentioning(download.remains)
         }
     }
 

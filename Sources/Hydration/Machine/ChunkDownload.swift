@@ -37,6 +37,8 @@ struct ChunkDownload: Sendable {
     var dead: FileProblem?
     /// So many chunks, from the first on, have gone through the check of the whole.
     private(set) var passed = 0
+    /// Of these, chunks that the disk has not kept: they come once more.
+    private(set) var damaged: Set<Int> = []
     /// All have, and the whole is being handed over.
     var isCompleting = false
     /// The whole has been checked; its durable copy is the core's affair.
@@ -119,7 +121,9 @@ struct ChunkDownload: Sendable {
         }
         let content = layout.chunks(contentOffset..<contentOffset + max(contentSize, 1))
         if content.allSatisfy({ states[$0] == .present }) {
-            return states.indices.first { !content.contains($0) && $0 >= passed && isFetchable($0, now: now) }
+            return states.indices.first {
+                !content.contains($0) && isOutstanding($0) && isFetchable($0, now: now)
+            }
         }
         return nil
     }
@@ -129,8 +133,14 @@ struct ChunkDownload: Sendable {
     func rest(now: Duration) -> Int? {
         guard dead == nil, completionProblem == nil, !isReceivedByCore else { return nil }
         if contentOffset == nil { return isFetchable(0, now: now) ? 0 : nil }
-        return states.indices.dropFirst(passed).first { isFetchable($0, now: now) }
+        return states.indices.first { isOutstanding($0) && isFetchable($0, now: now) }
     }
+
+    /// The whole cannot be without its coming, even when nobody reads it.
+    private func isOutstanding(_ chunk: Int) -> Bool { chunk >= passed || damaged.contains(chunk) }
+
+    /// All have gone through the check and are where it put them.
+    var isPassed: Bool { passed == layout.count && damaged.isEmpty }
 
     /// Fetched for a reader in vain, and to be tried again.
     func failedBefore(now: Duration) -> Int? {
@@ -201,6 +211,18 @@ struct ChunkDownload: Sendable {
                 pausedUntil: failures[chunk]?.pausedUntil ?? .zero, count: failures[chunk]?.count ?? 0)
         }
     }
+
+    /// A chunk that had passed is not where it was put.
+    mutating func noteDamage(_ chunk: Int) {
+        lost(chunk)
+        if chunk < passed {
+            damaged.insert(chunk)
+            isCompleting = false
+        }
+    }
+
+    /// It was put there once more.
+    mutating func mended(_ chunk: Int) { damaged.remove(chunk) }
 
     /// A chunk's blocks turned out to be unreadable.
     mutating func lost(_ chunk: Int) {

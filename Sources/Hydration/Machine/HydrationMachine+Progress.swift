@@ -98,16 +98,20 @@ extension HydrationMachine {
     mutating func passed(_ id: FileID, _ generation: Generation, upTo count: Int, now: Duration) -> [Action] {
         guard let entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
         download.passed(upTo: count)
-        var actions: [Action] = []
-        if download.passed == download.layout.count && !download.isCompleting && !download.isChecked
-            && download.dead == nil
-        {
-            download.isCompleting = true
-            actions = [.complete(id, generation)]
-        }
+        let actions = completeWhenPassed(id, generation, &download)
         entries[id]?.phase = .chunks(download)
         grantPatience(id, now: now) { $0 == .whole }
         return actions
+    }
+
+    func completeWhenPassed(
+        _ id: FileID, _ generation: Generation, _ download: inout ChunkDownload
+    ) -> [Action] {
+        guard download.isPassed, !download.isCompleting, !download.isChecked, download.dead == nil else {
+            return []
+        }
+        download.isCompleting = true
+        return [.complete(id, generation)]
     }
 
     /// Bytes of a chunk are coming: neither has its relay fallen silent, nor are its readers late.

@@ -89,7 +89,7 @@ extension HydrationMachine {
 
     /// Received to its end without a reader.
     func wantsWhole(_ entry: Entry, _ download: ChunkDownload) -> Bool {
-        isWished(entry) && download.dead == nil
+        (isWished(entry) || !download.damaged.isEmpty) && download.dead == nil
     }
 
     private func fits(_ chunk: Int, of layout: ChunkLayout, _ reason: Reason, now: Duration) -> Bool {

@@ -1,4 +1,5 @@
 import Base
+import Cryptography
 import Glibc
 
 /// What a sequential reader of a stored file will ask for next, decrypted while the kernel and the reader are
@@ -18,9 +19,10 @@ final class DecryptedAhead: Sendable {
         var pieces: [Piece] = []
     }
 
-    /// Bytes that are made ahead at most, and between two looks whether somebody has come for them.
+    /// Bytes that are made ahead at most, and between two looks whether somebody has come for them: a block
+    /// proves itself as a whole.
     private static let longest = 256 << 10
-    private static let step = 32 << 10
+    private static let step = BlockTags.blockSize
     /// Reads in order after which the next is expected to be in order too.
     private static let convincing = 2
     /// Pieces ahead. More gained nothing on two processors.

@@ -7,14 +7,13 @@ import Posix
 
 /// The CryptoFile that a storing pass writes. It has no name until it is complete and right.
 ///
-/// Used by one thread at a time; `readable` by any.
+/// Used by one thread at a time; what `readable` gives by any.
 final class PassOutput {
-    let readable: UnfinishedCryptoFile
+    private(set) var readable: UnfinishedCryptoFile
     private let folder: OpenFile
     private let arguments: FileArguments
     private let writer: CryptoFileWriter
     private var file: OpenFile
-    private var isComplete = false
     private var hadName = false
     private let contentSize: UInt64
     /// How far the file has room on the disk.
@@ -25,8 +24,9 @@ final class PassOutput {
         self.folder = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
         file = try Self.makeFile(in: self.folder)
         arguments = CryptoFile.freshArguments()
-        writer = try CryptoFileWriter(file: file, arguments: arguments)
-        readable = try UnfinishedCryptoFile(file: file, arguments: arguments)
+        writer = try CryptoFileWriter(file: file, arguments: arguments, makesTags: true)
+        guard let tags = writer.tags else { preconditionFailure("a writer that makes tags has none") }
+        readable = try UnfinishedCryptoFile(file: file, arguments: arguments, tags: tags)
     }
 
     private static func makeFile(in folder: OpenFile) throws -> OpenFile {
@@ -37,6 +37,11 @@ final class PassOutput {
     func append(_ bytes: UnsafeRawBufferPointer) throws { try writer.append(bytes) }
 
     func flush() throws { try writer.flush() }
+
+    /// Writes content to its place once more, where the disk did not keep it. `bytes` are changed.
+    func mend(_ bytes: UnsafeMutableRawBufferPointer, at position: UInt64) throws {
+        try readable.mend(bytes, at: position)
+    }
 
     /// Tells the disk to begin, so that little is left for the end. Takes room for a little more, which makes
     /// writing it a third cheaper; not where the disk is short.
@@ -55,33 +60,24 @@ final class PassOutput {
     private static let leastAhead: UInt64 = 8 << 20
     private static let plenty: UInt64 = 1 << 30
 
-    /// Makes the file durable under `path`. May be called again when the one who was to take it did not.
+    /// Makes the file durable under `path`, after what lies on the disk was read back and found to be what was
+    /// written: `DamagedBlocks` when it is not. May be called again when the one who was to take it did not.
     func finish(at path: String) throws -> FileArguments {
-        if !isComplete {
-            try writer.finish()
-            isComplete = true
-        }
+        try writer.finish()
         // A file that had a name and lost it gets no other.
-        if hadName { file = try copy() }
+        if hadName {
+            file = try Self.makeFile(in: folder)
+            readable = try readable.copy(to: file)
+            hadName = false
+        }
         try file.synchronise()
+        let damage = try readable.damage()
+        guard damage.isEmpty else { throw DamagedBlocks(ranges: damage) }
         try check("give a file its name") {
             linkat(AT_FDCWD, "/proc/self/fd/\(file.descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW)
         }
         hadName = true
         return arguments
-    }
-
-    private func copy() throws -> OpenFile {
-        let other = try Self.makeFile(in: folder)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
-        defer { buffer.deallocate() }
-        var position: UInt64 = 0
-        while true {
-            let count = try file.read(into: buffer, at: position)
-            if count == 0 { return other }
-            try other.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: position)
-            position += UInt64(count)
-        }
     }
 }
 
@@ -98,4 +94,24 @@ struct WrittenContent: Sendable {
         try file.read(into: buffer, at: position - content.lowerBound)
         return true
     }
+
+    /// The part of the stream that proves itself together with a range: whole blocks.
+    func blocks(around range: Range<UInt64>) -> Range<UInt64> {
+        let size = UInt64(BlockTags.blockSize)
+        let part = range.clamped(to: content)
+        guard !part.isEmpty else { return range }
+        let start = (part.lowerBound - content.lowerBound) / size * size
+        let end = (part.upperBound - content.lowerBound + size - 1) / size * size
+        return content.lowerBound + start..<min(content.lowerBound + end, content.upperBound)
+    }
+}
+
+/// Places in a file that the disk did not keep as they were written.
+struct DamagedBlocks: Error {
+    let ranges: [Range<UInt64>]
+}
+
+/// Chunks that went into the CryptoFile and are not in it any more: they are to be fetched again.
+struct DamagedChunks: Error {
+    let chunks: [Int]
 }

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Posix
 import XFTP
 
@@ -85,6 +86,45 @@ final class PassWork: @unchecked Sendable {
         }
     }
 
+    /// Writes a chunk that has passed to its place once more.
+    func mend(_ chunk: Int, _ fetched: any FetchedChunk) throws {
+        let range = layout.range(of: chunk)
+        try Self.withPieceMemory { memory in
+            var position = range.lowerBound
+            while let piece = Self.piece(from: position, of: range) {
+                let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
+                fetched.decrypt(from: Int(piece.lowerBound - range.lowerBound), into: bytes)
+                try mend(bytes, at: piece)
+                position = piece.upperBound
+            }
+        }
+    }
+
+    /// The same from the cache; false when the cache does not give it back.
+    func mend(_ chunk: Int, from stream: CachedStream) throws -> Bool {
+        let range = layout.range(of: chunk)
+        return try Self.withPieceMemory { memory in
+            var position = range.lowerBound
+            while let piece = Self.piece(from: position, of: range) {
+                let bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<piece.count])
+                guard try stream.read(into: bytes, at: piece.lowerBound) else { return false }
+                try mend(bytes, at: piece)
+                position = piece.upperBound
+            }
+            return true
+        }
+    }
+
+    private func mend(_ bytes: UnsafeMutableRawBufferPointer, at piece: Range<UInt64>) throws {
+        guard let content, let output else { return }
+        let part = content.clamped(to: piece)
+        guard !part.isEmpty else { return }
+        let start = Int(part.lowerBound - piece.lowerBound)
+        try output.mend(
+            UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + part.count]),
+            at: part.lowerBound - content.lowerBound)
+    }
+
     /// The piece of a range that comes next.
     private static func piece(from position: UInt64, of range: Range<UInt64>) -> Range<UInt64>? {
         let start = max(position, range.lowerBound)
@@ -128,11 +168,30 @@ final class PassWork: @unchecked Sendable {
         if written % Self.portion == 0 { output?.beginWritingBack() }
     }
 
-    func finish(at path: String) throws -> FileArguments? {
+    func finish(at path: String) throws -> StoredCopy? {
         guard let check, checked == layout.streamSize, written == layout.streamSize else {
             preconditionFailure("finished before all chunks had passed")
         }
         try check.finish()
-        return try output?.finish(at: path)
+        guard let output, let content else { return nil }
+        do {
+            return StoredCopy(arguments: try output.finish(at: path), tags: output.readable.tags)
+        } catch let damage as DamagedBlocks {
+            let chunks = damage.ranges.flatMap { range -> ClosedRange<Int> in
+                // The file's own tag, behind the content, is written anew each time.
+                let first = min(range.lowerBound, max(contentSize, 1) - 1)
+                let last = max(min(range.upperBound, contentSize), first + 1) - 1
+                return layout.chunk(
+                    at: content.lowerBound + first)...layout.chunk(at: content.lowerBound + last)
+            }
+            throw DamagedChunks(chunks: Set(chunks).sorted())
+        }
     }
+}
+
+/// A CryptoFile that was written, made durable and read back: the keys that open it, and the proofs of its
+/// blocks.
+struct StoredCopy: Sendable {
+    let arguments: FileArguments
+    let tags: BlockTags
 }

@@ -18,17 +18,19 @@ final class StoringPass: Sendable {
         case passed(Int)
         /// The cache did not give this chunk back.
         case unreadable(Int)
+        /// This chunk is in the CryptoFile again.
+        case mended(Int)
         /// It rests, without a file, until `resume`.
         case failed(any Error)
     }
 
-    private struct Waiting {
+    struct Waiting {
         var id: UInt64
         var fetched: any FetchedChunk
         var continuation: CheckedContinuation<Bool, Never>
     }
 
-    private struct State {
+    struct State {
         /// The chunk at the frontier.
         var next = 0
         /// Chunks that somebody busy has begun with.
@@ -40,6 +42,10 @@ final class StoringPass: Sendable {
         /// Something came while somebody was busy.
         var looksAgain = false
         var waiting: [Int: Waiting] = [:]
+        /// Chunks behind the frontier that are not in the CryptoFile any more.
+        var damaged: Set<Int> = []
+        /// How often since the last failure.
+        var damages = 0
         var lastID: UInt64 = 0
 
         mutating func takeWaiting() -> [Waiting] {
@@ -59,6 +65,8 @@ final class StoringPass: Sendable {
     private enum Step {
         case memory(Int, any FetchedChunk)
         case cache(Int)
+        case mend(Int, any FetchedChunk)
+        case mendFromCache(Int)
         case rest
     }
 
@@ -76,10 +84,10 @@ final class StoringPass: Sendable {
 
     /// What has passed lies in the CryptoFile and nowhere else.
     let servesReaders: Bool
-    private let stream: CachedStream
-    private let work: PassWork
-    private let report: @Sendable (Progress) -> Void
-    private let state = Lock(State())
+    let stream: CachedStream
+    let work: PassWork
+    let report: @Sendable (Progress) -> Void
+    let state = Lock(State())
 
     /// - Parameters:
     ///   - stagingFolder: where the CryptoFile is written; nil: nothing is, the pass only checks.
@@ -102,7 +110,9 @@ final class StoringPass: Sendable {
         await withCheckedContinuation { continuation in
             let (id, steps, isWorker) = state.withLock { state -> (UInt64?, Int, Bool) in
                 let isNear = state.next...state.next + Self.reach ~= chunk
-                guard isNear, !state.isOver, !state.isPaused, state.waiting[chunk] == nil else {
+                guard isNear || state.damaged.contains(chunk), !state.isOver, !state.isPaused,
+                    state.waiting[chunk] == nil
+                else {
                     return (nil, 0, false)
                 }
                 state.lastID += 1
@@ -126,7 +136,7 @@ final class StoringPass: Sendable {
         let (waits, given): (Bool, Waiting?) = state.withLock { state in
             guard state.waiting[chunk]?.id == id else { return (false, nil) }
             // Without a disk there is no other place for it than memory.
-            let isNext = state.next == chunk || stream.disk == nil
+            let isNext = state.next == chunk || state.damaged.contains(chunk) || stream.disk == nil
             let goesOn = state.isBusy && isNext || state.steps != steps
             steps = state.steps
             return goesOn ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
@@ -144,6 +154,7 @@ final class StoringPass: Sendable {
     func resume() {
         let next = state.withLock { state in
             state.isPaused = false
+            state.damages = 0
             return state.next
         }
         report(.passed(next))
@@ -170,6 +181,16 @@ final class StoringPass: Sendable {
                 case .memory(let chunk, let fetched):
                     try work.pass(chunk, fetched)
                     passed(chunk)
+                case .mend(let chunk, let fetched):
+                    try work.mend(chunk, fetched)
+                    mended(chunk)
+                case .mendFromCache(let chunk):
+                    if try work.mend(chunk, from: stream) {
+                        mended(chunk)
+                    } else {
+                        stream.forget(chunk)
+                        report(.unreadable(chunk))
+                    }
                 case .cache(let chunk):
                     if try work.pass(chunk, from: stream) {
                         passed(chunk)
@@ -194,13 +215,18 @@ final class StoringPass: Sendable {
 
     private func nextStep() -> Step {
         while true {
-            let next = state.withLock { state in
+            let (next, damaged) = state.withLock { state in
                 state.looksAgain = false
-                return state.next
+                return (state.next, state.damaged)
             }
             let isCached = next < stream.layout.count && stream.keeps(next)
+            let mendable = damaged.first(where: stream.keeps)
             let step = state.withLock { state -> Step? in
                 if !state.isOver {
+                    if let (chunk, waiting) = state.waiting.first(where: { state.damaged.contains($0.key) }) {
+                        return .mend(chunk, waiting.fetched)
+                    }
+                    if let mendable { return .mendFromCache(mendable) }
                     if isCached || state.waiting[next] != nil { state.steps += 1 }
                     if let waiting = state.waiting[next] { return .memory(next, waiting.fetched) }
                     if isCached { return .cache(next) }
@@ -223,7 +249,10 @@ final class StoringPass: Sendable {
         report(.passed(chunk + 1))
     }
 
-    /// After all chunks have passed: compares the whole with its description and makes the file durable
-    /// under `path`; nil when none was written. May be repeated after a failure. Blocks on the disk.
-    func finish(at path: String) throws -> FileArguments? { try work.finish(at: path) }
+    /// After all chunks have passed: compares the whole with its description, makes the file durable under
+    /// `path` and reads it back; nil when none was written. `DamagedChunks` when the disk has not kept it. May
+    /// be repeated after a failure.
+    func finish(at path: String) async throws -> StoredCopy? {
+        try await Self.threads.run { () throws(any Error) in try self.work.finish(at: path) }
+    }
 }

@@ -1,8 +1,10 @@
 import Base
+import ChatCore
+import Cryptography
 import Glibc
 import Posix
 
-/// Which file it is and when it last changed: by this a check of a stored file is remembered.
+/// Which file it is and when it last changed: by this the tags of a stored file's blocks are found again.
 struct FileStamp: Hashable, Sendable {
     private var device: UInt
     private var inode: UInt
@@ -35,36 +37,87 @@ struct StoredFile: Sendable {
     }
 }
 
-/// Files whose tag was found right by this process. One that was changed since, which nobody should, is
-/// another by its times. Any thread.
+/// The tags of blocks of files that were found right by this process, for as long as the files are as they
+/// were. Any thread.
 final class VerifiedFiles: Sendable {
-    /// What is not remembered is checked again: no harm but time.
-    private static let most = 10_000
+    private struct Entry {
+        var tags: BlockTags
+        var lastUse: UInt64
+    }
+
+    private struct State {
+        var entries: [FileStamp: Entry] = [:]
+        var uses: UInt64 = 0
+        /// Bytes of all tags.
+        var memory = 0
+
+        mutating func remove(_ stamp: FileStamp) {
+            guard let entry = entries.removeValue(forKey: stamp) else { return }
+            memory -= entry.tags.memory
+        }
+    }
+
+    /// What is not remembered is checked again: no harm but time. The tags of 32 GiB have 8 MiB.
+    private static let mostFiles = 10_000
+    private static let mostMemory = 8 << 20
     /// So often a check is begun of a file that changes meanwhile.
     private static let tries = 3
 
-    private let stamps = Lock<Set<FileStamp>>([])
+    private let state = Lock(State())
 
-    /// The stamp under which a file was found right: by an earlier check, or by `verify` now. `changing`
-    /// when it is never the same before and after.
-    func check(_ file: OpenFile, verify: () throws -> Void) throws -> FileStamp {
+    /// A reader of a file that was found right, by an earlier check or now, and the stamp that it had then.
+    /// `changing` when it is never the same before and after.
+    /// - Parameter progress: told as the check gets on.
+    func reader(
+        of file: OpenFile, _ arguments: FileArguments, progress: @escaping @Sendable () -> Void
+    ) async throws -> (CryptoFileReader, FileStamp) {
         for _ in 0..<Self.tries {
-            let stamp = FileStamp(try file.status())
-            if stamps.withLock({ $0.contains(stamp) }) { return stamp }
-            try verify()
-            if FileStamp(try file.status()) == stamp {
-                add(stamp)
-                return stamp
+            let before = try await Verification.threads.run { () throws(any Error) in
+                FileStamp(try file.status())
+            }
+            if let tags = tags(of: before) {
+                return (try CryptoFileReader(file: file, arguments: arguments, tags: tags), before)
+            }
+            let reader = try CryptoFileReader(file: file, arguments: arguments)
+            try await Verification.run(reader, progress: progress)
+            let after = try await Verification.threads.run { () throws(any Error) in
+                FileStamp(try file.status())
+            }
+            if after == before, let tags = reader.tags {
+                add(tags, of: after)
+                return (reader, after)
             }
         }
         throw HydrationError(.changing, "Somebody writes to the stored file while it is checked; read again.")
     }
 
-    /// Without a check, what this process has just written.
-    func add(_ stamp: FileStamp) {
-        stamps.withLock { stamps in
-            if stamps.count >= Self.most { stamps.removeAll() }
-            stamps.insert(stamp)
+    private func tags(of stamp: FileStamp) -> BlockTags? {
+        state.withLock { state in
+            state.uses += 1
+            state.entries[stamp]?.lastUse = state.uses
+            return state.entries[stamp]?.tags
         }
     }
+
+    /// Also what this process has just written, and read back.
+    func add(_ tags: BlockTags, of stamp: FileStamp) {
+        state.withLock { state in
+            state.remove(stamp)
+            state.uses += 1
+            state.entries[stamp] = Entry(tags: tags, lastUse: state.uses)
+            state.memory += tags.memory
+            while state.entries.count > 1, Self.isTooMuch(state),
+                let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse })
+            {
+                state.remove(oldest.key)
+            }
+        }
+    }
+
+    private static func isTooMuch(_ state: State) -> Bool {
+        state.entries.count > mostFiles || state.memory > mostMemory
+    }
+
+    /// It turned out not to be right any more.
+    func forget(_ stamp: FileStamp) { state.withLock { $0.remove(stamp) } }
 }

@@ -15,23 +15,34 @@ enum WholeContent: Sendable {
     /// Decrypted into a cache that is not sealed.
     case copy(PlainCopy)
 
-    /// Opens the core's copy and, when it is encrypted, checks its tag, unless `verified` remembers that
-    /// it was checked. A length that contradicts the message is `damaged`. Blocks for the time of reading
-    /// the file.
+    /// Opens the core's copy and, when it is encrypted, checks its tag, unless `verified` remembers the tags of
+    /// its blocks. A length that contradicts the message is `damaged`.
+    /// - Parameter progress: told as the check gets on.
     static func open(
-        _ source: FileSourceLocation, size: UInt64, verified: VerifiedFiles
-    ) throws -> WholeContent {
-        let file = try OpenFile(source.path, flags: O_RDONLY)
+        _ source: FileSourceLocation, size: UInt64, verified: VerifiedFiles,
+        progress: @escaping @Sendable () -> Void
+    ) async throws -> WholeContent {
+        let path = source.path
         guard let arguments = source.arguments else {
-            let stored = StoredFile(path: source.path, stamp: FileStamp(try file.status()))
-            guard try file.size() == size else { throw wrongLength }
-            return .plain(file, stored)
+            return try await Verification.threads.run { () throws(any Error) in
+                let file = try OpenFile(path, flags: O_RDONLY)
+                let stored = StoredFile(path: path, stamp: FileStamp(try file.status()))
+                guard try file.size() == size else { throw wrongLength }
+                return .plain(file, stored)
+            }
         }
-        // Nobody has it before the check below.
-        let reader = try CryptoFileReader(file: file, arguments: arguments, wasVerified: true)
-        guard reader.size == size else { throw wrongLength }
-        let stamp = try verified.check(file) { try reader.verify() }
-        return .cryptoFile(reader, DecryptedAhead(), StoredFile(path: source.path, stamp: stamp))
+        let file = try await Verification.threads.run { () throws(any Error) in
+            let file = try OpenFile(path, flags: O_RDONLY)
+            guard try file.size() == size + UInt64(StreamBox.tagLength) else { throw wrongLength }
+            return file
+        }
+        let (reader, stamp) = try await verified.reader(of: file, arguments, progress: progress)
+        return .cryptoFile(reader, DecryptedAhead(), StoredFile(path: path, stamp: stamp))
+    }
+
+    /// What was found right is not what comes from the disk now.
+    func forgetCheck(_ verified: VerifiedFiles) {
+        if case .cryptoFile(_, _, let stored) = self { verified.forget(stored.stamp) }
     }
 
     /// Whether it is what was opened and checked. Asks the disk once where the core's copy is served; what
@@ -43,7 +54,7 @@ enum WholeContent: Sendable {
         }
     }
 
-    private static var wrongLength: HydrationError {
+    fileprivate static var wrongLength: HydrationError {
         HydrationError(.damaged, FileProblem.wrongLength.sentence)
     }
 
@@ -96,21 +107,18 @@ final class PlainCopy: Sendable {
     let size: UInt64
     private let usage: CacheUsage
 
-    /// Decrypts all of `reader` into `file`, checking it on the way. Blocks.
-    init(of reader: CryptoFileReader, in file: OpenFile, usage: CacheUsage) throws {
-        self.file = file
-        self.usage = usage
-        size = reader.size
-        var position: UInt64 = 0
-        try reader.decrypt { (piece) throws(CryptographyError) in
-            do throws(SystemError) {
-                try file.write(piece, at: position)
-            } catch {
-                throw CryptographyError(error)
-            }
-            position += UInt64(piece.count)
+    /// Decrypts the CryptoFile at `path` into `file`, checking it on the way.
+    static func decrypting(
+        _ path: String, _ arguments: FileArguments, size: UInt64, into file: OpenFile, usage: CacheUsage,
+        progress: @escaping @Sendable () -> Void
+    ) async throws -> PlainCopy {
+        let reader = try await Verification.threads.run { () throws(any Error) in
+            let stored = try OpenFile(path, flags: O_RDONLY)
+            return try CryptoFileReader(file: stored, arguments: arguments)
         }
-        usage.take(size)
+        guard reader.size == size else { throw WholeContent.wrongLength }
+        try await Verification.run(reader, into: file, progress: progress)
+        return PlainCopy(adopting: file, size: size, usage: usage)
     }
 
     /// Takes a file that is the plaintext already.

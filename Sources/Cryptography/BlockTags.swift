@@ -1,0 +1,117 @@
+import Base
+import CSodium
+
+/// Proofs of the blocks of one file, made by this process while it had the bytes in its own memory, and kept
+/// there: whoever changes the file on the disk afterwards is noticed at the next touch of the block, for 16
+/// bytes of memory each 64 KiB.
+///
+/// A tag is Poly1305 under a key for this block alone, which HSalsa20 makes of a random key of the process.
+/// Tags never leave this memory. That the last block's tag grows with it, under one key, gives nothing away
+/// therefore. Any thread.
+public final class BlockTags: Sendable {
+    public static let blockSize = 65_536
+
+    /// The tag of a block as far as it was known.
+    struct Proof {
+        let length: Int
+        fileprivate let tag: SIMD16<UInt8>
+        fileprivate let key: SIMD32<UInt8>
+
+        /// Whether these are the bytes that were there.
+        func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
+            bytes.count == length && withUnsafeBytes(of: key) { Poly1305.tag(of: bytes, key: $0) } == tag
+        }
+    }
+
+    private struct State {
+        var full: [SIMD16<UInt8>] = []
+        /// Of a block that is not full.
+        var last: (tag: SIMD16<UInt8>, length: Int)?
+    }
+
+    private static let key = SecretBytes(randomCount: 32)
+    private static let lastNumber = Lock<UInt64>(0)
+    /// Tells the files of this process apart.
+    private let number: UInt64
+    private let state = Lock(State())
+
+    fileprivate init() {
+        number = Self.lastNumber.withLock { last in
+            last += 1
+            return last
+        }
+    }
+
+    /// Bytes that are covered, from the first on.
+    public var size: UInt64 {
+        state.withLock { UInt64($0.full.count) * UInt64(Self.blockSize) + UInt64($0.last?.length ?? 0) }
+    }
+
+    /// Bytes of memory that the tags take.
+    public var memory: Int { state.withLock { ($0.full.count + 1) * 16 } }
+
+    /// nil for a block beyond what is covered.
+    func proof(of block: Int) -> Proof? {
+        let known = state.withLock { state -> (tag: SIMD16<UInt8>, length: Int)? in
+            if block < state.full.count { return (state.full[block], Self.blockSize) }
+            return block == state.full.count ? state.last : nil
+        }
+        return known.map { Proof(length: $0.length, tag: $0.tag, key: key(of: block)) }
+    }
+
+    fileprivate func key(of block: Int) -> SIMD32<UInt8> {
+        let input = SIMD2<UInt64>(number, UInt64(block))
+        var key = SIMD32<UInt8>()
+        withUnsafeMutableBytes(of: &key) { key in
+            withUnsafeBytes(of: input) { input in
+                Self.key.withUnsafeBytes { secret in
+                    _ = crypto_core_hsalsa20(
+                        key.assumingMemoryBound(to: UInt8.self).baseAddress!,
+                        input.assumingMemoryBound(to: UInt8.self).baseAddress!,
+                        secret.assumingMemoryBound(to: UInt8.self).baseAddress!, nil)
+                }
+            }
+        }
+        return key
+    }
+
+    fileprivate func append(_ tag: SIMD16<UInt8>) {
+        state.withLock { state in
+            state.full.append(tag)
+            state.last = nil
+        }
+    }
+
+    fileprivate func setLast(_ tag: SIMD16<UInt8>, length: Int) { state.withLock { $0.last = (tag, length) } }
+}
+
+/// Makes the tags of a file's blocks from its bytes, from front to end. Used by one thread at a time.
+struct BlockTagging: Sendable {
+    let tags = BlockTags()
+    private var block = 0
+    /// Of the block that is not full.
+    private var begun: Poly1305?
+    private var length = 0
+
+    /// The next bytes of the file. Blocks that they fill can be checked from now on, the rest after `publish`.
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = min(BlockTags.blockSize - length, rest.count)
+            if begun == nil { begun = withUnsafeBytes(of: tags.key(of: block)) { Poly1305(key: $0) } }
+            begun?.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            length += count
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            if length == BlockTags.blockSize, let tag = begun?.tag {
+                tags.append(tag)
+                (begun, length) = (nil, 0)
+                block += 1
+            }
+        }
+    }
+
+    /// Lets what was added of the last block be checked too.
+    func publish() {
+        if let begun { tags.setLast(begun.tag, length: length) }
+    }
+}

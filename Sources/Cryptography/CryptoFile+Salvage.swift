@@ -1,0 +1,83 @@
+import Base
+import Glibc
+import Posix
+
+/// What can be had of a CryptoFile that is damaged.
+extension CryptoFile {
+    public struct Salvage: Hashable, Sendable {
+        /// The tag is right: nothing is missing, and nothing was changed.
+        public var isAuthentic: Bool
+        /// Bytes of plaintext that were written.
+        public var size: UInt64
+        /// Bytes of them that the disk did not give back: zeros stand in their place.
+        public var unreadable: UInt64
+    }
+
+    /// Decrypts what the disk gives back of the CryptoFile at `source` into `destination`, which may exist and
+    /// is then replaced, whether or not its tag is right: where it is wrong, some of the bytes are not those
+    /// that were encrypted, and nobody can say which.
+    public static func salvage(
+        from source: String, to destination: String, arguments: FileArguments
+    ) throws(CryptographyError) -> Salvage {
+        let input = try wrappingSystemError { () throws(SystemError) in
+            try OpenFile(source, flags: O_RDONLY)
+        }
+        return try salvage(input, to: destination, arguments: arguments) {
+            (buffer, offset) throws(SystemError) in try input.read(into: buffer, at: offset)
+        }
+    }
+
+    /// - Parameter read: as `OpenFile.read`, of `input`.
+    static func salvage(
+        _ input: OpenFile, to destination: String, arguments: FileArguments,
+        read: (UnsafeMutableRawBufferPointer, UInt64) throws(SystemError) -> Int
+    ) throws(CryptographyError) -> Salvage {
+        let box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
+        let length = try wrappingSystemError { () throws(SystemError) in try input.size() }
+        let size = length - min(length, UInt64(StreamBox.tagLength))
+        var result = Salvage(isAuthentic: false, size: size, unreadable: 0)
+        try UnnamedFile.write(to: destination) { (file) throws(CryptographyError) in
+            var authenticator = box
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 4096)
+            defer { buffer.deallocate() }
+            while authenticator.position < size {
+                let position = authenticator.position
+                let count = Int(min(UInt64(buffer.count), size - position))
+                let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                let missing = fill(piece, from: position, read: read)
+                authenticator.authenticate(UnsafeRawBufferPointer(piece))
+                box.transform(piece, at: position)
+                for range in missing {
+                    memset(piece.baseAddress! + range.lowerBound, 0, range.count)
+                    result.unreadable += UInt64(range.count)
+                }
+                try wrappingSystemError { () throws(SystemError) in
+                    try file.write(UnsafeRawBufferPointer(piece), at: position)
+                }
+            }
+            var tag = [UInt8](repeating: 0, count: StreamBox.tagLength)
+            let isThere = tag.withUnsafeMutableBytes { fill($0, from: size, read: read).isEmpty }
+            result.isAuthentic = isThere && result.unreadable == 0 && authenticator.isAuthentic(tag)
+        }
+        return result
+    }
+
+    /// Fills a piece, page by page where it cannot be read as a whole. The parts that cannot be read at all.
+    private static func fill(
+        _ piece: UnsafeMutableRawBufferPointer, from position: UInt64,
+        read: (UnsafeMutableRawBufferPointer, UInt64) throws(SystemError) -> Int
+    ) -> [Range<Int>] {
+        if (try? read(piece, position)) == piece.count { return [] }
+        var missing: [Range<Int>] = []
+        for start in stride(from: 0, to: piece.count, by: page) {
+            let end = min(start + page, piece.count)
+            let part = UnsafeMutableRawBufferPointer(rebasing: piece[start..<end])
+            // What is cut off, or on a bad sector.
+            let count = (try? read(part, position + UInt64(start))) ?? 0
+            if count < part.count { missing.append(start + count..<end) }
+        }
+        return missing
+    }
+
+    private static let page = 4096
+}
