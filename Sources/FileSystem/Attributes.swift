@@ -14,9 +14,17 @@ public struct Attributes: Hashable, Sendable {
     public var blocks: UInt64
     public var modified: Timestamp
     public var links: UInt32
-    /// Whether they may change without the kernel's doing or a notice to it: the kernel asks again
-    /// after a second. Everything else is kept until it is told.
-    public var isVolatile: Bool
+    public var keeping: Keeping
+
+    /// For how long the kernel may keep them.
+    public enum Keeping: Sendable {
+        /// Until it is told.
+        case untilNotice
+        /// What changes without the kernel's doing or a notice to it: it asks again after a second.
+        case moment
+        /// What is another with each opening: it asks every time.
+        case never
+    }
 }
 
 /// Changes that chmod, chown, truncate and utimensat ask for; nil leaves a field alone.

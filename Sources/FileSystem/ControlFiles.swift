@@ -91,8 +91,24 @@ extension FileSystem {
         return path
     }
 
+    /// What a control file was when it was last made, for `stat`: making it takes longer the more files there
+    /// are, and who reads it gets all of it, whatever its size was before.
+    struct Produced {
+        var size: UInt64
+        var time: Timestamp
+    }
+
+    /// Shown until it was made once. Not 0: of an empty file some programs read nothing.
+    static let sizeBeforeFirst: UInt64 = 4096
+
     /// The bytes of a control file, made now.
-    func produce(_ content: Node.Content) -> [UInt8] {
+    func produce(_ node: Node) -> [UInt8] {
+        let bytes = produce(node.content)
+        produced.withLock { $0[node.id] = Produced(size: UInt64(bytes.count), time: now()) }
+        return bytes
+    }
+
+    private func produce(_ content: Node.Content) -> [UInt8] {
         switch content {
         case .status:
             let encoder = JSONEncoder()

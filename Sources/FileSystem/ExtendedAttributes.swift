@@ -53,15 +53,23 @@ extension FileSystem {
         }
     }
 
+    // XATTR_CREATE and XATTR_REPLACE of linux/xattr.h.
+    private static let creates: Int32 = 1
+    private static let replaces: Int32 = 2
+
     /// Sets the caption of a draft, or sends once more what was refused, is unsure or failed on its way, or
     /// what a killed program left. Any
     /// other `user.` attribute of what was copied in is accepted and dropped, so that copying tools do not
-    /// complain.
+    /// complain. `flags` are those of setxattr(2): only what is there can be replaced, and only what is not can
+    /// be created.
     public func setExtendedAttribute(
-        _ name: String, _ value: [UInt8], of id: NodeID
+        _ name: String, _ value: [UInt8], of id: NodeID, flags: Int32 = 0
     ) -> Answer<Void> {
         guard let node = node(id) else { return .refused(.gone) }
         guard name.hasPrefix("user.") else { return .refused(.notSupported) }
+        let isThere = self.value(ofAttribute: name, node) != nil
+        if isThere && flags & Self.creates != 0 { return .refused(FileSystemError(EEXIST)) }
+        if !isThere && flags & Self.replaces != 0 { return .refused(.noAttribute) }
         switch node.content {
         case .draft(let draft):
             guard ["user.chatfs.caption", "user.chatfs.retry"].contains(name) else { return .done(()) }

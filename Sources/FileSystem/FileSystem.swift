@@ -27,6 +27,8 @@ public final class FileSystem: Sendable {
     /// Why the core cannot be reached at present.
     let coreProblem = Lock<String?>(nil)
     let reading = FolderReading()
+    /// What control files were when they were last opened.
+    let produced = Lock<[NodeID: Produced]>([:])
     private let kernel = Lock(KernelListener())
     let startedAt: Timestamp
     let log = Log("filesystem")
@@ -161,22 +163,25 @@ public final class FileSystem: Sendable {
     public func attributes(of node: Node) -> Attributes {
         var attributes = Attributes(
             id: node.id, isFolder: node.isFolder, permissions: node.isFolder ? 0o700 : 0o400, size: 0,
-            blocks: 0, modified: startedAt, links: 1, isVolatile: false)
+            blocks: 0, modified: startedAt, links: 1, keeping: .untilNotice)
         switch node.content {
         case .root, .control, .recovered, .chat:
             attributes.modified = names.modified(folder: node.id)
             attributes.links = UInt32(2 + names.folderCount(of: node.id))
             if case .control = node.content { attributes.permissions = 0o500 }
         case .status, .transfers:
-            attributes.size = UInt64(produce(node.content).count)
-            attributes.modified = now()
-            attributes.isVolatile = true
+            let last = produced.withLock { $0[node.id] }
+            attributes.size = last?.size ?? Self.sizeBeforeFirst
+            // As of a file without holes: who finds fewer blocks than bytes asks where the holes are.
+            attributes.blocks = attributes.size / 512 + 1
+            attributes.modified = last?.time ?? startedAt
+            attributes.keeping = .never
         case .item(let item):
             attributes.size = item.file?.size ?? 0
             attributes.modified = node.modified ?? item.time
             let condition = item.file.map { contents.condition(of: $0.id) } ?? HydrationCondition()
             attributes.blocks = blocks(of: item, condition)
-            attributes.isVolatile = condition.stage == .receiving
+            if condition.stage == .receiving { attributes.keeping = .moment }
         case .draft(let id):
             guard let condition = draft(id, at: node.id)?.snapshot else {
                 // Sent since somebody found it.
@@ -188,7 +193,7 @@ public final class FileSystem: Sendable {
             attributes.modified = condition.modified
             attributes.permissions = condition.state.isEditable ? 0o600 : 0o400
             attributes.links = condition.state == .removed ? 0 : 1
-            attributes.isVolatile = true
+            attributes.keeping = .moment
         }
         return attributes
     }

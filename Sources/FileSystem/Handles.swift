@@ -73,7 +73,7 @@ extension FileSystem {
             // that does not end, what there is says so.
             return .later { [self] in
                 await reading.finish(within: settings.readDeadline)
-                return .success(handle(on: node, .produced(produce(node.content))))
+                return .success(handle(on: node, .produced(produce(node))))
             }
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }

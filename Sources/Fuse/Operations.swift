@@ -138,12 +138,12 @@ enum Operations {
             let request = Request(pointer)
             if size == 0 { request.attributeSize(0) } else { request.bytes([]) }
         }
-        table.setxattr = { pointer, node, name, value, size, _ in
+        table.setxattr = { pointer, node, name, value, size, flags in
             guard let pointer, let name else { return }
             let request = Request(pointer)
             let bytes = Array(UnsafeRawBufferPointer(start: value, count: size))
             let answer = request.session.fileSystem.setExtendedAttribute(
-                String(cString: name), bytes, of: NodeID(UInt64(node)))
+                String(cString: name), bytes, of: NodeID(UInt64(node)), flags: flags)
             request.answer(answer) { request, _ in request.succeed() }
         }
         table.removexattr = { pointer, node, name in

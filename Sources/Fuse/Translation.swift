@@ -12,6 +12,7 @@ enum KeepFor {
     static let settled = 3600.0
     /// Sizes and states that move by themselves.
     static let moving = 1.0
+    static let never = 0.0
 }
 
 /// What the mount's files belong to.
@@ -21,7 +22,13 @@ struct Owner: Sendable {
 }
 
 extension Attributes {
-    var keepFor: Double { isVolatile ? KeepFor.moving : KeepFor.settled }
+    var keepFor: Double {
+        switch keeping {
+        case .untilNotice: KeepFor.settled
+        case .moment: KeepFor.moving
+        case .never: KeepFor.never
+        }
+    }
 
     func status(of owner: Owner) -> stat {
         var status = stat()

@@ -60,6 +60,8 @@ public final class Draft: Sendable {
         record = Lock(Record(entry: entry, phase: phase, mayBeHandedOver: mayBeHandedOver))
     }
 
+    deinit { room.freeMemory.noteGone() }
+
     public var snapshot: DraftSnapshot {
         record.withLock { record in
             DraftSnapshot(
@@ -113,6 +115,27 @@ public final class Draft: Sendable {
                 return (record.entry, record.phase != .removed)
             }
             if isKept { try described { try room.journal.apply([entry]) } }
+        }
+    }
+}
+
+extension Draft {
+    /// Closed and complete, and not with the core.
+    var isWaiting: Bool {
+        record.withLock { record in
+            [.draft, .staging, .queued].contains(record.phase) && record.writers.isEmpty
+                && record.entry.isWaiting
+        }
+    }
+}
+
+extension Journal.Entry {
+    /// By its row: one that will be sent, but was not yet.
+    var isWaiting: Bool {
+        switch state {
+        case .queued: true
+        case .closed: Draft.Record(entry: self, phase: .draft).reasonToStay == nil
+        case .open, .sent, .failed, .unsure, .recovered: false
         }
     }
 }

@@ -209,6 +209,18 @@ extension Outbox {
         room.news.finish()
     }
 
+    /// How many files wait to be handed over: after `shutDown` those that the next mount sends.
+    public var waiting: Int { drafts().count { $0.isWaiting } }
+
+    /// The same of an outbox that no process has open, in its folder. Blocks.
+    public static func waiting(inFolder path: String) throws(OutboxError) -> Int {
+        try described {
+            let journal = try Journal(path: path + "/journal.sqlite", random: SystemRandomSource())
+            defer { journal.close() }
+            return try journal.entries().count { $0.isWaiting }
+        }
+    }
+
     /// After `shutDown`, when everything it handed over has been acknowledged: closes the journal. Blocks.
     public func close() { room.journal.close() }
 }

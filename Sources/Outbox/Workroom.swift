@@ -15,6 +15,8 @@ final class Workroom: Sendable {
     let largestFile: UInt64
     let news = Broadcast<OutboxChange>()
     let followers: Followers
+    /// Two KiB or so for each draft.
+    let freeMemory = FreeMemory(after: 2048)
     let log = Log("outbox")
     /// Which boot of the machine this is: what was closed in an earlier one and never synchronised may
     /// have lost bytes to a power cut.

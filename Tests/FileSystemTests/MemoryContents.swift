@@ -22,6 +22,8 @@ final class MemoryContents: ContentStore {
     let open = Lock<[FileID: Int]>([:])
     /// What was removed, and whether at once.
     let removed = Lock<[FileID: Bool]>([:])
+    /// How often the condition of a file was asked for.
+    let asked = Lock(0)
 
     func set(_ content: Content, for item: ChatItem) {
         guard let file = item.file else { return }
@@ -36,7 +38,10 @@ final class MemoryContents: ContentStore {
 
     func update(_ item: ChatItem) {}
     func remove(_ file: FileID, atOnce: Bool) { removed.withLock { $0[file] = atOnce } }
-    func condition(of file: FileID) -> HydrationCondition { HydrationCondition() }
+    func condition(of file: FileID) -> HydrationCondition {
+        asked.withLock { $0 += 1 }
+        return HydrationCondition()
+    }
     func changes() -> AsyncStream<HydrationChange> { AsyncStream { $0.finish() } }
 
     private struct OpenMemory: OpenContent {

@@ -34,6 +34,27 @@ struct LeavingTests {
         }
     }
 
+    @Test("what could not be sent yet is counted by who leaves: the mount and the command")
+    func waiting() async throws {
+        let mounts = try await TwoMounts.start(mounting: [])
+        try await mounts.run(["relay", "--profile", "alice", "--remove", mounts.relayAddress])
+        let words = "1 file is not sent yet"
+        for leavesByCommand in [true, false] {
+            try await mounts.mount("alice")
+            // Too long for the message itself, and nowhere to be uploaded to.
+            if leavesByCommand { try mounts.write(TwoMounts.bytes(300_000), to: "alice/bob/film.bin") }
+            try await mounts.waitForState("queued", of: "alice/bob/film.bin")
+            if leavesByCommand {
+                let unmount = try await ChatFSProcess.run(["unmount", mounts.path("alice")])
+                #expect(unmount.succeeded && unmount.errors.contains(words), "\(unmount.errors)")
+            } else {
+                #expect(try await mounts.leave("alice") == .code(0))
+            }
+            #expect(try await mounts.daemon("alice").ending() == .code(0))
+            #expect(try mounts.daemon("alice").errors.contains(words))
+        }
+    }
+
     @Test("fusermount3 -u ends the daemon, and what was closed just before is sent at the next mount")
     func unmountedFromOutside() async throws {
         let mounts = try await TwoMounts.start()

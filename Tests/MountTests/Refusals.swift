@@ -12,7 +12,8 @@ struct Refusals {
     static func name(of code: Int32) -> String {
         let names: [Int32: String] = [
             0: "nothing", EPERM: "EPERM", EACCES: "EACCES", EILSEQ: "EILSEQ", EFBIG: "EFBIG",
-            ENAMETOOLONG: "ENAMETOOLONG", ENOENT: "ENOENT", ENODATA: "ENODATA", EXDEV: "EXDEV", EIO: "EIO",
+            ENAMETOOLONG: "ENAMETOOLONG", ENOENT: "ENOENT", ENODATA: "ENODATA", EOPNOTSUPP: "EOPNOTSUPP",
+            EXDEV: "EXDEV", EIO: "EIO",
         ]
         return names[code] ?? "\(code)"
     }
@@ -92,6 +93,9 @@ struct Refusals {
                 } catch {
                     return error.code
                 }
+            },
+            "make a file without a name (O_TMPFILE)": {
+                code { open(chat, 0o20_000_000 | O_DIRECTORY | O_RDWR, 0o600) }
             },
             "execute a received file": { code { access(received, X_OK) } },
         ]

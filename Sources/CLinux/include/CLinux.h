@@ -38,6 +38,8 @@ int chatfs_name_thread(const char *name);
 int chatfs_thread_id(void);
 // umount2(2) with MNT_DETACH when lazy is not 0.
 int chatfs_unmount(const char *path, int lazy);
+// Gives free memory of the allocator back to the system: malloc_trim(3).
+void chatfs_give_back_memory(void);
 // Extended attributes, links not followed where the name says so.
 ssize_t chatfs_getxattr(const char *path, const char *name, void *value, size_t size);
 int chatfs_setxattr(const char *path, const char *name, const void *value, size_t size);

@@ -31,20 +31,24 @@ enum UnmountCommand {
         examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
     ) { invocation in
         let mounted = try chosen(invocation.optionalArgument("MOUNTPOINT"))
-        let daemon: OtherProcess?
+        let status: MountStatus?
         switch await mounted.answer() {
         case .dead: return try await mounted.detach()
         case .foreign:
             throw DesktopError(.system, "The mount at \(mounted.mountpoint) belongs to another user.")
-        case .silent: daemon = nil
-        case .status(let bytes): daemon = MountStatus.decoded(bytes).flatMap { try? OtherProcess($0.pid) }
+        case .silent: status = nil
+        case .status(let bytes): status = MountStatus.decoded(bytes)
         }
+        let daemon = status.flatMap { try? OtherProcess($0.pid) }
         try await leave(mounted, within: invocation.duration("wait") ?? .zero)
-        if let daemon { await waitForEnd(of: daemon, behind: mounted.mount) }
+        guard let status, let daemon, await waitForEnd(of: daemon, behind: mounted.mount) else { return }
+        if let words = try await WaitingFiles.words(ofProfileIn: status.controlFolder) {
+            Terminal.note("chatfs: " + words)
+        }
     }
 
     /// A long queue goes on being handed over without us.
-    private static func waitForEnd(of daemon: OtherProcess, behind mount: MountTable.Mount) async {
+    private static func waitForEnd(of daemon: OtherProcess, behind mount: MountTable.Mount) async -> Bool {
         let hasEnded = await ThreadPool.shared.run {
             // What was taken away here may have been a copy, of the mount in the process's own mount namespace.
             let others = try? MountTable.mounts(seenBy: daemon.process)
@@ -52,6 +56,7 @@ enum UnmountCommand {
             return daemon.hasEnded(within: .seconds(60))
         }
         if !hasEnded { Terminal.complain("chatfs: the mount is gone; its process has not ended yet") }
+        return hasEnded
     }
 
     /// The mount that the user means: the one named, or the only one.

@@ -157,6 +157,7 @@ final class MountedProfile: Sendable {
         if await unmount() { fileSystem.releaseAll() }
         watch?.stop()
         await outbox.shutDown()
+        if let words = WaitingFiles.words(outbox.waiting) { Log("mount").notice(words) }
         await news.finish()
         // While the profile is still ours: the next mount uses the same folder.
         let (cache, fileSystem) = (cache, fileSystem)
