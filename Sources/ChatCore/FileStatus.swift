@@ -77,6 +77,11 @@ public struct FileProblem: Hashable, Sendable {
     public static let relaysNotApproved = FileProblem(
         .notApproved, "Its relays are not approved: run chatfs approve.")
 
+    /// With a sentence about what is left.
+    public func mentioning(_ remains: String?) -> FileProblem {
+        FileProblem(kind, [sentence, remains].compactMap(\.self).joined(separator: " "))
+    }
+
     public static let damagedCopy = FileProblem(
         .damaged, "The stored copy of this file is damaged, and it cannot be fetched again.")
 

@@ -86,15 +86,17 @@ public final class BlockTags: Sendable {
 }
 
 /// Makes the tags of a file's blocks from its bytes, from front to end. Used by one thread at a time.
-struct BlockTagging: Sendable {
-    let tags = BlockTags()
+public struct BlockTagging: Sendable {
+    public let tags = BlockTags()
     private var block = 0
     /// Of the block that is not full.
     private var begun: Poly1305?
     private var length = 0
 
+    public init() {}
+
     /// The next bytes of the file. Blocks that they fill can be checked from now on, the rest after `publish`.
-    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+    public mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
             let count = min(BlockTags.blockSize - length, rest.count)
@@ -111,7 +113,7 @@ struct BlockTagging: Sendable {
     }
 
     /// Lets what was added of the last block be checked too.
-    func publish() {
+    public func publish() {
         if let begun { tags.setLast(begun.tag, length: length) }
     }
 }

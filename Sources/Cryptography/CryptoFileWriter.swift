@@ -85,6 +85,6 @@ public final class CryptoFileWriter {
     /// does not keep it. Blocks.
     public func confirm() throws(CryptographyError) {
         guard let tags else { preconditionFailure("a file without tags cannot be confirmed") }
-        guard try ProvenFile(file: file, tags: tags).damage().isEmpty else { throw .notKept }
+        try ProvenFile(file: file, tags: tags).confirm()
     }
 }

@@ -4,9 +4,19 @@ import Posix
 
 /// A file that lies where others may change it, and gives out only bytes that were proven since they last
 /// came from the disk. Any thread. All calls block on the disk.
-struct ProvenFile: Sendable {
+public struct ProvenFile: Sendable {
     let file: OpenFile
     let tags: BlockTags
+
+    public init(file: OpenFile, tags: BlockTags) {
+        self.file = file
+        self.tags = tags
+    }
+
+    /// Reads all of it back: `notAuthentic` when the disk does not keep what was written.
+    public func confirm() throws(CryptographyError) {
+        guard try damage().isEmpty else { throw .notKept }
+    }
 
     /// Fills `buffer` from `offset` on. `notAuthentic` when a block is not the one that was there, `tooShort`
     /// when the file ends before it, or it is not covered; `buffer` must then not be used.

@@ -28,6 +28,7 @@ extension EmbeddedCore {
         try folders.removeAll(except: named)
         try folders.removeIncoming(except: continued)
         try folders.sweepStaging(now: SystemWallClock().now())
+        try sweepDamagedCopies()
     }
 
     /// After every ring of the bell, on its thread.
@@ -35,6 +36,8 @@ extension EmbeddedCore {
         do {
             try takeInInline(telling: true)
             while try takeInNews() == Self.batch {}
+            // A sender may have deleted what has one.
+            try sweepDamagedCopies()
         } catch {
             log.warning("New messages could not be taken in: \(Base.sentence(of: error))")
         }

@@ -20,7 +20,10 @@ extension EmbeddedCore {
                 try read { try check(description, approvedNow: approvedRelays, $0.connection) }
                 return text
             }
-            if let description { return ClaimedFile(description: description) }
+            if let description {
+                let remains = try await work { [damaged] in damaged.remains(of: file) }
+                return ClaimedFile(description: description, remains: remains)
+            }
             desk.endClaim(file)
             return nil
         } catch {

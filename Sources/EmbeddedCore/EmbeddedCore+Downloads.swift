@@ -114,6 +114,7 @@ extension EmbeddedCore {
             folders.remove(name)
             throw error
         }
+        damaged.remove(of: file)
         unlink(location.path)
         return FileSourceLocation(path: folders.filesPath + "/" + name, arguments: location.arguments)
     }
@@ -121,6 +122,7 @@ extension EmbeddedCore {
     /// Notes why a download ended or waits.
     private func note(_ problem: FileProblem, isFinal: Bool, of file: FileID) throws {
         let running = ["rcv_accepted", "rcv_transfer", "rcv_warning"]
+        let problem = isFinal ? problem.mentioning(damaged.remains(of: file)) : problem
         try commit { change in
             let status = problem.kind == .notApproved ? "rcv_aborted" : isFinal ? "rcv_error" : "rcv_warning"
             guard try change.setStatus(status, ofFile: file.rawValue, from: running, problem: problem) else {

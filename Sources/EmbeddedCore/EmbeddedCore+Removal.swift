@@ -91,7 +91,10 @@ extension EmbeddedCore {
             try? directory.database.checkpoint()
             return files
         }
-        for file in files { await end(file) }
+        for file in files {
+            await end(file)
+            _ = try? await work { [damaged] in damaged.remove(of: file) }
+        }
         startChunkDeletions()
     }
 

@@ -24,6 +24,7 @@ public final class EmbeddedCore: ChatCore {
 
     let directory: DataDirectory
     let folders: ProfileFolders
+    let damaged: DamagedCopies
     let transfers: any FileTransfers
     let hub = EventHub()
     let desk: TransferDesk
@@ -57,6 +58,7 @@ public final class EmbeddedCore: ChatCore {
         self.transfers = transfers ?? XFTPTransfers(client: client)
         desk = TransferDesk(retry: retry)
         folders = try ProfileFolders(of: profile, in: directory)
+        damaged = DamagedCopies(profileFolder: folders.path)
         stagingFolder = folders.stagingPath
         let lock = try OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT)
         switch try ProcessLock.take(lock, mountpoint: mountpoint, patience: patience) {

@@ -69,9 +69,10 @@ struct ProfileFolders: Sendable {
         let arguments = CryptoFile.freshArguments()
         do {
             let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: files)
-            let writer = try CryptoFileWriter(file: file, arguments: arguments)
+            let writer = try CryptoFileWriter(file: file, arguments: arguments, makesTags: true)
             try writer.append(bytes)
             try writer.finish()
+            try writer.confirm()
             if durably {
                 try file.synchronise()
                 try files.synchronise()

@@ -67,12 +67,6 @@ extension FileProblem {
 }
 
 extension FileProblem {
-    /// With a sentence about what is left, where the file can never be had.
-    func mentioning(_ remains: String?) -> FileProblem {
-        guard isFinal, let remains else { return self }
-        return FileProblem(kind, sentence + " " + remains)
-    }
-
     static let deleted = FileProblem(
         .cancelledBySender, "The message was deleted; only what had been read before is still here.")
     static let timedOut = FileProblem(

@@ -5,28 +5,76 @@ import Testing
 
 @Suite("Stored files that somebody writes into", .serialized)
 struct StoredFileTests {
-    @Test("who opens one again gets EBADMSG, and never a byte that nobody sent")
-    func changed() async throws {
+    private static let size = 2_000_000
+    private static let bytes = TwoMounts.bytes(size)
+    private static let name = "bob/alice/film.bin"
+
+    /// A file that bob has received, of which the kernel has some pages only, with a bit of its copy flipped.
+    private static func damaged() async throws -> (TwoMounts, OpenFile) {
         let mounts = try await TwoMounts.start()
-        let bytes = TwoMounts.bytes(2_000_000)
         try await mounts.send(bytes, as: "film.bin")
-        #expect(try await ChatFSProcess.run(["hydrate", mounts.path("bob/alice/film.bin")]).succeeded)
-        // The kernel has some pages only: the others would come from the changed file.
-        let first = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
+        #expect(try await ChatFSProcess.run(["hydrate", mounts.path(name)]).succeeded)
+        let first = try OpenFile(mounts.path(name), flags: O_RDONLY)
         #expect(try first.read(count: 10_000, at: 0) == Array(bytes[..<10_000]))
         let folder = "data/profiles/2/files"
         let stored = try mounts.folder.names(in: folder)
         #expect(stored.count == 1)
         let file = try OpenFile(mounts.path(folder + "/" + stored[0]), flags: O_RDWR)
-        let changed = try file.read(count: 1, at: 1_500_000).map { $0 ^ 1 }
-        try file.write(changed, at: 1_500_000)
-        // Who had it open reads what is there; the next one has it looked at.
-        _ = try? first.read(count: 500_000, at: 1_400_000)
-        for _ in 0..<3 {
-            let again = try OpenFile(mounts.path("bob/alice/film.bin"), flags: O_RDONLY)
-            let error = #expect(throws: SystemError.self) { try again.read(count: 500_000, at: 1_400_000) }
-            #expect(error?.code == EBADMSG)
+        try file.write(try file.read(count: 1, at: 1_500_000).map { $0 ^ 1 }, at: 1_500_000)
+        return (mounts, first)
+    }
+
+    @Test("nobody gets a byte that nobody sent: it is fetched once more, for who has it open too")
+    func fetchedAgain() async throws {
+        let (mounts, first) = try await Self.damaged()
+        #expect(try first.read(count: 500_000, at: 1_400_000) == Array(Self.bytes[1_400_000..<1_900_000]))
+        #expect(try mounts.read(Self.name) == Self.bytes)
+        try await mounts.waitForState("hydrated", of: Self.name)
+        try await wait(until: "the damaged copy is gone") {
+            try mounts.folder.names(in: "data/profiles/2/damaged").isEmpty
         }
-        #expect(try mounts.state("bob/alice/film.bin") == "failed")
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+        try await mounts.mount("bob")
+        #expect(try mounts.state(Self.name) == "stored")
+        #expect(try mounts.read(Self.name) == Self.bytes)
+    }
+
+    @Test("hydrate fetches one again that was found damaged after a new mount")
+    func hydrated() async throws {
+        let (mounts, _) = try await Self.damaged()
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await mounts.mount("bob")
+        #expect(try mounts.state(Self.name) == "stored")
+        #expect(try await ChatFSProcess.run(["hydrate", mounts.path(Self.name)]).succeeded)
+        #expect(try mounts.read(Self.name) == Self.bytes)
+    }
+
+    @Test("where no relay has it any more the error says so, and what is whole of it can be had")
+    func salvaged() async throws {
+        let (mounts, first) = try await Self.damaged()
+        try await mounts.change("UPDATE chunk SET stored = 0", in: "../relay/records.db")
+        #expect(throws: SystemError.self) { try first.read(count: 500_000, at: 1_400_000) }
+        #expect(throws: SystemError.self) { try mounts.read(Self.name) }
+        func says() throws -> String {
+            try ExtendedAttribute.text("user.chatfs.error", of: mounts.path(Self.name)) ?? ""
+        }
+        let sentence = try says()
+        #expect(sentence.contains("chatfs cryptofile decrypt --salvage"), "\(sentence)")
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await mounts.mount("bob")
+        #expect(try says().contains("--salvage"))
+        // As it says.
+        let folder = mounts.path("data/profiles/2/damaged")
+        let copy = try #require(try PrivateFolder.names(in: OpenFile(folder, flags: O_RDONLY)).first)
+        #expect(try says().contains("\(folder)/\(copy) OUT"))
+        let out = mounts.path("out")
+        let outcome = try await ChatFSProcess.run([
+            "cryptofile", "decrypt", "--salvage", "\(folder)/\(copy)", out, "--args",
+            "\(folder)/\(copy).json",
+        ])
+        #expect(!outcome.succeeded && outcome.errors.contains("The tag is wrong"), "\(outcome.errors)")
+        let found = try OpenFile(out, flags: O_RDONLY).readAll(limit: 1 << 22)
+        #expect(found.count == Self.size)
+        #expect(found.indices.filter { found[$0] != Self.bytes[$0] } == [1_500_000])
     }
 }

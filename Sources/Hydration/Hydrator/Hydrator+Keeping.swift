@@ -136,7 +136,7 @@ extension Hydrator {
             fetchAgain(damage.chunks, of: file, generation, download)
         } catch {
             unlink(path)
-            let problem = describe(error, missing: size)
+            let problem = describe(error, missing: size, remains: download.remains)
             transact { $0.completionFailed(file, generation, problem, now: $1) }
         }
     }

@@ -102,7 +102,7 @@ extension Hydrator {
             }
             if !isPresent { await core.abandonClaim(file, problem: nil) }
         } catch {
-            let problem = describe(error, missing: 0).mentioning(remains)
+            let problem = describe(error, missing: 0, remains: remains)
             await core.abandonClaim(file, problem: problem.isFinal ? problem : nil)
             transact { $0.preparationFailed(file, generation, problem, now: $1) }
         }
@@ -158,7 +158,7 @@ extension Hydrator {
             try await keep(fetched, chunk, of: file.id, download)
             return nil
         } catch {
-            return describe(error, missing: layout.size(of: chunk)).mentioning(download.remains)
+            return describe(error, missing: layout.size(of: chunk), remains: download.remains)
         }
     }
 
@@ -196,9 +196,11 @@ extension Hydrator {
         return header.contentOffset
     }
 
-    /// The problem behind an error; a full disk with how much was missing.
-    func describe(_ error: any Error, missing: UInt64) -> FileProblem {
+    /// The problem behind an error; a full disk with how much was missing, and one that is for good with what is
+    /// left of a damaged copy.
+    func describe(_ error: any Error, missing: UInt64, remains: String? = nil) -> FileProblem {
         let problem = FileProblem(error)
+        if problem.isFinal { return problem.mentioning(remains) }
         guard problem.kind == .noSpace else { return problem }
         let free = cache.freeBytes() ?? 0
         let wanted = ByteCount.rounded(missing > free ? missing - free : missing)

@@ -61,7 +61,14 @@ final class Change {
             file.status = known
             shown.file = file
         }
-        if file.status.isGivenUp, let kept = try KeptCopies.source(of: file.id, connection) {
+        if event == nil, file.status == .rcvComplete, before?.file?.status == OfficialCore.damagedCopy {
+            // The core knows nothing of what happened to its file.
+            file.status = OfficialCore.damagedCopy
+            shown.file = file
+        }
+        if file.status.isGivenUp || file.status == .rcvComplete,
+            let kept = try KeptCopies.source(of: file.id, connection)
+        {
             (file.status, file.source) = (.rcvComplete, kept)
             shown.file = file
         }

@@ -115,7 +115,7 @@ extension OfficialCore {
     public func claimFile(
         _ file: FileID, approvedRelays: Bool
     ) async throws(ChatError) -> ClaimedFile? {
-        guard settings.hasProxy || !state.withLock({ $0.hidesAddress }) else { return nil }
+        guard mayFetchItself else { return nil }
         let known = try await work { [self] in try index.read { try ItemRows.item(of: file, $0) } }
         guard let item = known, let offered = item.file, item.direction == .received else {
             throw ChatError(.noSuchFile, "This file no longer exists.")
@@ -140,9 +140,12 @@ extension OfficialCore {
         return ClaimedFile(description: description, isReceivedByCore: true)
     }
 
+    /// Relays would see the address that the core hides.
+    var mayFetchItself: Bool { settings.hasProxy || !state.withLock { $0.hidesAddress } }
+
     /// Whether the chunks lie where this process may go. What points into this machine's own network is left
     /// to the core, unless the relay is known.
-    private func mayBeFetched(_ text: String) async -> Bool {
+    func mayBeFetched(_ text: String) async -> Bool {
         await Self.pool.run { [trust] in
             // One that makes no sense is claimed, so that its reader learns it.
             guard let described = try? FileDescription(parsing: text) else { return true }
@@ -151,7 +154,7 @@ extension OfficialCore {
     }
 
     /// From the event that brought it, else from the core's database; nil while it has not arrived.
-    private func description(of file: FileID) async throws(ChatError) -> String? {
+    func description(of file: FileID) async throws(ChatError) -> String? {
         if let known = state.withLock({ $0.descriptions[file] }) { return known }
         do throws(OfficialCoreError) {
             let response = try await ask(

@@ -19,19 +19,19 @@ public protocol DownloadDestination: Sendable {
     func finish(size: UInt64) throws
 }
 
-/// A CryptoFile, written without plaintext ever being on disk. Resumable when file and arguments are
-/// the same as before.
+/// A CryptoFile, written without plaintext ever being on disk, and read back before it counts. Resumable when
+/// file and arguments are the same as before.
 public final class CryptoFileDestination: DownloadDestination {
     private let file: OpenFile
     private let cipher: StreamBox
-    /// Encrypts and authenticates what is written, in order.
-    private let box: Lock<StreamBox>
+    /// Encrypts and authenticates what is written, in order, and makes the tags by which it is read back.
+    private let sealing: Lock<(box: StreamBox, tags: BlockTagging)>
 
     /// - Parameter file: open for reading and writing.
     public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
         cipher = try StreamBox(key: arguments.key, nonce: arguments.nonce)
-        box = Lock(cipher)
+        sealing = Lock((cipher, BlockTagging()))
     }
 
     public func bytesPresent() throws -> UInt64 { try file.size() }
@@ -45,17 +45,26 @@ public final class CryptoFileDestination: DownloadDestination {
     }
 
     public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws {
-        box.withLock { $0.seal(bytes) }
+        sealing.withLock { sealing in
+            sealing.box.seal(bytes)
+            sealing.tags.add(UnsafeRawBufferPointer(bytes))
+        }
         try file.write(UnsafeRawBufferPointer(bytes), at: offset)
         // So that the flush at the end has little left to do.
         file.beginWritingBack()
     }
 
     public func finish(size: UInt64) throws {
-        let tag = box.withLock { $0.tag() }
+        let (tag, tags) = sealing.withLock { sealing in
+            let tag = sealing.box.tag()
+            tag.withUnsafeBytes { sealing.tags.add($0) }
+            sealing.tags.publish()
+            return (tag, sealing.tags.tags)
+        }
         try file.truncate(to: size)
         try file.write(tag, at: size)
         try file.synchronise()
+        try ProvenFile(file: file, tags: tags).confirm()
     }
 }
 

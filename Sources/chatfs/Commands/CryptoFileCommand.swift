@@ -52,7 +52,8 @@ enum CryptoFileCommand {
         "decrypt", "Decrypt a file after checking that nobody changed it.",
         discussion: """
             The key comes from --args, or from --key and --nonce. When the file was changed or the key is \
-            another file's, OUT stays as it was.
+            another file's, OUT stays as it was. With --salvage what can be read is decrypted all the same, and \
+            zeros stand for what cannot; a wrong tag is then reported, with exit status 1, after OUT was written.
             """,
         arguments: [
             Argument("IN", .file, "The encrypted file."),
@@ -64,11 +65,16 @@ enum CryptoFileCommand {
                 "The JSON that 'encrypt' printed, or a file source of the SimpleX apps; - reads standard input."
             ),
             .value("key", named: "K", .text, "The key, 44 characters of base64url; may begin with a dash."),
+            .flag("salvage", "Write what can be read, even though the file was changed."),
             .value(
                 "nonce", named: "N", .text, "The nonce, 32 characters of base64url; may begin with a dash."),
         ],
         examples: [
-            Example("chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key.")
+            Example(
+                "chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key."),
+            Example(
+                "chatfs cryptofile decrypt --salvage 7 film.mp4 --args 7.json",
+                "Have what is left of a damaged file."),
         ]
     ) { invocation in
         let source = invocation.argument("IN")
@@ -85,11 +91,32 @@ enum CryptoFileCommand {
         default:
             throw UsageError("the key is missing: give either --args, or --key and --nonce")
         }
+        let salvages = invocation.has("salvage")
         try await ThreadPool.shared.run { () throws(any Error) in
             try readable(source)
+            if salvages { return try salvage(source, to: destination, arguments) }
             try naming(destination) {
                 try CryptoFile.decrypt(from: source, to: destination, arguments: arguments)
             }
+        }
+    }
+
+    private static func salvage(
+        _ source: String, to destination: String, _ arguments: FileArguments
+    ) throws {
+        let result = try naming(destination) {
+            try CryptoFile.salvage(from: source, to: destination, arguments: arguments)
+        }
+        guard !result.isAuthentic else { return }
+        try naming(source) {
+            let missing = ByteCount.rounded(result.unreadable)
+            throw CryptographyError(
+                .notAuthentic,
+                "The tag is wrong: the file was changed, cut off, or belongs to another key. \(destination) has what "
+                    + "could be read, \(ByteCount.rounded(result.size)); some of it may not be what was encrypted"
+                    + (result.unreadable > 0
+                        ? ", and zeros stand in the place of \(missing) that the disk did not give back."
+                        : "."))
         }
     }
 

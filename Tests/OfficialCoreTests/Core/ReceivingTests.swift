@@ -1,5 +1,7 @@
 import Base
 import ChatCore
+import Glibc
+import Posix
 import ScriptedCore
 import Testing
 import XFTP
@@ -164,6 +166,63 @@ struct ReceivingTests {
         }
         try await core.receiveFile(FileID(1001), approvedRelays: false)
         #expect(try await isComplete())
+        await core.shutDown()
+    }
+
+    @Test func aDamagedCopyIsFetchedOnceMoreAndKeptByUs() async throws {
+        let description = "party: recipient"
+        let stage = try Stage { state in
+            var message = Self.offered
+            message.status = #"{"type":"rcvComplete"}"#
+            message.path = "film.mp4"
+            state.history.append(message)
+            state.descriptions[1001] = description
+        }
+        let file = FileID(1001)
+        let core = try await stage.open()
+        #expect(await known(core, 1001))
+        let status = { try await core.item(ItemID(1), in: .direct(1)).file?.status }
+        var number: Int64 = 10
+        /// The core says again what it knows of the file, and that has been taken in.
+        func look() async throws {
+            let message = try #require(stage.simplex.change { $0.history.change(1) { _ in } })
+            stage.simplex.tell("chatItemUpdated", message)
+            number += 1
+            stage.simplex.tellNew(.init(id: number, contact: 1, name: "next.bin"))
+            #expect(await known(core, 1000 + number))
+        }
+        func keep(_ name: String) async throws -> FileSourceLocation {
+            let staged = core.stagingFolder + "/" + name
+            try OpenFile(staged, flags: O_WRONLY | O_CREAT).write(Array(name.utf8), at: 0)
+            let arguments = FileArguments(
+                key: [UInt8](repeating: 1, count: 32), nonce: [UInt8](repeating: 2, count: 24))
+            return try await core.completeClaim(
+                file, staged: FileSourceLocation(path: staged, arguments: arguments))
+        }
+        var location = try #require(try await core.location(of: file))
+        for name in ["first", "second"] {
+            guard case .offered(let item) = try await core.giveUpCopy(of: file, at: location) else {
+                Issue.record("It was not offered.")
+                return
+            }
+            #expect(item.file?.status.isGivenUp == true)
+            try await look()
+            #expect(try await status()?.isGivenUp == true)
+            let claim = try #require(try await core.claimFile(file, approvedRelays: false))
+            #expect(claim.description == description && !claim.isReceivedByCore)
+            location = try await keep(name)
+            try await look()
+            #expect(try await status() == .rcvComplete)
+            #expect(try await core.location(of: file) == location)
+            #expect(try OpenFile(location.path, flags: O_RDONLY).readAll(limit: 100) == Array(name.utf8))
+        }
+        stage.simplex.change { $0.descriptions = [:] }
+        guard case .lost(let problem) = try await core.giveUpCopy(of: file, at: location) else {
+            Issue.record("It was offered without a description.")
+            return
+        }
+        #expect(problem.kind == .damaged)
+        #expect(try await status() == .rcvComplete)
         await core.shutDown()
     }
 
