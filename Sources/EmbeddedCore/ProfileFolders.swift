@@ -21,16 +21,9 @@ struct ProfileFolders: Sendable {
         let name = "\(profile.id)"
         path = directory.path + "/profiles/" + name
         let profiles = try directory.folder.subfolder("profiles")
-        let own = try Self.folder(name, in: profiles)
-        for inner in ["staging", "incoming"] { _ = try Self.folder(inner, in: own) }
-        files = try Self.folder("files", in: own)
-    }
-
-    private static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
-        if mkdirat(directory.descriptor, name, 0o700) != 0 && errno != EEXIST {
-            throw SystemError(code: errno, operation: "make a folder")
-        }
-        return try OpenFile(name, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: directory)
+        let own = try PrivateFolder.folder(name, in: profiles)
+        for inner in ["staging", "incoming"] { _ = try PrivateFolder.folder(inner, in: own) }
+        files = try PrivateFolder.folder("files", in: own)
     }
 
     /// Gives a finished CryptoFile a second, lasting name in the files folder. Its bytes are durable already

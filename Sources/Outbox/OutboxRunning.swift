@@ -22,6 +22,10 @@ extension Outbox {
         var recovered: [Journal.Entry] = []
         var dropped: [Int64] = []
         for var entry in try room.journal.entries() {
+            if entry.state == .recovered, case .success(0) = sizeInSpool(of: entry) {
+                dropped.append(entry.id)
+                continue
+            }
             let isComplete = entry.state != .open && (entry.isDurable || entry.boot == room.boot)
             if [.open, .closed].contains(entry.state) && !isComplete {
                 let isNoted: Bool
@@ -46,6 +50,8 @@ extension Outbox {
             }
             keep(entry)
         }
+        // The names of what was never synchronised; the rows say that it is here.
+        if !recovered.isEmpty { try room.spool.synchronise() }
         try room.journal.apply(recovered, removing: dropped)
         try room.spool.sweep(keeping: Set(drafts().map { $0.record.withLock { $0.entry.spool } }))
         try room.staging.sweep(
@@ -53,10 +59,12 @@ extension Outbox {
             sendsBefore: room.clock.now().advanced(by: .seconds(-86_400)))
     }
 
-    /// Bytes that an unfinished draft has, 0 when its file is surely not there.
+    /// Bytes that an unfinished draft has, 0 when its file is surely not there. They are durable from here on.
     private func sizeInSpool(of entry: Journal.Entry) -> Result<UInt64, OutboxError> {
         do {
-            return .success(try room.spool.open(entry.spool, key: entry.key).size)
+            let file = try room.spool.open(entry.spool, key: entry.key)
+            if file.size > 0 { try file.synchronise() }
+            return .success(file.size)
         } catch let error as SystemError where error.code == ENOENT {
             return .success(0)
         } catch {

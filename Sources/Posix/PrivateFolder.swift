@@ -15,9 +15,7 @@ public struct PrivateFolder: Sendable {
     /// Opens the folder, making it first when it is missing. An existing folder must be empty or
     /// carry the marker for the same purpose, must be ours and closed to others.
     public init(_ path: String, purpose: String) throws(SystemError) {
-        try PrivateFolder.makeParents(of: path)
-        let made = mkdir(path, 0o700) == 0
-        if !made && errno != EEXIST { throw SystemError(code: errno, operation: "make a folder") }
+        try Self.makeFolders(to: path)
         let directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
         let status = try directory.status()
         guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
@@ -38,19 +36,27 @@ public struct PrivateFolder: Sendable {
         }
     }
 
-    private static func makeParents(of path: String) throws(SystemError) {
-        var prefix = path.hasPrefix("/") ? "/" : ""
-        for part in path.split(separator: "/").dropLast() {
-            prefix += prefix.isEmpty || prefix.hasSuffix("/") ? String(part) : "/" + part
-            if mkdir(prefix, 0o700) != 0 && errno != EEXIST && errno != EISDIR {
+    private static func makeFolders(to path: String) throws(SystemError) {
+        var prefix = path.hasPrefix("/") ? "/" : "."
+        for part in path.split(separator: "/") {
+            let inner = prefix.hasSuffix("/") ? prefix + part : prefix + "/" + part
+            if mkdir(inner, 0o700) == 0 {
+                try OpenFile(prefix, flags: O_RDONLY | chatfs_o_directory).synchronise()
+            } else if errno != EEXIST && errno != EISDIR {
                 throw SystemError(code: errno, operation: "make a folder")
             }
+            prefix = inner
         }
     }
 
     /// A plain folder inside, mode 0700, made when missing.
-    public func subfolder(_ name: String) throws(SystemError) -> OpenFile {
-        if mkdirat(directory.descriptor, name, 0o700) != 0 && errno != EEXIST {
+    public func subfolder(_ name: String) throws(SystemError) -> OpenFile { try Self.folder(name, in: directory) }
+
+    /// The same in any folder. A new one is durable: what is synchronised in it is not lost with its name.
+    public static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
+        if mkdirat(directory.descriptor, name, 0o700) == 0 {
+            try directory.synchronise()
+        } else if errno != EEXIST {
             throw SystemError(code: errno, operation: "make a folder")
         }
         return try OpenFile(

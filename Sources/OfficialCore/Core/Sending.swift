@@ -134,14 +134,14 @@ extension OfficialCore {
             return try Self.begun(message, change.connection)
         }
         guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
-        let path = "\(stagingFolder)/\(folder)"
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw SystemError(code: errno, operation: "make a folder for a file that is sent")
-        }
-        let name = "\(path)/\(message.fileName)"
-        if link(message.source.path, name) != 0, errno != EEXIST {
+        let own = try PrivateFolder.folder(folder, in: OpenFile(stagingFolder, flags: O_RDONLY | O_DIRECTORY))
+        if linkat(AT_FDCWD, message.source.path, own.descriptor, message.fileName, 0) == 0 {
+            // The core's message names it from the next step on.
+            try own.synchronise()
+        } else if errno != EEXIST {
             throw SystemError(code: errno, operation: "place a file that is sent")
         }
+        let name = "\(stagingFolder)/\(folder)/\(message.fileName)"
         return (FileSourceLocation(path: name, arguments: message.source.arguments), begun)
     }
 
