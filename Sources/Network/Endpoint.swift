@@ -18,12 +18,12 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
             let port = UInt16(digits)
         else { return nil }
         var host = text[..<colon]
-        if host.hasPrefix("[") && host.hasSuffix("]") {
-            host = host.dropFirst().dropLast()
-        } else if host.contains(":") {
-            return nil
-        }
-        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else { return nil }
+        let isInBrackets = host.hasPrefix("[") && host.hasSuffix("]")
+        if isInBrackets { host = host.dropFirst().dropLast() }
+        // Only an IPv6 address has colons, and only it stands in brackets.
+        guard !host.isEmpty, isInBrackets == host.contains(":"), !host.contains("["), !host.contains("]"),
+            host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+        else { return nil }
         self.init(host: String(host), port: port)
     }
 
