@@ -31,17 +31,16 @@ struct WebSocketHandshake {
     /// - Returns: the number of bytes that belong to the answer, nil while it is not complete.
     /// - Throws: `.handshake` when the server is no WebSocket server.
     func check(_ bytes: [UInt8]) throws(NetworkError) -> Int? {
-        guard let end = Self.endOfHeader(bytes) else {
-            guard bytes.count <= Self.longestAnswer else { throw Self.refusal }
-            // Somebody who greets with anything else will not answer at all.
-            let beginning = Array("HTTP/1.1 101".utf8)
-            let common = min(bytes.count, beginning.count)
-            guard bytes.prefix(common).elementsEqual(beginning.prefix(common)) else { throw Self.refusal }
-            return nil
-        }
+        // First, so that the pieces in which it comes make no difference; and somebody who greets with anything
+        // else will not answer at all.
+        let beginning = Array("HTTP/1.1 101".utf8)
+        let common = min(bytes.count, beginning.count)
+        guard bytes.prefix(common).elementsEqual(beginning.prefix(common)) else { throw Self.refusal }
+        let end = Self.endOfHeader(bytes)
+        guard (end ?? bytes.count) <= Self.longestAnswer else { throw Self.refusal }
+        guard let end else { return nil }
         let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
-        let words = lines.first?.split(separator: " ") ?? []
-        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), words[1] == "101" else { throw Self.refusal }
+        guard lines.first?.split(separator: " ").dropFirst().first == "101" else { throw Self.refusal }
         var fields: [String: String] = [:]
         for line in lines.dropFirst() {
             guard let colon = line.firstIndex(of: ":") else { throw Self.refusal }
