@@ -45,8 +45,7 @@ public enum SafeFileName {
         let kept = suffix.utf8.count < limit / 2 ? suffix : ""
         let whole = kept.isEmpty ? name[...] : stem
         let room = limit - kept.utf8.count
-        var short = whole
-        while short.utf8.count > room { short.removeLast() }
+        var short = prefix(of: whole, fitting: room)
         if short.isEmpty {
             // One letter under hundreds of accents.
             short = whole
@@ -59,6 +58,18 @@ public enum SafeFileName {
             short.unicodeScalars.removeLast()
         }
         return String(short) + kept
+    }
+
+    /// As many whole characters as fit. From the front: dropping them from the end of a long name one by one
+    /// takes time in proportion to the square of its length, since each has to be looked for again.
+    private static func prefix(of name: Substring, fitting limit: Int) -> Substring {
+        var end = name.startIndex
+        while end < name.endIndex {
+            let next = name.index(after: end)
+            guard name.utf8.distance(from: name.startIndex, to: next) <= limit else { break }
+            end = next
+        }
+        return name[..<end]
     }
 
     /// `name` with ` (number)` before its extension: `report (2).pdf`, `a (2).tar.gz`.
