@@ -1,0 +1,56 @@
+import ChatCore
+import FoundationEssentials
+
+@testable import Desktop
+@testable import EmbeddedCore
+@testable import XFTP
+
+extension Target {
+    /// JSON of our own, that another program may have written.
+    static let control = [
+        Target("control-line", "requests on the control socket", longest: 1024) { bytes in
+            guard let line = try? JSONDecoder().decode(ControlLine.self, from: Data(bytes)),
+                case .send(let request) = line,
+                let message = request.composedMessage(stagingFolder: "/staging")
+            else { return }
+            let name = message.source.path.dropFirst("/staging/".count)
+            hold(message.source.path.hasPrefix("/staging/") && !name.isEmpty, "a file lies in the folder")
+            hold(!name.contains("/") && name != ".." && name != ".", "and nowhere else")
+            hold(SafeFileName.make(from: message.fileName) == message.fileName, "its name is safe")
+            let again = ControlRequest(message, to: request.chat).composedMessage(stagingFolder: "/staging")
+            hold(
+                again?.source == message.source && again?.content == message.content
+                    && again?.modified == message.modified && again?.size == message.size,
+                "what is asked again is the same")
+        },
+        Target("control-answer", "answers on the control socket", longest: 512) { bytes in
+            if let answer = try? JSONDecoder().decode(CacheAnswer.self, from: Data(bytes)),
+                let text = try? JSONEncoder().encode(answer)
+            {
+                let again = try? JSONDecoder().decode(CacheAnswer.self, from: text)
+                hold(again == answer, "a written answer is the same")
+            }
+            if let reply = try? JSONDecoder().decode(ControlReply.self, from: Data(bytes)),
+                let text = try? JSONEncoder().encode(reply)
+            {
+                let again = try? JSONDecoder().decode(ControlReply.self, from: text)
+                hold(again == reply, "a written reply is the same")
+            }
+        },
+        Target("upload-state", "saved states of uploads", longest: 2048) { bytes in
+            guard let state = try? UploadStateText.decode(bytes) else { return }
+            guard let text = try? UploadStateText.encode(state), let again = try? UploadStateText.decode(text)
+            else { return hold(false, "a written state is read") }
+            hold(again.chunks.count == state.chunks.count && again.size == state.size, "and is the same")
+            hold(
+                again.isOf(fileName: state.fileName, size: state.size, recipients: state.recipients)
+                    == state.isOf(fileName: state.fileName, size: state.size, recipients: state.recipients),
+                "and belongs to the same file")
+            for chunk in state.chunks {
+                for replica in [chunk.senderReplica, chunk.recipientReplica(0), chunk.recipientReplica(-1)] {
+                    hold(replica.map { $0.id.count <= 255 } ?? true, "an ID fits into a request")
+                }
+            }
+        },
+    ]
+}

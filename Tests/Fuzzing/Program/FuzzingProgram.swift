@@ -1,0 +1,32 @@
+import CLibFuzzer
+import Glibc
+
+/// One decoder under libFuzzer: the environment says which, so that every argument is libFuzzer's own, also
+/// when it starts itself again. `contrib/fuzz` is how people call it.
+@main
+struct FuzzingProgram {
+    static let variable = "CHATFS_FUZZ_TARGET"
+
+    static func main() {
+        if CommandLine.arguments.dropFirst().first == "--list" {
+            for target in Target.all { print("\(target.name)\t\(target.longest)\t\(target.subject)") }
+            return
+        }
+        guard chosen != nil else {
+            print("\(variable) names no target; --list shows them.")
+            exit(64)
+        }
+        var count = CommandLine.argc
+        var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
+        exit(
+            LLVMFuzzerRunDriver(&count, &arguments) { bytes, count in
+                chosen?.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
+                return 0
+            })
+    }
+}
+
+private let chosen: Target? = {
+    guard let name = getenv(FuzzingProgram.variable).map({ String(cString: $0) }) else { return nil }
+    return Target.all.first { $0.name == name }
+}()

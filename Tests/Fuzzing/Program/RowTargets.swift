@@ -1,0 +1,51 @@
+import ChatCore
+import Store
+
+@testable import Namespace
+@testable import Outbox
+
+extension Target {
+    /// Rows of databases that another version, a failing disk or a person with an editor has written.
+    static let rows = [journalRow, nameRow, officialRow, embeddedRow]
+
+    private static let journalRow = Target("journal-row", "rows of the outbox's journal", longest: 512) {
+        bytes in
+        let columns = [
+            "chat", "name", "spool", "key", "message", "state", "size", "modified", "caption", "broken",
+            "confirmed", "durable", "boot", "touched", "staged_folder", "staged_name", "staged_key",
+            "staged_nonce", "staged_kind", "item", "problem",
+        ]
+        journal.with(FuzzedRow(of: "draft", columns, bytes)) { journal in
+            guard let entry = try? journal.entries().first else { return }
+            // What is in the table against its rules need not be written again.
+            guard (try? journal.apply([entry])) != nil, let again = try? journal.entries().first else {
+                return
+            }
+            hold(
+                again.name == entry.name && again.state == entry.state && again.size == entry.size
+                    && again.staged == entry.staged && again.caption == entry.caption
+                    && again.modified == entry.modified && again.chat == entry.chat,
+                "a written row is the same")
+        }
+    }
+
+    private static let journal = JournalFixture()
+
+    private static let nameRow = Target("name-row", "rows of the index of names", longest: 768) { bytes in
+        var input = Input(bytes)
+        let wanted = EntryName(input.some())
+        let columns = ["folder", "name", "chat", "item", "draft", "modified"]
+        index.with(FuzzedRow(of: "node", columns, input.rest())) { connection in
+            let index = NameIndex(connection)
+            _ = (try? index.chats(), try index.drafts(), try index.items(in: NodeID(1)))
+            guard !wanted.bytes.isEmpty, wanted.bytes.count <= EntryName.longest else { return }
+            let name = try index.freeName(wanted, in: NodeID(1))
+            hold(name.bytes.count <= EntryName.longest, "a name is not too long")
+            hold(try !index.isTaken(name, in: NodeID(1)), "a free name is free")
+            try index.bury(name, in: NodeID(1))
+            hold(try index.freeName(wanted, in: NodeID(1)) != name, "no name is given twice")
+        }
+    }
+
+    private static let index = IndexFixture("names", NameIndex.migrations)
+}
