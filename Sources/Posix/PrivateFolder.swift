@@ -50,7 +50,9 @@ public struct PrivateFolder: Sendable {
     }
 
     /// A plain folder inside, mode 0700, made when missing.
-    public func subfolder(_ name: String) throws(SystemError) -> OpenFile { try Self.folder(name, in: directory) }
+    public func subfolder(_ name: String) throws(SystemError) -> OpenFile {
+        try Self.folder(name, in: directory)
+    }
 
     /// The same in any folder. A new one is durable: what is synchronised in it is not lost with its name.
     public static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
