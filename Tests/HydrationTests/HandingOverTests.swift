@@ -69,14 +69,20 @@ import Testing
 
     @Test func aChunkThatTheDiskDidNotKeepComesOnceMoreBeforeTheWholeIsHandedOver() {
         var (machine, generation) = Self.handingOver(isReceivedByCore: false)
-        let again = machine.damaged(Self.file, generation, chunks: [1], now: .zero)
-        #expect(again.contains(.fetch(Self.file, generation, chunk: 1)))
+        // What a reader meets meanwhile begins nothing a second time.
+        _ = machine.damaged(Self.file, generation, chunks: [1], endsCompletion: false, now: .zero)
         #expect(machine.passed(Self.file, generation, upTo: 4, now: .zero) == [])
-        let arrived = machine.arrived(Self.file, generation, chunk: 1, contentOffset: nil, now: .zero)
-        #expect(!arrived.contains(.complete(Self.file, generation)))
-        machine.landed(Self.file, generation, 1)
-        let mended = machine.mended(Self.file, generation, chunk: 1, now: .zero)
-        #expect(mended == [.complete(Self.file, generation)])
+        #expect(machine.flights.map(\.chunk) == [1])
+        let again = machine.damaged(Self.file, generation, chunks: [2], endsCompletion: true, now: .zero)
+        #expect(again.contains(.fetch(Self.file, generation, chunk: 2)))
+        #expect(machine.passed(Self.file, generation, upTo: 4, now: .zero) == [])
+        for chunk in [1, 2] {
+            let arrived = machine.arrived(Self.file, generation, chunk: chunk, contentOffset: nil, now: .zero)
+            #expect(!arrived.contains(.complete(Self.file, generation)))
+            machine.landed(Self.file, generation, chunk)
+            let mended = machine.mended(Self.file, generation, chunk: chunk, now: .zero)
+            #expect(mended == (chunk == 2 ? [.complete(Self.file, generation)] : []))
+        }
         #expect(machine.mended(Self.file, generation, chunk: 1, now: .zero) == [])
     }
 

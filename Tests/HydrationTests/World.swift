@@ -176,7 +176,10 @@ struct World {
             !download.isReceivedByCore, download.passed > 0
         else { return }
         let chunk = Int.random(in: 0..<download.passed, using: &dice)
-        perform(machine.damaged(file, entry.generation, chunks: [chunk], now: now))
+        // While the whole is handed over, only readers find damage.
+        perform(
+            machine.damaged(
+                file, entry.generation, chunks: [chunk], endsCompletion: !download.isCompleting, now: now))
     }
 
     /// The memory of a chunk is free again, and the check of the whole has got on with it.

@@ -133,7 +133,7 @@ extension Hydrator {
                 machine.completed(file, generation, kept, cached: whole.cached)
             }
         } catch let damage as DamagedChunks {
-            fetchAgain(damage.chunks, of: file, generation, download)
+            fetchAgain(damage.chunks, of: file, generation, download, endsCompletion: true)
         } catch {
             unlink(path)
             let problem = describe(error, missing: size, remains: download.remains)
@@ -142,12 +142,15 @@ extension Hydrator {
     }
 
     /// The disk did not keep what was written of these chunks. Where it never does, the file is not stored.
-    func fetchAgain(_ chunks: [Int], of file: FileID, _ generation: UInt64, _ download: Download) {
+    func fetchAgain(
+        _ chunks: [Int], of file: FileID, _ generation: UInt64, _ download: Download,
+        endsCompletion: Bool = false
+    ) {
         log.warning("the disk has not kept what was written to it: \(chunks.count) chunks are fetched again")
         do throws(HydrationError) {
             try download.pass.lost(chunks)
             for chunk in chunks { download.stream.forget(chunk) }
-            transact { $0.damaged(file, generation, chunks: chunks, now: $1) }
+            transact { $0.damaged(file, generation, chunks: chunks, endsCompletion: endsCompletion, now: $1) }
         } catch {
             let problem = FileProblem(error)
             transact { $0.completionFailed(file, generation, problem, now: $1) }

@@ -215,10 +215,7 @@ struct ChunkDownload: Sendable {
     /// A chunk that had passed is not where it was put.
     mutating func noteDamage(_ chunk: Int) {
         lost(chunk)
-        if chunk < passed {
-            damaged.insert(chunk)
-            isCompleting = false
-        }
+        if chunk < passed { damaged.insert(chunk) }
     }
 
     /// It was put there once more.

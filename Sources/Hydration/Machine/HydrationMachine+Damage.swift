@@ -4,11 +4,14 @@ import ChatCore
 extension HydrationMachine {
     /// The disk has not kept what was written of these chunks: they come once more, whether or not somebody
     /// reads them.
+    /// - Parameter endsCompletion: found when the whole was to be handed over, which waits for them now. What a
+    ///   reader meets meanwhile does not begin that a second time.
     mutating func damaged(
-        _ id: FileID, _ generation: Generation, chunks: [Int], now: Duration
+        _ id: FileID, _ generation: Generation, chunks: [Int], endsCompletion: Bool, now: Duration
     ) -> [Action] {
         guard let entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
         for chunk in chunks { download.noteDamage(chunk) }
+        if endsCompletion { download.isCompleting = false }
         entries[id]?.phase = .chunks(download)
         if !rotation.contains(id) { rotation.append(id) }
         return schedule(now: now) + [.changed(id)]

@@ -46,6 +46,8 @@ final class StoringPass: Sendable {
         var damaged: Set<Int> = []
         /// How often since the last failure.
         var damages = 0
+        /// Nothing is written meanwhile.
+        var isFinishing = false
         var lastID: UInt64 = 0
 
         mutating func takeWaiting() -> [Waiting] {
@@ -222,7 +224,7 @@ final class StoringPass: Sendable {
             let isCached = next < stream.layout.count && stream.keeps(next)
             let mendable = damaged.first(where: stream.keeps)
             let step = state.withLock { state -> Step? in
-                if !state.isOver {
+                if !state.isOver && !state.isFinishing {
                     if let (chunk, waiting) = state.waiting.first(where: { state.damaged.contains($0.key) }) {
                         return .mend(chunk, waiting.fetched)
                     }
@@ -253,6 +255,14 @@ final class StoringPass: Sendable {
     /// `path` and reads it back; nil when none was written. `DamagedChunks` when the disk has not kept it. May
     /// be repeated after a failure.
     func finish(at path: String) async throws -> StoredCopy? {
-        try await Self.threads.run { () throws(any Error) in try self.work.finish(at: path) }
+        state.withLock { $0.isFinishing = true }
+        defer {
+            let goesOn = state.withLock { state in
+                state.isFinishing = false
+                return !state.damaged.isEmpty
+            }
+            if goesOn { proceed() }
+        }
+        return try await Self.threads.run { () throws(any Error) in try self.work.finish(at: path) }
     }
 }
