@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/statfs.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -56,6 +57,13 @@ int chatfs_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 int chatfs_signal_on_parent_death(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
 
 int chatfs_name_thread(const char *name) { return prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+int chatfs_filesystem_type(const char *path, uint32_t *type) {
+    struct statfs status;
+    if (statfs(path, &status) != 0) return -1;
+    *type = (uint32_t)status.f_type;
+    return 0;
+}
 
 int chatfs_thread_id(void) { return (int)syscall(SYS_gettid); }
 

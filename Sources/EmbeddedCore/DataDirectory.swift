@@ -63,7 +63,17 @@ public final class DataDirectory: Sendable {
         return stat(path ?? defaultPath(), &status) == 0
     }
 
-    init(_ path: String, clock: any WallClock) throws(ChatError) {
+    /// - Parameter network: the network filesystem that a path lies on.
+    init(
+        _ path: String, clock: any WallClock, network: (String) -> String? = NetworkFilesystem.name
+    ) throws(ChatError) {
+        // Before anything is made there.
+        if let network = network(path) {
+            throw ChatError(
+                .storage,
+                "The data directory cannot be on a network filesystem (\(network)): its processes could not share "
+                    + "the database safely there. Name a folder on a disk of this machine with --data.")
+        }
         do {
             folder = try Self.open(path)
             guard let absolute = realpath(path, nil) else {

@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Glibc
 import Posix
@@ -17,6 +18,18 @@ import Testing
         let modes = Set(listing.output.split(separator: "\n"))
         #expect(modes == ["d 700", "f 600"])
         await alice.shutDown()
+    }
+
+    @Test func aNetworkFilesystemIsRefusedBeforeAnythingIsMadeThere() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("shared/data")
+        let error = #expect(throws: ChatError.self) {
+            _ = try DataDirectory(path, clock: SystemWallClock(), network: { $0 == path ? "NFS" : nil })
+        }
+        #expect(error?.code == .storage)
+        #expect(error?.sentence.contains("network filesystem (NFS)") == true)
+        #expect(try folder.names().isEmpty)
+        _ = try DataDirectory(path)
     }
 
     @Test func withOneProfileItIsTakenWithNoneASentenceSaysHowToMakeOne() throws {

@@ -36,6 +36,8 @@ int chatfs_signal_on_parent_death(int signal);
 int chatfs_name_thread(const char *name);
 // gettid(2).
 int chatfs_thread_id(void);
+// statfs(2): f_type of the filesystem at path. 0, or -1 with errno.
+int chatfs_filesystem_type(const char *path, uint32_t *type);
 // umount2(2) with MNT_DETACH when lazy is not 0.
 int chatfs_unmount(const char *path, int lazy);
 // Gives free memory of the allocator back to the system: malloc_trim(3).
