@@ -171,6 +171,15 @@ extension FileSystem {
         case .removed(let draft):
             try await self.change { try self.names.remove(draft: DraftID(draft.id)).map { [$0] } ?? [] }
             drafts.withLock { $0[DraftID(draft.id)] = nil }
+        case .recovered(let draft):
+            let (id, name) = (DraftID(draft.id), EntryName(draft.snapshot.name))
+            let before = names.node(of: id)
+            try await self.change {
+                let gone = try self.names.remove(draft: id)
+                let node = try self.names.show(recovered: id, named: name)
+                return [gone, .appeared(node)].compactMap(\.self)
+            }
+            if let before, let known = references.removeAll(of: before.id) { letGo(known) }
         case .became(let draft, let item):
             let node = names.node(of: DraftID(draft.id))
             contents.update(item)

@@ -63,10 +63,12 @@ public final class Draft: Sendable {
     deinit { room.freeMemory.noteGone() }
 
     public var snapshot: DraftSnapshot {
-        record.withLock { record in
+        let seen = room.seen.seconds
+        return record.withLock { record in
             DraftSnapshot(
                 name: record.entry.name, size: record.entry.size, modified: record.entry.modified,
-                caption: record.entry.caption, state: record.state, problem: record.entry.problem)
+                caption: record.entry.caption, state: record.state,
+                problem: record.problem(seen: seen))
         }
     }
 
@@ -166,11 +168,10 @@ extension Draft.Record {
         }
         if TemporaryName.matches(entry.name) {
             return "This name looks like a temporary file, so it stays here and is not sent. "
-                + "Rename it to send it; left alone it is removed after 7 days."
+                + "Rename it to send it."
         }
         if entry.size == 0 {
-            return "An empty file is not sent by itself: write something into it or use chatfs send. "
-                + "Left alone it is removed after 7 days."
+            return "An empty file is not sent by itself: write something into it or use chatfs send."
         }
         return nil
     }

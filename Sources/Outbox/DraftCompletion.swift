@@ -51,7 +51,7 @@ extension Draft {
     /// The row says from now on that nothing is being written.
     /// - Parameter isClose: a descriptor is being closed; its release, which may come in any order, is none.
     func noteComplete(isClose: Bool) {
-        let now = room.clock.now()
+        let seen = room.seen.seconds
         let place = room.order.nextPlace()
         let (entry, isNoted, isNews) = record.withLock { record in
             let before = record.entry
@@ -59,12 +59,11 @@ extension Draft {
             record.entry.problem = record.reasonToStay
             let isNews = before.problem != record.entry.problem
             // Noted by a flush a moment ago, as a rule.
-            let isNoted =
-                before.state == .closed && !isNews && now < before.touched.advanced(by: .seconds(60))
+            let isNoted = before.state == .closed && !isNews && before.touched == seen
             if !isNoted {
                 record.entry.state = .closed
                 record.entry.boot = room.boot
-                record.entry.touched = now
+                record.entry.touched = seen
             }
             return (record.entry, isNoted, isNews)
         }

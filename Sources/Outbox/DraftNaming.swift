@@ -5,14 +5,14 @@ extension Draft {
     /// The draft, in phase draft or staging, gets a name. One that replaces another takes its place in
     /// the same transaction.
     func noteRenamed(to name: [UInt8], replacing other: Draft?) throws {
-        let now = room.clock.now()
+        let seen = room.seen.seconds
         var (entry, isOpen) = record.withLock { ($0.entry, !$0.writers.isEmpty) }
         entry.name = name
-        entry.touched = now
+        entry.touched = seen
         try room.journal.apply([entry], removing: [other?.id].compactMap { $0 })
         record.withLock { record in
             record.entry.name = name
-            record.entry.touched = now
+            record.entry.touched = seen
             // A copy that was being made has the old name.
             record.version += 1
             record.phase = .draft
@@ -23,9 +23,11 @@ extension Draft {
 
     /// It is removed by its user: as if it had never been, as far as that is still possible.
     func noteRemoved() throws {
-        let phase = record.withLock { $0.phase }
+        let (phase, isDurable) = record.withLock { ($0.phase, $0.entry.isDurable) }
         guard phase != .sent, phase != .removed else { throw OutboxError.immutable }
-        try room.journal.apply(removing: [id])
+        // A power cut must not bring back a row that sends it after all.
+        let mustLast = isDurable || ![.draft, .staging, .recovered].contains(phase)
+        try room.journal.apply(removing: [id], durably: mustLast)
         noteGone(isInFlight: phase == .sending)
     }
 

@@ -125,7 +125,11 @@ extension Draft {
                 record.phase = isUnsure ? .unsure : isFinal ? .failed : .queued
                 record.tries += 1
                 // Refused for what it is, it is not there. Of a core that failed nobody knows.
-                if isFinal || error.isAboutTheFile { record.mayBeHandedOver = false }
+                if isFinal || error.isAboutTheFile {
+                    record.mayBeHandedOver = false
+                } else if error.mayHideASuccess {
+                    record.mayBeHandedOver = true
+                }
                 record.entry.state = isUnsure ? .unsure : isFinal ? .failed : .queued
                 record.entry.isConfirmed = record.entry.isConfirmed && !isUnsure
                 record.entry.problem = error.sentence
@@ -186,4 +190,7 @@ extension Draft {
 extension ChatError {
     /// The core looked at the file and said no, as opposed to having failed itself.
     fileprivate var isAboutTheFile: Bool { if case .file = code { true } else { false } }
+
+    /// The core may have taken the file before it failed.
+    fileprivate var mayHideASuccess: Bool { [.storage, .internalError].contains(code) }
 }

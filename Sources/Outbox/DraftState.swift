@@ -18,7 +18,8 @@ public enum DraftState: String, Hashable, Sendable {
     /// It cannot be known whether the core has it. Never sent again by itself: `Outbox.retry`, when the
     /// user says so.
     case unsure
-    /// Was being written when the process or the machine stopped. Never sent; readable, removable.
+    /// Was being written when the process or the machine stopped, or was incomplete and left alone. Never sent;
+    /// readable, removable.
     case recovered
     /// Removed, replaced or dropped. Who has it open or holds it can go on reading and writing its bytes.
     case removed
@@ -60,4 +61,6 @@ public enum OutboxChange: Sendable {
     case became(Draft, ChatItem)
     /// It is gone: left alone for seven days, or its item was deleted before anybody learned of it.
     case removed(Draft)
+    /// It was incomplete and left alone: it has moved to what is recovered.
+    case recovered(Draft)
 }

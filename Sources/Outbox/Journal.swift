@@ -42,8 +42,8 @@ final class Journal: Sendable {
         var isDurable = false
         /// The boot in which it was closed.
         var boot: String = ""
-        /// When it was last closed or renamed; what stays local is dropped some time after.
-        var touched: Timestamp
+        /// When it was last closed or renamed, in `SeenTime`; what stays local goes some time after.
+        var touched: Int64
         /// Counts last closes: in this order the drafts of a chat are sent.
         var place: Int64 = 0
         var staged: Staged?
@@ -108,6 +108,12 @@ final class Journal: Sendable {
             ALTER TABLE draft ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
             UPDATE draft SET place = id;
             """),
+        Migration(
+            "age",
+            """
+            ALTER TABLE outbox ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
+            UPDATE draft SET touched = 0;
+            """),
     ]
 
     private let database: Database
@@ -132,6 +138,15 @@ final class Journal: Sendable {
         try database.read { connection in
             try connection.first("SELECT coalesce(max(place), 0) FROM draft", row: { $0.integer(0) }) ?? 0
         }
+    }
+
+    /// What `SeenTime` was when it was last noted.
+    func seen() throws -> Int64 {
+        try database.read { try $0.first("SELECT seen FROM outbox", row: { $0.integer(0) }) ?? 0 }
+    }
+
+    func note(seen: Int64) throws {
+        try database.transaction { try $0.execute("UPDATE outbox SET seen = ?", seen) }
     }
 
     /// Adds a row and answers its id, never used before.
@@ -202,7 +217,7 @@ final class Journal: Sendable {
             message: row.text(5), state: state, size: row.unsigned(7), modified: row.timestamp(8),
             caption: row.text(9), gap: Gap(rawValue: row.integer(10)), isDurable: row.bool(11),
             boot: row.text(12),
-            touched: row.timestamp(13), item: row.integerOrNil(19).map(ItemID.init),
+            touched: row.integer(13), item: row.integerOrNil(19).map(ItemID.init),
             problem: row.textOrNil(20))
         entry.isConfirmed = row.bool(21)
         entry.place = row.integer(22)

@@ -15,9 +15,6 @@ import Store
 ///
 /// What a method does to files and journal it does before it returns: it blocks, as those of `Draft` do.
 public final class Outbox: Sendable {
-    /// What stays local is dropped when nobody touched it for this long.
-    static let longestStay = Duration.seconds(7 * 86_400)
-
     struct NameInChat: Hashable {
         var chat: ChatReference
         var name: [UInt8]
@@ -81,6 +78,7 @@ public final class Outbox: Sendable {
                 staging: try StagingFolder(path: core.stagingFolder, mark: journal.mark, random: random),
                 quiet: QuietTime(length: quietTime, clock: clock),
                 order: SendingOrder(after: try journal.lastPlace()), clock: wallClock,
+                seen: SeenTime(after: try journal.seen(), clock: clock),
                 largestFile: core.limits.largestFile, boot: boot, followers: followers)
         }
         self.core = core
@@ -131,7 +129,7 @@ public final class Outbox: Sendable {
             let now = room.clock.now()
             var entry = Journal.Entry(
                 chat: chat, name: name, spool: Hexadecimal.encode(random.bytes(16)), key: random.bytes(32),
-                message: Hexadecimal.encode(random.bytes(16)), modified: now, touched: now
+                message: Hexadecimal.encode(random.bytes(16)), modified: now, touched: room.seen.seconds
             )
             let file = try described {
                 let file = try room.spool.create(entry.spool, key: entry.key)
@@ -189,12 +187,6 @@ public final class Outbox: Sendable {
                 forget(draft)
             }
         }
-    }
-
-    /// Removes a draft that its user left alone.
-    func drop(_ draft: Draft) throws(OutboxError) {
-        try remove(draft)
-        room.news.send(.removed(draft))
     }
 
     /// Hands a draft over once more that the core refused, or of which it is not known whether the core has

@@ -11,7 +11,6 @@ extension Outbox {
     private static let mostInGroup = 64
     private static let mostBytesInGroup: UInt64 = 8 << 20
     private static let mostLanes = 2
-    private static let housekeeping = Duration.seconds(3600)
     private static let retryStaging = Duration.seconds(10)
 
     // MARK: - Start
@@ -46,6 +45,7 @@ extension Outbox {
                     isNoted = false
                 }
                 entry.state = .recovered
+                entry.touched = room.seen.seconds
                 if isNoted { recovered.append(entry) }
             }
             keep(entry)
@@ -128,22 +128,52 @@ extension Outbox {
         }
     }
 
-    /// Drops what was left alone, now and every hour.
+    /// Looks after what was left alone, now and every hour.
     private func keepHouse() {
-        let oldest = room.clock.now().advanced(by: .zero - Self.longestStay)
+        countUp()
         for draft in drafts() {
-            let isLeft = draft.record.withLock { record in
-                let isTemporary = TemporaryName.matches(record.entry.name)
-                let stays = record.phase == .draft ? record.reasonToStay != nil : isTemporary
-                return [.draft, .recovered].contains(record.phase) && record.writers.isEmpty
-                    && record.readers == 0 && stays && record.entry.touched < oldest
+            do {
+                try lookAfter(draft)
+            } catch {
+                room.log.warning("a draft that was left alone stays for another hour: \(error.sentence)")
             }
-            if isLeft { try? drop(draft) }
         }
-        clock.call(after: Self.housekeeping) { [weak self] in
+        clock.call(after: SeenTime.step) { [weak self] in
             guard let self else { return }
             ThreadPool.shared.submit { self.keepHouse() }
         }
+    }
+
+    private func countUp() {
+        do {
+            try room.journal.note(seen: room.seen.countUp())
+        } catch {
+            // Drafts stay a little longer.
+            room.log.notice("the age of drafts could not be noted: \(Base.sentence(of: error))")
+        }
+    }
+
+    private func lookAfter(_ draft: Draft) throws(OutboxError) {
+        // Most are not due: nobody waits for their turn. Who is, is asked again in it.
+        guard draft.dueFate != nil else { return }
+        let change = try naming.with { () throws(OutboxError) -> OutboxChange? in
+            try draft.turn.with { () throws(OutboxError) -> OutboxChange? in
+                switch draft.dueFate {
+                case nil: return nil
+                case .removal:
+                    try described { try draft.noteRemoved() }
+                    forget(draft)
+                    return .removed(draft)
+                case .recovery:
+                    try described { try draft.noteRecovered() }
+                    // Its name in the chat is free.
+                    forget(draft)
+                    state.withLock { $0.drafts[draft.id] = draft }
+                    return .recovered(draft)
+                }
+            }
+        }
+        if let change { room.news.send(change) }
     }
 
     // MARK: - Staging
@@ -213,6 +243,7 @@ extension Outbox {
             if isIdle { continuation.resume() }
         }
         await room.order.becomeIdle()
+        await ThreadPool.shared.run { self.countUp() }
         state.withLock { $0.isClosed = true }
         room.news.finish()
     }

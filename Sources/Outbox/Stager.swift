@@ -34,7 +34,7 @@ final class Stager: Sendable {
             }
             do {
                 copies.append((draft, version, try copy(draft, entry, version)))
-            } catch is StagedCopy.Overtaken {
+            } catch is StagedCopy.Overtaken where !draft.isStaging(version) {
                 continue
             } catch {
                 if draft.endStaging(version, problem: OutboxError(beneath: error)) {

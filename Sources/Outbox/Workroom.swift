@@ -11,6 +11,7 @@ final class Workroom: Sendable {
     let quiet: QuietTime
     let order: SendingOrder
     let clock: any WallClock
+    let seen: SeenTime
     /// Largest draft of a contact's or group's chat, in bytes.
     let largestFile: UInt64
     let news = Broadcast<OutboxChange>()
@@ -24,7 +25,7 @@ final class Workroom: Sendable {
 
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quiet: QuietTime, order: SendingOrder,
-        clock: any WallClock, largestFile: UInt64, boot: String, followers: Followers
+        clock: any WallClock, seen: SeenTime, largestFile: UInt64, boot: String, followers: Followers
     ) {
         self.journal = journal
         self.spool = spool
@@ -32,6 +33,7 @@ final class Workroom: Sendable {
         self.quiet = quiet
         self.order = order
         self.clock = clock
+        self.seen = seen
         self.largestFile = largestFile
         self.boot = boot
         self.followers = followers

@@ -22,6 +22,7 @@ final class FileSystemFixture {
     static func make(
         deletion: DeletionPolicy = .refused, quietTime: Duration = .milliseconds(50),
         readDeadline: Duration = .milliseconds(200), showsEverything: Bool = true,
+        clock: any OutboxClock = SystemOutboxClock(),
         items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
@@ -35,7 +36,8 @@ final class FileSystemFixture {
                     sendingRefused: "This group takes no files."),
             ])
         items(core)
-        let fixture = try await FileSystemFixture(folder, core, deletion, quietTime, readDeadline)
+        let fixture = try await FileSystemFixture(
+            folder, core, deletion, quietTime, readDeadline, clock)
         if showsEverything { await fixture.fileSystem.everythingShown() }
         return fixture
     }
@@ -43,13 +45,13 @@ final class FileSystemFixture {
     /// On a folder that an earlier mount may have used.
     init(
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
-        _ readDeadline: Duration
+        _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock()
     ) async throws {
         self.folder = folder
         self.core = core
         outbox = try Outbox(
             core: core, folder: try PrivateFolder(folder.path("outbox"), purpose: "outbox"),
-            quietTime: quietTime)
+            quietTime: quietTime, clock: clock)
         fileSystem = FileSystem(
             names: try Namespace(path: folder.path("names.sqlite")), contents: contents, outbox: outbox,
             core: core,

@@ -148,14 +148,11 @@ import Testing
         let bench = try Workbench()
         let old = try bench.write([1], to: "a.part")
         let kept = try bench.write([1], to: "b.part")
-        bench.clock.advance(by: .seconds(6 * 86_400))
+        try await bench.live(days: 6)
         try kept.opened(for: .writing)
         kept.closed(for: .writing)
-        bench.clock.advance(by: .seconds(86_400))
-        try await wait(until: "it is dropped") {
-            bench.clock.advance(by: .seconds(3600))
-            return !bench.outbox.drafts().contains(old)
-        }
+        try await bench.live(days: 1)
+        try await wait(until: "it is dropped") { !bench.outbox.drafts().contains(old) }
         try await bench.changes { if case .removed(let draft) = $0 { draft == old } else { false } }
         #expect(bench.outbox.drafts() == [kept])
     }

@@ -29,6 +29,36 @@ import Testing
         #expect(bench.core.sent.map(\.bytes) == [[2], [1]])
     }
 
+    /// A core that failed may have it: another content under the same mark would never arrive.
+    @Test(arguments: [ChatError.Code.storage, .internalError])
+    func whatACoreMayHaveTakenBeforeItFailedIsNotChanged(code: ChatError.Code) async throws {
+        let bench = try Workbench()
+        bench.core.state.withLock { $0.refusals = [ChatError(code, "The disk failed.")] }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the reason shows") { draft.snapshot.problem == "The disk failed." }
+        #expect(draft.state == .queued)
+        #expect(fails(.notPermitted) { try draft.opened(for: .writing) })
+        try await wait(until: "it is sent") {
+            bench.clock.advance(by: .seconds(1))
+            return draft.state == .sent
+        }
+        #expect(bench.core.sent.map(\.bytes) == [[1]])
+    }
+
+    @Test func whatTheCoreCouldNotTakeForWhatItIsMayBeChanged() async throws {
+        let bench = try Workbench()
+        bench.core.state.withLock { $0.refusals = [ChatError(.file(.noRelay), "No relay.")] }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the reason shows") { draft.snapshot.problem == "No relay." }
+        let again = try draft.opened(for: .writing)
+        try draft.write("b")
+        draft.closed(again)
+        bench.beQuiet()
+        #expect(try await bench.messages(1).map(\.bytes) == [Array("b".utf8)])
+    }
+
     @Test func whatWaitsForACoreThatWasAwayGoesWhenItIsBack() async throws {
         let bench = try Workbench()
         let refusal = ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")

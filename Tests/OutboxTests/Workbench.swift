@@ -63,6 +63,15 @@ final class Workbench: Sendable {
         return draft
     }
 
+    /// Lets the process see time pass, hour by hour: a longer step would be a sleep.
+    func live(days: Int) async throws {
+        let end = outbox.room.seen.seconds + Int64(days) * 86_400
+        try await wait(until: "\(days) days have passed") {
+            clock.advance(by: .seconds(3600))
+            return outbox.room.seen.seconds >= end
+        }
+    }
+
     func beQuiet() { clock.advance(by: Self.quietTime) }
 
     /// Waits until the core has `count` messages and nothing is on its way.

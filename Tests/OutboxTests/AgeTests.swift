@@ -1,0 +1,109 @@
+import Base
+import ChatCore
+import Posix
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// What stays here grows old only by time that the process sees.
+@Suite struct AgeTests {
+    /// As `CrashTests`: incomplete, because its maker was killed.
+    private func incomplete(_ bench: Workbench, _ file: String = "half") throws -> Draft {
+        let draft = try bench.outbox.create(name: name(file), in: alice)
+        try draft.write("half of it")
+        draft.ended(.ofItsMaker, .killed)
+        draft.closed(.ofItsMaker)
+        return draft
+    }
+
+    @Test func aJumpOfTheClockDropsNothing() async throws {
+        let bench = try Workbench()
+        let draft = try bench.write([1], to: "a.part")
+        bench.clock.advance(by: .seconds(400 * 86_400))
+        try await bench.live(days: 1)
+        #expect(bench.outbox.drafts() == [draft])
+        // Nor does another process, years later.
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        next.clock.advance(by: .seconds(4000 * 86_400))
+        try await next.live(days: 1)
+        #expect(next.states() == [.draft])
+    }
+
+    @Test func timeIsCountedOverAllProcesses() async throws {
+        let bench = try Workbench()
+        try bench.write([1], to: "a.part")
+        try await bench.live(days: 4)
+        await bench.outbox.shutDown()
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen(boot: "next boot")
+        #expect(next.outbox.room.seen.seconds >= 4 * 86_400)
+        #expect(next.outbox.drafts().count == 1)
+        try await next.live(days: 4)
+        try await wait(until: "it is dropped") { next.outbox.drafts().isEmpty }
+    }
+
+    @Test func theSentenceSaysWhenItGoes() async throws {
+        let bench = try Workbench()
+        let temporary = try bench.write([1], to: "a.part")
+        let empty = try bench.write([], to: "empty")
+        let half = try incomplete(bench)
+        #expect(temporary.snapshot.problem?.hasSuffix("it is removed after 7 days of being mounted.") == true)
+        #expect(empty.snapshot.problem?.hasSuffix("it is removed after 7 days of being mounted.") == true)
+        #expect(
+            half.snapshot.problem?.hasSuffix("moves to .chatfs/recovered after 7 days of being mounted.")
+                == true)
+        try await bench.live(days: 5)
+        #expect(temporary.snapshot.problem?.contains("after 2 days") == true)
+        try await bench.live(days: 1)
+        #expect(temporary.snapshot.problem?.contains("after a day") == true)
+        // Whoever renames it has not left it alone.
+        try bench.outbox.rename(temporary, to: name("b.part"))
+        #expect(temporary.snapshot.problem?.contains("after 7 days") == true)
+        try bench.outbox.rename(temporary, to: name("b"))
+        #expect(temporary.snapshot.problem == nil)
+    }
+
+    @Test func whatIsIncompleteIsKeptAmongTheRecovered() async throws {
+        let bench = try Workbench()
+        let draft = try incomplete(bench)
+        try await bench.live(days: 7)
+        try await bench.changes { if case .recovered(let moved) = $0 { moved == draft } else { false } }
+        #expect(draft.state == .recovered)
+        #expect(draft.snapshot.problem?.contains("was killed") == true)
+        #expect(draft.snapshot.problem?.contains("Left alone") == false)
+        #expect(fails(.notPermitted) { try draft.opened(for: .writing) })
+        #expect(try bench.content(of: draft) == Array("half of it".utf8))
+        // Its name is free, and it stays for ever.
+        _ = try bench.outbox.create(name: name("half"), in: alice)
+        try await bench.live(days: 8)
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect(next.outbox.drafts().first { $0.id == draft.id }?.state == .recovered)
+        try bench.outbox.remove(draft)
+        #expect(!bench.outbox.drafts().contains(draft))
+    }
+
+    @Test func whoHasItOpenHasNotLeftItAlone() async throws {
+        let bench = try Workbench()
+        let draft = try bench.write([1], to: "a.part")
+        try draft.opened(for: .reading)
+        try await bench.live(days: 9)
+        #expect(bench.outbox.drafts() == [draft])
+        draft.closed(for: .reading)
+        try await bench.live(days: 1)
+        try await wait(until: "it is dropped") { bench.outbox.drafts().isEmpty }
+    }
+
+    @Test func aSleepCountsForNoMoreThanAnHourAndRestsAreKept() {
+        let clock = ManualClock()
+        let seen = SeenTime(after: 10, clock: clock)
+        #expect(seen.seconds == 10)
+        for _ in 0..<4 {
+            clock.advance(by: .milliseconds(500))
+            _ = seen.countUp()
+        }
+        #expect(seen.seconds == 12)
+        clock.advance(by: .seconds(86_400))
+        #expect(seen.countUp() == 12 + 3600)
+        #expect(seen.countUp() == 12 + 3600)
+    }
+}
