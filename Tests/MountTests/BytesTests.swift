@@ -167,7 +167,7 @@ struct BytesTests {
         ("back\\..\\slash.txt", "slash.txt"),
         ("line\nfeed\u{1B}[2J.txt", "linefeed[2J.txt"),
         ("trailing.txt . ", "trailing.txt"),
-        ("-n", "-n"),
+        ("-n", "_n"),
         ("e\u{301}te\u{301}.txt", "\u{E9}t\u{E9}.txt"),
         ("$(touch gone);'\"`*?.txt", "$(touch gone);'\"`*?.txt"),
         ("status.json", "status.json"),
