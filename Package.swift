@@ -97,7 +97,7 @@ let package = Package(
         tests(of: "Media", uses: ["ChatCore", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
         tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox"]),
-        tests(of: "Fuse", uses: ["CLinux"]),
+        tests(of: "Fuse", uses: ["ChatCore", "FileSystem", "CLinux"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
         .testTarget(

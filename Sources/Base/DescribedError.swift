@@ -28,3 +28,17 @@ extension String {
 public func sentence(of error: any Error) -> String {
     (error as? any DescribedError)?.sentence ?? "\(error)"
 }
+
+/// The sentence of an error, and behind it in parentheses those of what lay beneath, for a log.
+public func sentenceWithCauses(of error: any Error) -> String {
+    var sentences = [sentence(of: error)]
+    var next = (error as? any DescribedError)?.cause
+    // Errors are made from what is there already, so the chain ends; it is short.
+    while let cause = next {
+        let words = sentence(of: cause)
+        if !sentences.contains(words) { sentences.append(words) }
+        next = (cause as? any DescribedError)?.cause
+    }
+    guard sentences.count > 1 else { return sentences[0] }
+    return "\(sentences[0]) (\(sentences.dropFirst().joined(separator: " ")))"
+}

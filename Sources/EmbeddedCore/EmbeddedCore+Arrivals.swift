@@ -121,6 +121,7 @@ extension EmbeddedCore {
                 } catch {
                     let failure = ChatError(wrapping: error)
                     log.warning("A small file could not be stored: \(failure.sentence)")
+                    // The line above says what matters; its entry says it at the next start.
                     try? warn(file, failure, telling: telling)
                 }
             }
@@ -134,6 +135,7 @@ extension EmbeddedCore {
             defer { isDue = false }
             return isDue
         }
+        // Another process may be reading: then the next one empties it.
         if isDue { try? directory.database.checkpoint() }
     }
 

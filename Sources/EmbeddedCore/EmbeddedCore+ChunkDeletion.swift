@@ -22,7 +22,7 @@ extension EmbeddedCore {
     func startChunkDeletions() {
         Task { [weak self] in
             guard let self else { return }
-            let files = try? await work { [self] in
+            let files = await attempt("look for chunks that are to be deleted") { [self] in
                 try read { context in
                     try context.connection.query(
                         "SELECT file FROM chunk_deletion WHERE profile = ?", profile.id
@@ -37,7 +37,7 @@ extension EmbeddedCore {
 
     /// One try. True when another is worth it.
     private func deleteChunks(of file: FileID) async -> Bool {
-        let job = try? await work { [self] in
+        let job = await attempt("find chunks that are to be deleted") { [self] in
             try read { context in
                 try context.connection.first(
                     "SELECT sender_description, upload_state, created FROM chunk_deletion WHERE file = ?",
@@ -60,7 +60,7 @@ extension EmbeddedCore {
             if error.isTemporary && !isOver { return true }
             log.notice("Chunks could not be deleted from a relay: \(error.problem.sentence)")
         }
-        _ = try? await work { [self] in
+        await attempt("forget chunks that are deleted") { [self] in
             try commit {
                 try $0.connection.execute("DELETE FROM chunk_deletion WHERE file = ?", file.rawValue)
             }

@@ -49,7 +49,7 @@ extension EmbeddedCore {
     public func abandonClaim(_ file: FileID, problem: FileProblem?) async {
         desk.endClaim(file)
         guard let problem, problem.isFinal else { return }
-        _ = try? await work { [self] in
+        await attempt("note why a file cannot be received") { [self] in
             try commit { change in
                 guard
                     try change.setStatus(

@@ -32,7 +32,9 @@ extension EmbeddedCore {
             log.warning("A file could not be received: \(error.sentence)")
             let kind: FileProblem.Kind = if case .file(let kind) = error.code { kind } else { .other }
             let problem = FileProblem(kind, error.sentence)
-            _ = try? await work { [self] in try note(problem, isFinal: problem.isFinal, of: file) }
+            await attempt("note why a file was not received") { [self] in
+                try note(problem, isFinal: problem.isFinal, of: file)
+            }
             return !problem.isFinal && kind != .notApproved
         }
     }
@@ -68,6 +70,7 @@ extension EmbeddedCore {
         guard let text = try descriptionText(of: file) else { return nil }
         let description = parsed(text)
         return try commit { change in
+            // Deleted, or not offered any more.
             guard let offer = try? offer(file, change.connection), offer.isDescribed,
                 try change.setStatus(
                     "rcv_transfer", ofFile: file.rawValue,

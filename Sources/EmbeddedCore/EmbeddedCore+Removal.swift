@@ -39,6 +39,7 @@ extension EmbeddedCore {
         desk.endClaim(file)
         await desk.stop(file)
         let incoming = folders.incomingPath(of: file)
+        // Mostly nothing is there.
         _ = try? await work { unlink(incoming) }
     }
 
@@ -87,7 +88,7 @@ extension EmbeddedCore {
                 change.tell(.chatItemsDeleted(items.map { (chat, $0) }, .deleted))
                 return files
             }
-            // The journal still holds the keys until it is emptied.
+            // The journal still holds the keys until it is emptied: by the next process, where one is reading now.
             try? directory.database.checkpoint()
             return files
         }

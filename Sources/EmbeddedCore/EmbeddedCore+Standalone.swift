@@ -72,7 +72,7 @@ extension EmbeddedCore {
 
     /// One try. True when another is worth it.
     private func downloadStandalone(_ file: FileID) async -> Bool {
-        let job = try? await work { [self] in
+        let job = await attempt("find a download") { [self] in
             try read { context in
                 try context.connection.first(
                     "SELECT plain_path, link, created FROM file WHERE id = ? AND status = 'rcv_accepted'",
@@ -99,7 +99,7 @@ extension EmbeddedCore {
 
     /// The row of a download is needed no longer.
     private func endStandalone(_ file: FileID, _ event: ChatEvent) async {
-        _ = try? await work { [self] in
+        await attempt("forget a download that has ended") { [self] in
             try commit { change in
                 try change.connection.execute("DELETE FROM file WHERE id = ?", file.rawValue)
                 change.tell(event)

@@ -12,6 +12,7 @@ extension EmbeddedCore {
     public func expectToSend(_ size: UInt64) {
         guard size > FilePolicy.inlineLimit else { return }
         ThreadPool.shared.submit { [self] in
+            // A hint: the upload itself asks again, and fails aloud.
             if let relays = try? directory.relays(of: profile) { transfers.expectUpload(to: relays) }
         }
     }

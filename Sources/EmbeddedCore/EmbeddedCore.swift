@@ -128,6 +128,7 @@ public final class EmbeddedCore: ChatCore {
         await desk.close()
         client.close()
         hub.close()
+        // Another process may be reading: then the last one empties the log.
         _ = try? await work { [directory] in try directory.database.checkpoint() }
         profileLock.release()
     }
@@ -149,6 +150,19 @@ public final class EmbeddedCore: ChatCore {
         _ body: @escaping @Sendable () throws -> Result
     ) async throws(ChatError) -> Result {
         try await Self.work(body)
+    }
+
+    /// Work that nobody waits for: when it fails the log says so, and the next start does it again.
+    @discardableResult
+    func attempt<Result: Sendable>(
+        _ deed: String, _ body: @escaping @Sendable () throws -> Result
+    ) async -> Result? {
+        do throws(ChatError) {
+            return try await work(body)
+        } catch {
+            log.warning("could not \(deed): \(sentenceWithCauses(of: error))")
+            return nil
+        }
     }
 
     /// Changes the store, then tells the listeners of this process and wakes the others. Blocks.

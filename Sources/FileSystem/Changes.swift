@@ -42,6 +42,7 @@ extension FileSystem {
                 return (kept, self.handle(on: node, .draft(draft, .ofItsMaker)))
             } catch {
                 draft.closed(.ofItsMaker)
+                // It is empty: the next mount drops what is left of it.
                 try? self.outbox.remove(draft)
                 self.drafts.withLock { $0[id] = nil }
                 throw error
@@ -71,7 +72,12 @@ extension FileSystem {
                 if let replaced { self.drafts.withLock { $0[DraftID(replaced.id)] = nil } }
             } catch {
                 // What was replaced is gone, but no file is under a name that the index does not know.
-                try? self.outbox.rename(draft, to: name.bytes)
+                do {
+                    try self.outbox.rename(draft, to: name.bytes)
+                } catch {
+                    self.log.error(
+                        "a draft has another name for the core than here: \(sentenceWithCauses(of: error))")
+                }
                 throw error
             }
         }

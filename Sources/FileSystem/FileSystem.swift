@@ -130,7 +130,7 @@ public final class FileSystem: Sendable {
     public func statistics() -> Result<statvfs, FileSystemError> {
         var statistics = statvfs()
         guard fstatvfs(settings.cacheDisk.descriptor, &statistics) == 0 else {
-            return .failure(FileSystemError(errno))
+            return .failure(FileSystemError(errno, isFailure: true))
         }
         let room = outbox.availableBytes() / UInt64(max(statistics.f_frsize, 1))
         statistics.f_bavail = min(statistics.f_bavail, UInt(room))

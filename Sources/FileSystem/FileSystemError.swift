@@ -9,15 +9,21 @@ import Posix
 /// person (`user.chatfs.error`, the log). `docs/semantics.md` lists which is given when.
 public struct FileSystemError: DescribedError, Equatable {
     public let code: Int32
+    /// Whether something failed, here or elsewhere; else the answer lies in what the caller asked for.
+    public let isFailure: Bool
+    public let cause: (any Error)?
     private let words: String?
 
-    public init(_ code: Int32, _ sentence: String? = nil) {
+    public init(
+        _ code: Int32, _ sentence: String? = nil, isFailure: Bool = false, cause: (any Error)? = nil
+    ) {
         self.code = code
+        self.isFailure = isFailure
+        self.cause = cause
         words = sentence
     }
 
     public var sentence: String { words ?? String(cString: strerror(code)) }
-    public var cause: (any Error)? { nil }
 
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
@@ -35,7 +41,7 @@ public struct FileSystemError: DescribedError, Equatable {
 extension FileSystemError {
     /// Why a file cannot be read or sent.
     public init(_ problem: FileProblem) {
-        self.init(Self.code(of: problem.kind), problem.sentence)
+        self.init(Self.code(of: problem.kind), problem.sentence, isFailure: true)
     }
 
     static func code(of kind: FileProblem.Kind) -> Int32 {
@@ -55,12 +61,16 @@ extension FileSystemError {
     public init(_ error: any Error) {
         switch error {
         case let error as FileSystemError: self = error
-        case let error as ChatError: self.init(Self.code(of: error.code), error.sentence)
-        case let error as NamespaceError: self.init(Self.code(of: error.code), error.sentence)
-        case let error as OutboxError: self.init(Self.code(of: error.code), error.sentence)
-        case let error as SystemError: self.init(error.code, error.sentence)
-        default: self.init(EIO, Base.sentence(of: error))
+        case let error as ChatError: self.init(error, Self.code(of: error.code), error.code.isFailure)
+        case let error as NamespaceError: self.init(error, Self.code(of: error.code), error.code.isFailure)
+        case let error as OutboxError: self.init(error, Self.code(of: error.code), error.code.isFailure)
+        case let error as SystemError: self.init(error, error.code, true)
+        default: self.init(EIO, Base.sentence(of: error), isFailure: true)
         }
+    }
+
+    private init(_ error: some DescribedError, _ code: Int32, _ isFailure: Bool) {
+        self.init(code, error.sentence, isFailure: isFailure, cause: error.cause)
     }
 
     private static func code(of code: ChatError.Code) -> Int32 {
@@ -97,6 +107,36 @@ extension FileSystemError {
         case .gone: ESTALE
         case .shuttingDown: ESHUTDOWN
         case .wrongVersion, .storage: EIO
+        }
+    }
+}
+
+extension ChatError.Code {
+    fileprivate var isFailure: Bool {
+        switch self {
+        case .file, .wrongVersion, .storage, .internalError: true
+        case .sendingRefused, .sendingUnsure, .tooLarge, .noSuchChat, .noSuchItem, .noSuchFile,
+            .noSuchProfile,
+            .alreadyReceiving, .profileInUse, .nameTaken, .invalidCommand:
+            false
+        }
+    }
+}
+
+extension NamespaceError.Code {
+    fileprivate var isFailure: Bool {
+        switch self {
+        case .nameTaken, .noSuchNode: false
+        case .diskFull, .damaged, .storage: true
+        }
+    }
+}
+
+extension OutboxError.Code {
+    fileprivate var isFailure: Bool {
+        switch self {
+        case .tooLarge, .notPermitted, .invalidName, .nameTooLong, .nameTaken, .gone, .shuttingDown: false
+        case .noSpace, .damaged, .wrongVersion, .storage: true
         }
     }
 }

@@ -90,7 +90,8 @@ extension FileSystem {
             switch await read(chat.reference).result(within: settings.readDeadline) {
             case .success: break
             case .failure(let error): return .failure(FileSystemError(error))
-            case nil: return .failure(FileSystemError(Task.isCancelled ? EINTR : ETIMEDOUT))
+            case nil where Task.isCancelled: return .failure(FileSystemError(EINTR))
+            case nil: return .failure(FileSystemError(ETIMEDOUT, isFailure: true))
             }
             switch body() {
             case .now(let result): return result

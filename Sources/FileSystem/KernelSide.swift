@@ -15,10 +15,15 @@ public struct KernelSide: Codable, Hashable, Sendable {
     public var passthrough: Passthrough
     /// Requests since the mount began, by operation of the FUSE protocol.
     public var operations: [String: UInt64]
+    /// Those that failed for another reason than their caller's, by operation and errno.
+    public var failures: [String: [String: UInt64]]
 
-    public init(passthrough: Passthrough, operations: [String: UInt64]) {
+    public init(
+        passthrough: Passthrough, operations: [String: UInt64], failures: [String: [String: UInt64]]
+    ) {
         self.passthrough = passthrough
         self.operations = operations
+        self.failures = failures
     }
 
     /// All of them but those in which the kernel only says what it has forgotten.

@@ -187,11 +187,20 @@ extension FileSystem {
             try await self.change {
                 try self.names.draft(DraftID(draft.id), became: item, modified: modified)
             }
-            await ThreadPool.shared.run { try? self.outbox.acknowledge(draft) }
+            await ThreadPool.shared.run { self.acknowledge(draft) }
             drafts.withLock { $0[DraftID(draft.id)] = nil }
             if let node, let known = references.removeAll(of: node.id) { letGo(known) }
-            // What happened between its sending and now was about an item that nobody knew.
+            // What happened between its sending and now was about an item that nobody knew. Where the core does
+            // not say, its next news of it does.
             if let current = try? await core.item(item.id, in: item.chat) { try await show([current]) }
+        }
+    }
+
+    private func acknowledge(_ draft: Draft) {
+        do {
+            try outbox.acknowledge(draft)
+        } catch {
+            log.warning("a sent file is told of again by the next mount: \(sentenceWithCauses(of: error))")
         }
     }
 
@@ -199,7 +208,7 @@ extension FileSystem {
     public func wasSent(_ item: ChatItem) async {
         do {
             try await show([item])
-            // It may have moved on before it was known.
+            // It may have moved on before it was known, as above.
             if let current = try? await core.item(item.id, in: item.chat) { try await show([current]) }
         } catch {
             log.error("a sent file could not be shown: \(Base.sentence(of: error))")

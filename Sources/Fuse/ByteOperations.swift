@@ -8,7 +8,7 @@ extension Operations {
     static func addBytes(to table: inout fuse_lowlevel_ops) {
         table.open = { pointer, node, info in
             guard let pointer, let info else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("open", node))
             let session = request.session
             // By value: libfuse's own is gone when the answer comes later.
             let opened = Opening(info.pointee)
@@ -27,7 +27,7 @@ extension Operations {
         }
         table.create = { pointer, folder, name, _, info in
             guard let pointer, let name, let info else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("create", folder))
             let session = request.session
             let opened = Opening(info.pointee)
             let answer = session.fileSystem.create(
@@ -43,13 +43,13 @@ extension Operations {
                 }
             }
         }
-        table.read = { pointer, _, size, offset, info in
+        table.read = { pointer, node, size, offset, info in
             guard let pointer else { return }
-            Operations.read(Request(pointer), size, offset, FileHandle.of(info))
+            Operations.read(Request(pointer, RequestSubject("read", node)), size, offset, FileHandle.of(info))
         }
-        table.write = { pointer, _, bytes, size, offset, info in
+        table.write = { pointer, node, bytes, size, offset, info in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("write", node))
             guard let handle = FileHandle.of(info), offset >= 0 else { return request.fail(EBADF) }
             let buffer = UnsafeRawBufferPointer(start: bytes, count: size)
             switch request.session.fileSystem.write(
@@ -61,23 +61,23 @@ extension Operations {
         }
         // Comes with every close(2) of every copy of a descriptor, before the first write too. Who closes waits for
         // the answer, so what is noted here is there when close(2) returns.
-        table.flush = { pointer, _, info in
+        table.flush = { pointer, node, info in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("flush", node))
             if let handle = FileHandle.of(info) {
                 request.session.fileSystem.flush(handle, by: request.thread)
             }
             request.succeed()
         }
-        table.release = { pointer, _, info in
+        table.release = { pointer, node, info in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("release", node))
             if let info { Operations.release(info.pointee, request.session) }
             request.succeed()
         }
-        table.fsync = { pointer, _, _, info in
+        table.fsync = { pointer, node, _, info in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("fsync", node))
             guard let handle = FileHandle.of(info) else { return request.fail(EBADF) }
             let answer = request.session.fileSystem.synchronise(handle)
             request.answer(answer) { request, _ in request.succeed() }

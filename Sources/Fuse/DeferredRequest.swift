@@ -12,6 +12,7 @@ import Glibc
 final class DeferredRequest: @unchecked Sendable {
     // Safe: `pointer` is used only by `run` before the task exists and by `finish`, once.
     private let pointer: fuse_req_t
+    private let subject: RequestSubject
 
     private enum State {
         case starting(interrupted: Bool)
@@ -21,7 +22,10 @@ final class DeferredRequest: @unchecked Sendable {
 
     private let state = Lock(State.starting(interrupted: false))
 
-    init(_ pointer: fuse_req_t) { self.pointer = pointer }
+    init(_ pointer: fuse_req_t, _ subject: RequestSubject) {
+        self.pointer = pointer
+        self.subject = subject
+    }
 
     /// Starts the task that works and answers. `work` must end when it is cancelled, or by itself.
     func run(_ work: @escaping @Sendable () async -> @Sendable (consuming Request) -> Void) {
@@ -38,7 +42,7 @@ final class DeferredRequest: @unchecked Sendable {
     private func finish(_ answer: (consuming Request) -> Void) {
         state.withLock { $0 = .answered }
         fuse_req_interrupt_func(pointer, nil, nil)
-        answer(Request(pointer))
+        answer(Request(pointer, subject))
         Unmanaged.passUnretained(self).release()
     }
 

@@ -17,6 +17,7 @@ public final class FuseSession: @unchecked Sendable {
     let owner: Owner
     let buffers = ReplyBuffers()
     let counts = RequestCounts()
+    let failures = FailureLog()
     let nextRequest = NextRequest()
     let passthrough: Passthrough
     /// The first request of the kernel, until it is answered.
@@ -70,7 +71,7 @@ public final class FuseSession: @unchecked Sendable {
                 .refused, "The folder was mounted, but the mount table cannot be read.", cause: error)
         }
         fileSystem.askKernelSide { [self] in
-            KernelSide(passthrough: passthrough.report, operations: counts.named)
+            KernelSide(passthrough: passthrough.report, operations: counts.named, failures: failures.counts)
         }
         fileSystem.tellKernel { [self] notice in notices.submit { self.send(notice) } }
     }

@@ -16,6 +16,7 @@ public struct Mountpoint: Hashable, Sendable {
     ///
     /// - Parameter absolute: from `absolutePath`.
     public static func prepare(_ absolute: String) async throws(FuseError) -> Mountpoint {
+        // Where the table cannot be read, mounting says what is wrong.
         if let mount = try? MountTable.mount(at: absolute) {
             guard mount.type == type, access(absolute, F_OK) != 0, errno == ENOTCONN else {
                 throw FuseError(.alreadyMounted, "Something is mounted on this folder already.")

@@ -47,7 +47,7 @@ enum Operations {
     private static func addLooking(to table: inout fuse_lowlevel_ops) {
         table.lookup = { pointer, parent, name in
             guard let pointer, let name else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("lookup", parent))
             let session = request.session
             let answer = session.fileSystem.lookup(EntryName(name), in: NodeID(UInt64(parent)))
             request.answer(answer) { request, attributes in
@@ -58,7 +58,7 @@ enum Operations {
         }
         table.getattr = { pointer, node, _ in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("getattr", node))
             let session = request.session
             switch session.fileSystem.attributes(NodeID(UInt64(node))) {
             case .success(let attributes):
@@ -69,18 +69,20 @@ enum Operations {
         // Never answered. It comes after everything else about the node, its releases too.
         table.forget = { pointer, node, count in
             guard let pointer else { return }
-            Request(pointer).forgotten { $0.fileSystem.forget(NodeID(UInt64(node)), count) }
+            Request(pointer, RequestSubject("forget", node)).forgotten {
+                $0.fileSystem.forget(NodeID(UInt64(node)), count)
+            }
         }
         table.forget_multi = { pointer, count, forgotten in
             guard let pointer else { return }
             let all = UnsafeBufferPointer(start: forgotten, count: count)
-            Request(pointer).forgotten { session in
+            Request(pointer, RequestSubject("forget_multi", 0)).forgotten { session in
                 for one in all { session.fileSystem.forget(NodeID(one.ino), one.nlookup) }
             }
         }
-        table.statfs = { pointer, _ in
+        table.statfs = { pointer, node in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("statfs", node))
             switch request.session.fileSystem.statistics() {
             case .success(let statistics): request.statistics(statistics)
             case .failure(let error): request.fail(error)
@@ -88,7 +90,7 @@ enum Operations {
         }
         table.access = { pointer, node, mask in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("access", node))
             if let error = request.session.fileSystem.access(NodeID(UInt64(node)), mask: mask) {
                 request.fail(error)
             } else {
@@ -102,19 +104,23 @@ enum Operations {
     private static func addListing(to table: inout fuse_lowlevel_ops) {
         // The kernel then asks no more (FUSE_NO_OPENDIR_SUPPORT, Linux 5.1): it opens and closes folders by
         // itself and keeps each listing until the folder is invalidated.
-        table.opendir = { pointer, _, _ in
-            if let pointer { Request(pointer).fail(ENOSYS) }
+        table.opendir = { pointer, node, _ in
+            if let pointer { Request(pointer, RequestSubject("opendir", node)).fail(ENOSYS) }
         }
         table.readdir = { pointer, folder, size, offset, _ in
             guard let pointer else { return }
-            Listing.answer(Request(pointer), NodeID(UInt64(folder)), size, offset, withAttributes: false)
+            Listing.answer(
+                Request(pointer, RequestSubject("readdir", folder)), NodeID(UInt64(folder)), size, offset,
+                withAttributes: false)
         }
         table.readdirplus = { pointer, folder, size, offset, _ in
             guard let pointer else { return }
-            Listing.answer(Request(pointer), NodeID(UInt64(folder)), size, offset, withAttributes: true)
+            Listing.answer(
+                Request(pointer, RequestSubject("readdirplus", folder)), NodeID(UInt64(folder)), size, offset,
+                withAttributes: true)
         }
-        table.fsyncdir = { pointer, _, _, _ in
-            if let pointer { Request(pointer).succeed() }
+        table.fsyncdir = { pointer, node, _, _ in
+            if let pointer { Request(pointer, RequestSubject("fsyncdir", node)).succeed() }
         }
     }
 
@@ -123,7 +129,7 @@ enum Operations {
     private static func addExtendedAttributes(to table: inout fuse_lowlevel_ops) {
         table.getxattr = { pointer, node, name, size in
             guard let pointer, let name else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("getxattr", node))
             switch request.session.fileSystem.extendedAttribute(
                 String(cString: name), of: NodeID(UInt64(node)))
             {
@@ -133,14 +139,14 @@ enum Operations {
             case .success(let value): request.bytes(value)
             }
         }
-        table.listxattr = { pointer, _, size in
+        table.listxattr = { pointer, node, size in
             guard let pointer else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("listxattr", node))
             if size == 0 { request.attributeSize(0) } else { request.bytes([]) }
         }
         table.setxattr = { pointer, node, name, value, size, flags in
             guard let pointer, let name else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("setxattr", node))
             let bytes = Array(UnsafeRawBufferPointer(start: value, count: size))
             let answer = request.session.fileSystem.setExtendedAttribute(
                 String(cString: name), bytes, of: NodeID(UInt64(node)), flags: flags)
@@ -148,7 +154,7 @@ enum Operations {
         }
         table.removexattr = { pointer, node, name in
             guard let pointer, let name else { return }
-            let request = Request(pointer)
+            let request = Request(pointer, RequestSubject("removexattr", node))
             let error = request.session.fileSystem.removeExtendedAttribute(
                 String(cString: name), of: NodeID(UInt64(node)))
             request.fail(error)

@@ -7,10 +7,17 @@ import Glibc
 /// wait for an answer to a request that was read).
 struct Request: ~Copyable {
     fileprivate let pointer: fuse_req_t
+    private let subject: RequestSubject
 
-    init(_ pointer: fuse_req_t) { self.pointer = pointer }
+    init(_ pointer: fuse_req_t, _ subject: RequestSubject) {
+        self.pointer = pointer
+        self.subject = subject
+    }
 
-    deinit { fuse_reply_err(pointer, EIO) }
+    deinit {
+        session.failures.note(subject, FileSystemError(EIO, "Nobody answered.", isFailure: true))
+        fuse_reply_err(pointer, EIO)
+    }
 
     /// The session that libfuse was given with the operations.
     var session: FuseSession {
@@ -21,8 +28,13 @@ struct Request: ~Copyable {
     /// cannot be seen from here.
     var thread: pid_t { fuse_req_ctx(pointer)?.pointee.pid ?? 0 }
 
-    consuming func fail(_ error: FileSystemError) { fail(error.code) }
+    /// Every error of the file system goes through here.
+    consuming func fail(_ error: FileSystemError) {
+        session.failures.note(subject, error)
+        fail(error.code)
+    }
 
+    /// What is wrong with the request itself.
     consuming func fail(_ code: Int32) {
         fuse_reply_err(pointer, code)
         discard self
@@ -108,7 +120,7 @@ struct Request: ~Copyable {
 
     /// Keeps the request to answer it later, from a task.
     consuming func deferred() -> DeferredRequest {
-        let deferred = DeferredRequest(pointer)
+        let deferred = DeferredRequest(pointer, subject)
         discard self
         return deferred
     }

@@ -120,11 +120,21 @@ extension Outbox {
                 room.news.send(.became(draft, try await core.item(id, in: draft.chat)))
             } catch  where [.noSuchItem, .noSuchChat].contains(error.code) {
                 // Deleted since.
-                await ThreadPool.shared.run { try? self.acknowledge(draft) }
+                await ThreadPool.shared.run {
+                    self.attempt("forget a file whose message is gone") { try self.acknowledge(draft) }
+                }
                 room.news.send(.removed(draft))
             } catch {
                 room.log.warning("a sent file is announced at the next start: \(error.sentence)")
             }
+        }
+    }
+
+    private func attempt(_ deed: String, _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            room.log.warning("could not \(deed): \(sentenceWithCauses(of: error))")
         }
     }
 

@@ -41,6 +41,7 @@ final class StagingFolder: Sendable {
     func sweep(keeping kept: Set<String>, sendsBefore limit: Timestamp) throws(SystemError) {
         for name in try PrivateFolder.names(in: directory) {
             if name.hasPrefix(mark + "-"), !kept.contains(name) { remove(name) }
+            // One that cannot be opened is gone, to its owner's core or by him.
             if name.hasPrefix("send-"), let file = try? OpenFile(name, flags: O_RDONLY, in: directory),
                 Int64(try file.status().st_mtim.tv_sec) < limit.seconds
             {

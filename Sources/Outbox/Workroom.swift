@@ -39,7 +39,8 @@ final class Workroom: Sendable {
         self.followers = followers
     }
 
-    /// The kernel's id of this boot (proc(5), `/proc/sys/kernel/random/boot_id`).
+    /// The kernel's id of this boot (proc(5), `/proc/sys/kernel/random/boot_id`); empty where that is not mounted,
+    /// and every boot the same then.
     static func currentBoot() -> String {
         guard let file = try? OpenFile("/proc/sys/kernel/random/boot_id", flags: O_RDONLY),
             let bytes = try? file.read(count: 36, at: 0)

@@ -126,6 +126,7 @@ public final class Database: @unchecked Sendable {
         try requireOpen()
         // The setting cannot change inside a transaction.
         if let synchronous { try connection.executeScript("PRAGMA synchronous = \(synchronous)") }
+        // Where that fails, later changes only wait for the disk longer than they must.
         defer { if synchronous != nil { try? connection.executeScript("PRAGMA synchronous = \(usual)") } }
         try connection.execute(begin)
         do {
@@ -133,7 +134,7 @@ public final class Database: @unchecked Sendable {
             try connection.execute("COMMIT")
             return result
         } catch {
-            // A full disk makes SQLite roll back by itself.
+            // A full disk makes SQLite roll back by itself. Where it cannot, the next BEGIN says so.
             if sqlite3_get_autocommit(connection.handle) == 0 { try? connection.executeScript("ROLLBACK") }
             throw error
         }

@@ -78,6 +78,7 @@ public final class Relay: Sendable {
                 on: endpoint, tls: TLSServerSettings(identity: identity), limits: settings.limits,
                 handler: handler)
         }
+        // Taken by another program meanwhile: then another port.
         if settings.listen.port == 0, let port = folder.lastPort(),
             let server = try? listen(Endpoint(host: settings.listen.host, port: port))
         {

@@ -38,6 +38,7 @@ final class RelaySession: ServerConnectionHandler {
         let refusal = Block.pad(Array(XFTPProtocolError.handshake.text.utf8)) ?? []
         switch state {
         case .silent where request.isEmpty:
+            // The client learns no more than that.
             guard let hello = try? hello() else { return refusal }
             state = .greeted
             return hello

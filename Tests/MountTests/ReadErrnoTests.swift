@@ -36,6 +36,20 @@ struct ReadErrnoTests {
         try await mounts.change("UPDATE chunk SET stored = 0", in: "../relay/records.db")
         let answer = try Self.reading(mounts.path("bob/alice/empty.bin"))
         #expect(answer.code == ENODATA && answer.says.contains("upload"), "\(answer)")
+        // What failed is in the log: once, though it is read again and again, and without its name.
+        for _ in 0..<5 { #expect(try Self.reading(mounts.path("bob/alice/empty.bin")).code == ENODATA) }
+        // Not there is an answer.
+        #expect(access(mounts.path("bob/alice/nobody.txt"), F_OK) == -1)
+        let log = try mounts.daemon("bob").errors
+        var status = stat()
+        #expect(stat(mounts.path("bob/alice/empty.bin"), &status) == 0)
+        #expect(
+            log.split(separator: "\n").count { $0.contains("read of item \(status.st_ino): ENODATA: ") } == 1,
+            "\(log)")
+        #expect(!log.contains("empty.bin") && !log.contains("lookup"), "\(log)")
+        let report = try await ChatFSProcess.run(["status", "--json", mounts.path("bob")])
+        let counted = report.output.firstMatch(of: /"failures" : \{\s*"read" : \{\s*"ENODATA" : (\d+)/)
+        #expect(counted.flatMap { Int($0.1) } ?? 0 >= 1, "\(report.output)")
     }
 
     @Test("a disk without room for one more file is ENOSPC, and the file can be read when there is room")

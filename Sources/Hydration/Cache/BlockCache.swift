@@ -75,6 +75,7 @@ struct BlockCache: Sendable {
     /// Bytes that are free on the cache's disk, as far as the filesystem says.
     func freeBytes() -> UInt64? { try? folder.directory.availableBytes() }
 
-    /// Removes what has a name. The files themselves go with their last reference.
+    /// Removes what has a name, as far as that goes: the next mount empties the folder. The files themselves go
+    /// with their last reference.
     func remove() { try? folder.empty() }
 }

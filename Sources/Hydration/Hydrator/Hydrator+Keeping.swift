@@ -96,7 +96,7 @@ extension Hydrator {
             case .mended(let chunk):
                 transact { $0.mended(file, generation, chunk: chunk, now: $1) }
             case .failed(let error):
-                let problem = describe(error, missing: size)
+                let problem = describe(error, of: file, missing: size)
                 transact { $0.completionFailed(file, generation, problem, now: $1) }
             }
         }
@@ -136,7 +136,7 @@ extension Hydrator {
             fetchAgain(damage.chunks, of: file, generation, download, endsCompletion: true)
         } catch {
             unlink(path)
-            let problem = describe(error, missing: size, remains: download.remains)
+            let problem = describe(error, of: file, missing: size, remains: download.remains)
             transact { $0.completionFailed(file, generation, problem, now: $1) }
         }
     }

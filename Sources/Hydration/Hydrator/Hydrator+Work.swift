@@ -19,7 +19,7 @@ extension Hydrator {
                 try await prepareRemote(file, state.file.status, generation)
             }
         } catch {
-            let problem = describe(error, missing: state.file.size)
+            let problem = describe(error, of: file, missing: state.file.size)
             transact { $0.preparationFailed(file, generation, problem, now: $1) }
         }
     }
@@ -102,7 +102,7 @@ extension Hydrator {
             }
             if !isPresent { await core.abandonClaim(file, problem: nil) }
         } catch {
-            let problem = describe(error, missing: 0, remains: remains)
+            let problem = describe(error, of: file, missing: 0, remains: remains)
             await core.abandonClaim(file, problem: problem.isFinal ? problem : nil)
             transact { $0.preparationFailed(file, generation, problem, now: $1) }
         }
@@ -158,7 +158,7 @@ extension Hydrator {
             try await keep(fetched, chunk, of: file.id, download)
             return nil
         } catch {
-            return describe(error, missing: layout.size(of: chunk), remains: download.remains)
+            return describe(error, of: file.id, missing: layout.size(of: chunk), remains: download.remains)
         }
     }
 
@@ -196,15 +196,34 @@ extension Hydrator {
         return header.contentOffset
     }
 
-    /// The problem behind an error; a full disk with how much was missing, and one that is for good with what is
-    /// left of a damaged copy.
-    func describe(_ error: any Error, missing: UInt64, remains: String? = nil) -> FileProblem {
+    /// The problem behind an error, which is logged; a full disk with how much was missing, and one that is for good
+    /// with what is left of a damaged copy.
+    func describe(
+        _ error: any Error, of file: FileID, missing: UInt64, remains: String? = nil
+    ) -> FileProblem {
         let problem = FileProblem(error)
+        logFailure(error, of: file)
         if problem.isFinal { return problem.mentioning(remains) }
         guard problem.kind == .noSpace else { return problem }
         let free = cache.freeBytes() ?? 0
         let wanted = ByteCount.rounded(missing > free ? missing - free : missing)
         return FileProblem(.noSpace, "The disk is full: \(wanted) more are needed to hold this file.")
+    }
+
+    /// Once, however often the same is tried again. What was given up, because nobody wants it any more or at the
+    /// end, did not fail.
+    private func logFailure(_ error: any Error, of file: FileID) {
+        if error is CancellationError || (error as? XFTPError)?.code == .cancelled || Task.isCancelled {
+            return
+        }
+        let words = sentenceWithCauses(of: error)
+        guard
+            case .say(let keptBack) = failures.withLock({ [now] in
+                $0.verdict(on: "\(file) \(words)", now: now)
+            })
+        else { return }
+        let more = keptBack > 0 ? " (and \(keptBack) more before)" : ""
+        log.warning("file \(file.rawValue): \(words)\(more)")
     }
 
     func onPool<Result: Sendable>(

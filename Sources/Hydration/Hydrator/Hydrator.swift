@@ -23,7 +23,12 @@ public final class Hydrator: Sendable {
             case .chunks(let download):
                 download.pass.stop()
                 for chunk in 0..<download.stream.layout.count { download.stream.forget(chunk) }
-            case .whole(.copy(let copy)): try? copy.file.truncate(to: 0)
+            case .whole(.copy(let copy)):
+                do {
+                    try copy.file.truncate(to: 0)
+                } catch {
+                    Log("hydration").error("a file that is gone could not be emptied: \(error.sentence)")
+                }
             case .whole: break
             }
         }
@@ -39,6 +44,8 @@ public final class Hydrator: Sendable {
     let cache: BlockCache
     let makeSource: SourceMaker
     let log = Log("hydration")
+    /// What was logged a moment ago.
+    let failures = Lock(RepetitionLimit<String>())
     let settings: HydrationSettings
     let wishes: WishedFiles?
     let verified = VerifiedFiles()

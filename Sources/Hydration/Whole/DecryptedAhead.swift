@@ -104,6 +104,7 @@ final class DecryptedAhead: Sendable {
         while made < piece.memory.count {
             let part = UnsafeMutableRawBufferPointer(
                 rebasing: piece.memory[made..<min(made + Self.step, piece.memory.count)])
+            // Whoever reads this place meets the same error, and is told.
             guard let count = try? decrypt(part, piece.start + UInt64(made)), count == part.count else {
                 return false
             }

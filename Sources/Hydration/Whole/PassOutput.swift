@@ -50,6 +50,7 @@ final class PassOutput {
         let written = writer.position
         let end = min(contentSize, written + Self.ahead)
         guard written > Self.ahead, reserved < min(end, written + Self.leastAhead),
+            // For speed only: a disk that cannot is as good as one that is short.
             let free = try? file.availableBytes(), free > Self.plenty,
             (try? file.reserve(max(reserved, written)..<end)) != nil
         else { return }

@@ -106,6 +106,7 @@ public final class HTTP2Server: Sendable {
     }
 
     private func serve(_ socket: Socket) {
+        // Out of descriptors: the client finds a connection that ends, as where there are too many.
         guard let bell = try? WakeUp() else { return }
         let number: Int? = state.withLock { state in
             guard state.connections.count < limits.connections, !state.isStopping else { return nil }

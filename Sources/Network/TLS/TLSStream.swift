@@ -122,6 +122,7 @@ final class TLSStream {
         ERR_clear_error()
         _ = SSL_shutdown(ssl)
         ERR_clear_error()
+        // A goodbye: nobody is left to tell.
         _ = try? flush()
     }
 

@@ -24,6 +24,16 @@ extension OfficialCore {
         try await Self.onPool(body)
     }
 
+    /// What the core has done already: when it cannot be noted the log says so, and the next comparison with the
+    /// core finds it.
+    func attempt<Result: Sendable>(_ deed: String, _ body: @escaping @Sendable () throws -> Result) async {
+        do throws(ChatError) {
+            _ = try await work(body)
+        } catch {
+            log.warning("could not \(deed): \(sentenceWithCauses(of: error))")
+        }
+    }
+
     /// Changes the index, then tells. Blocks.
     @discardableResult
     func commit<Result>(durably: Bool = false, _ body: (Change) throws -> Result) throws -> Result {

@@ -84,6 +84,7 @@ public final class OfficialRelayTrust: Sendable {
     /// Whether a relay was configured in the core or approved here; then it may also be inside this
     /// machine's own network. Blocks shortly.
     @Sendable public func holds(_ relay: RelayAddress) -> Bool {
+        // What cannot be read permits nothing.
         let approved = Set(((try? approved()) ?? []).flatMap(Place.all))
         let configured = configured.withLock { $0 }
         return Place.all(of: relay).allSatisfy { approved.contains($0) || configured.contains($0) }

@@ -55,6 +55,7 @@ extension OfficialCore {
     /// What holds for relays that nobody decided about: told to this mount, else kept by `chatfs approve`.
     private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
         if let told = settings.unknownRelays { return told }
+        // What cannot be read permits nothing.
         return await Self.pool.run { [trust] in (try? trust.policy()) ?? nil } ?? .ask
     }
 
@@ -92,11 +93,11 @@ extension OfficialCore {
         case .rcvFileAccepted(let item):
             // A small file may be complete before this answer is read: events take another connection.
             if wasTold(item.id, since: began) { return }
-            _ = try? await work { [self] in
+            await attempt("note that a file is received") { [self] in
                 try commit { change in try change.take(item, .look) { .rcvFileAccepted($0) } }
             }
         case .rcvFileAcceptedSndCancelled:
-            _ = try? await work { [self] in
+            await attempt("note that a file was cancelled") { [self] in
                 try commit { change in
                     try change.setStatus(.rcvCancelled, of: file) { .rcvFileSndCancelled($0) }
                 }
@@ -199,7 +200,9 @@ extension OfficialCore {
                 default: nil
                 }
             guard let item else { return }
-            _ = try? await work { [self] in try commit { try $0.take(item, .look) } }
+            await attempt("note that a file was cancelled") { [self] in
+                try commit { try $0.take(item, .look) }
+            }
         } catch {
             throw error.chatError
         }

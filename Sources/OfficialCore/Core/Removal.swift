@@ -26,7 +26,9 @@ extension OfficialCore {
                     throw OfficialCoreError(
                         refusal: APIError(path: ["errorStore", "chatItemNotFound"]))
                 }
-                _ = try? await work { [self] in try commit { try $0.remove(deleted, .deleted) } }
+                await attempt("note that a message is deleted") { [self] in
+                    try commit { try $0.remove(deleted, .deleted) }
+                }
             } catch {
                 throw error.chatError
             }

@@ -68,7 +68,9 @@ extension OfficialCore {
         }
         // The next process looks what became of it.
         if error.code != .interrupted {
-            try? await work { [self] in try forget(message, attempt.folder) }
+            await self.attempt("forget a message that was not sent") { [self] in
+                try forget(message, attempt.folder)
+            }
         }
         throw error.chatError
     }

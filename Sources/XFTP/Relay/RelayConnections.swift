@@ -66,6 +66,7 @@ final class RelayConnections: Sendable {
         }
         for id in ids {
             Task {
+                // Ahead of need: who needs it opens it again, and is told.
                 guard (try? await self.open(id)) != nil else { return }
                 self.release(id)
             }

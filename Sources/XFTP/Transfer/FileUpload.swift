@@ -176,6 +176,7 @@ public enum FileUpload {
         _ state: UploadState, client: XFTPClient, deadline: Duration = .seconds(10)
     ) async {
         // Of its own, because the caller's task may be cancelled: that is why it discards.
+        // What the relay does not hear of it drops in its own time.
         let deletion = Task { try? await delete(state, client: client) }
         let limit = Task {
             try await Task.sleep(for: deadline)

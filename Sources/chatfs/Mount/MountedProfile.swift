@@ -133,6 +133,7 @@ final class MountedProfile: Sendable {
             await outbox.shutDown()
             await hydrator.shutDown()
             await ThreadPool.shared.run {
+                // Empty, and swept by the next mount.
                 try? cache.remove()
                 fileSystem.close()
             }
@@ -162,7 +163,12 @@ final class MountedProfile: Sendable {
         // While the profile is still ours: the next mount uses the same folder.
         let (cache, fileSystem) = (cache, fileSystem)
         await ThreadPool.shared.run {
-            try? cache.remove()
+            do {
+                try cache.remove()
+            } catch {
+                Log("mount").warning(
+                    "the cache is left for the next mount to sweep: \(sentenceWithCauses(of: error))")
+            }
             fileSystem.close()
         }
         await core.shutDown()

@@ -1,0 +1,66 @@
+import Base
+import FileSystem
+import Glibc
+import Posix
+
+/// What the kernel asked for, as a log may say it: an operation of the protocol and the number of a node.
+struct RequestSubject: Sendable {
+    let operation: StaticString
+    let node: UInt64
+
+    init(_ operation: StaticString, _ node: UInt64) {
+        self.operation = operation
+        self.node = node
+    }
+}
+
+/// Requests that failed for another reason than their caller's: all of them are counted, and each is logged once,
+/// however often a program or the kernel repeats it. Any thread.
+final class FailureLog: Sendable {
+    private struct Key: Hashable {
+        let operation: String
+        let node: UInt64
+        let code: Int32
+    }
+
+    private struct State {
+        /// By operation, then by errno.
+        var counts: [String: [String: UInt64]] = [:]
+        var limit = RepetitionLimit<Key>()
+    }
+
+    private let state = Lock(State())
+    private let start = ContinuousClock.now
+    private let write: @Sendable (String) -> Void
+
+    init(write: @escaping @Sendable (String) -> Void = { line in Log("fuse").warning(line) }) {
+        self.write = write
+    }
+
+    func note(_ subject: RequestSubject, _ error: FileSystemError) {
+        guard error.isFailure else { return }
+        let (operation, name) = ("\(subject.operation)", Self.name(of: error.code))
+        let now = ContinuousClock.now - start
+        let verdict = state.withLock { state in
+            state.counts[operation, default: [:]][name, default: 0] += 1
+            return state.limit.verdict(
+                on: Key(operation: operation, node: subject.node, code: error.code), now: now)
+        }
+        guard case .say(let keptBack) = verdict else { return }
+        let more = keptBack > 0 ? " (and \(keptBack) more before)" : ""
+        write("\(operation) of item \(subject.node): \(name): \(sentenceWithCauses(of: error))\(more)")
+    }
+
+    var counts: [String: [String: UInt64]] { state.withLock { $0.counts } }
+
+    /// Of the codes that `FileSystemError` gives for failures; others by number.
+    static func name(of code: Int32) -> String {
+        let names = [
+            EIO: "EIO", ENOSPC: "ENOSPC", EBADMSG: "EBADMSG", ETIMEDOUT: "ETIMEDOUT", ENODATA: "ENODATA",
+            EHOSTUNREACH: "EHOSTUNREACH", EACCES: "EACCES", EFBIG: "EFBIG", ENOENT: "ENOENT",
+            EMFILE: "EMFILE", ENFILE: "ENFILE", ENOMEM: "ENOMEM", EROFS: "EROFS", EDQUOT: "EDQUOT",
+            ESTALE: "ESTALE", EPERM: "EPERM",
+        ]
+        return names[code] ?? "errno \(code)"
+    }
+}
