@@ -126,6 +126,20 @@ int chatfs_exit_code(int status) { return WEXITSTATUS(status); }
 int chatfs_signalled(int status) { return WIFSIGNALED(status); }
 int chatfs_terminating_signal(int status) { return WTERMSIG(status); }
 
+static int argument_count;
+static char **argument_list;
+
+// The GNU C library passes on what main gets.
+__attribute__((constructor)) static void keep_arguments(int count, char **list) {
+    argument_count = count;
+    argument_list = list;
+}
+
+const char *const *chatfs_arguments(int *count) {
+    *count = argument_count;
+    return (const char *const *)argument_list;
+}
+
 const int chatfs_o_path = O_PATH;
 const int chatfs_o_directory = O_DIRECTORY;
 const int chatfs_o_nofollow = O_NOFOLLOW;

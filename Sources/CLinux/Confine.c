@@ -1,128 +1,165 @@
 #define _GNU_SOURCE
 #include "Confine.h"
 
+#include "SystemCallFilter.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-// Without the calls that newer machines never had.
-static const int forbidden[] = {
-    // Network, and what opens it by another door.
-    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_sendto, SYS_sendmsg, SYS_io_uring_setup,
-    // Files and their names.
-    SYS_openat2, SYS_unlinkat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_mkdirat, SYS_mknodat, SYS_fchmod,
-    SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_truncate, SYS_utimensat, SYS_setxattr, SYS_lsetxattr,
-    SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,
-    // Other processes and the machine.
-    SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal,
-    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_setns, SYS_unshare,
-    SYS_mount, SYS_umount2, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key,
-    SYS_request_key, SYS_prlimit64,
+// What programs do that compute, look for their libraries and read files. Nothing that makes a process, an
+// object that others see, or a change that outlives the program.
+static const int reading[] = {
+    // Streams and files. What may be opened is looked at below.
+    SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_lseek, SYS_close, SYS_close_range,
+    SYS_dup, SYS_dup3, SYS_pipe2, SYS_ppoll, SYS_pselect6, SYS_eventfd2, SYS_fadvise64, SYS_fstat, SYS_newfstatat,
+    SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getdents64, SYS_getcwd,
+    // Memory.
+    SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_mlock, SYS_mlock2, SYS_munlock,
+    SYS_membarrier,
+    // Threads, signals of its own and time.
+    SYS_futex, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
+    SYS_sched_get_priority_min, SYS_sched_get_priority_max, SYS_set_tid_address, SYS_set_robust_list, SYS_rseq,
+    SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
+    SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_times,
+    // What it is told about itself and the machine.
+    SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid,
+    SYS_getresgid, SYS_getgroups, SYS_getrusage, SYS_getrandom, SYS_uname, SYS_sysinfo, SYS_umask,
+    // The program itself: it stays what is confined here, whatever it becomes.
+    SYS_execve, SYS_exit, SYS_exit_group,
 #ifdef SYS_open
-    SYS_creat, SYS_unlink, SYS_rename, SYS_renameat, SYS_link, SYS_symlink, SYS_mkdir, SYS_rmdir, SYS_mknod,
-    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+    // Older forms, which newer machines never had.
+    SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_dup2, SYS_pipe, SYS_poll, SYS_select, SYS_getpgrp,
+    SYS_time, SYS_getrlimit, SYS_arch_prctl,
 #endif
 };
 
 static const int computing[] = {
     SYS_read, SYS_write, SYS_close, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk,
     SYS_futex, SYS_sched_yield, SYS_clock_gettime, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_rt_sigaction,
-    SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_exit, SYS_exit_group,
+    SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_restart_syscall, SYS_exit, SYS_exit_group,
 };
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-#define LONGEST (COUNT(forbidden) > COUNT(computing) ? COUNT(forbidden) : COUNT(computing))
+// Whether somebody sits at the other end, and what is closed at an exec; not what a terminal would take for
+// typed, or what changes the flags of a file.
+static const unsigned controls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX, FIONCLEX};
 
-struct program {
-    // Two for each call; 17 begin, look at the two forms of open and end.
-    struct sock_filter steps[2 * LONGEST + 17];
-    unsigned short count;
+static const unsigned file_commands[] = {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC};
+
+// The name of a thread or of memory, what may not be undone anyway. PR_SET_VMA.
+static const unsigned process_options[] = {
+    PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS, 0x53564d41,
 };
 
-static void add(struct program *program, unsigned short code, unsigned char yes, unsigned char no, unsigned k) {
-    program->steps[program->count++] = (struct sock_filter){code, yes, no, k};
-}
-
-static void add_load(struct program *program, size_t offset) {
-    add(program, BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned)offset);
-}
-
-static void add_answer(struct program *program, unsigned answer) {
-    add(program, BPF_RET | BPF_K, 0, 0, answer);
-}
-
-// Calls of another kind of machine code have other numbers: none is let through.
-static void begin(struct program *program) {
-#ifdef ARCHITECTURE
-    add_load(program, offsetof(struct seccomp_data, arch));
-    add(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
-    add_answer(program, SECCOMP_RET_KILL_PROCESS);
-#endif
-    add_load(program, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-    // The numbers of the x32 interface.
-    add(program, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000);
-    add_answer(program, SECCOMP_RET_KILL_PROCESS);
-#endif
-}
-
-static void add_calls(struct program *program, const int *calls, size_t count, unsigned answer) {
-    for (size_t i = 0; i < count; i++) {
-        add(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (unsigned)calls[i]);
-        add_answer(program, answer);
-    }
-}
-
-// Whether an open(2) may change anything is in its flags, an argument that a filter can see.
-static void add_open(struct program *program, int call, unsigned argument) {
+// Whether an open(2) may change anything is in its flags.
+static void allow_reading(struct chatfs_filter *filter, int call, unsigned argument) {
     unsigned changing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
-    add(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (unsigned)call);
-    add_load(program, offsetof(struct seccomp_data, args) + 8 * argument);
-    add(program, BPF_JMP | BPF_JSET | BPF_K, 0, 1, changing);
-    add_answer(program, SECCOMP_RET_ERRNO | EPERM);
-    add_answer(program, SECCOMP_RET_ALLOW);
+    chatfs_filter_allow_bits(filter, call, argument, 0, changing, EPERM);
 }
 
-static int install(struct program *program) {
-#ifdef ARCHITECTURE
-    struct sock_fprog filter = {program->count, program->steps};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
-#else
-    (void)program;
-    errno = ENOSYS;
-    return -1;
-#endif
+// F_SETFL without the flag that has signals sent; the other commands by their list.
+static void allow_file_commands(struct chatfs_filter *filter) {
+    unsigned short opened = chatfs_filter_open(filter, SYS_fcntl);
+    chatfs_filter_load_argument(filter, 1, 0);
+    for (size_t i = 0; i < COUNT(file_commands); i++) {
+        chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, file_commands[i]);
+        chatfs_filter_answer(filter, 0);
+    }
+    chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 3, F_SETFL);
+    chatfs_filter_load_argument(filter, 2, 0);
+    chatfs_filter_add(filter, BPF_JMP | BPF_JSET | BPF_K, 1, 0, O_ASYNC);
+    chatfs_filter_answer(filter, 0);
+    chatfs_filter_answer(filter, EPERM);
+    chatfs_filter_close(filter, opened);
+}
+
+// The options of the list, and to be closed to debuggers.
+static void allow_process_options(struct chatfs_filter *filter) {
+    unsigned short opened = chatfs_filter_open(filter, SYS_prctl);
+    chatfs_filter_load_argument(filter, 0, 0);
+    for (size_t i = 0; i < COUNT(process_options); i++) {
+        chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, process_options[i]);
+        chatfs_filter_answer(filter, 0);
+    }
+    chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 3, PR_SET_DUMPABLE);
+    chatfs_filter_load_argument(filter, 1, 0);
+    chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+    chatfs_filter_answer(filter, 0);
+    chatfs_filter_answer(filter, EINVAL);
+    chatfs_filter_close(filter, opened);
+}
+
+// Limits are asked for, its own only, and not set.
+static void allow_looking_at_limits(struct chatfs_filter *filter) {
+    unsigned short opened = chatfs_filter_open(filter, SYS_prlimit64);
+    unsigned short jumps[3];
+    for (int i = 0; i < 3; i++) {
+        // The process, and both halves of the place of a new limit.
+        chatfs_filter_load_argument(filter, i == 0 ? 0 : 2, i == 2);
+        jumps[i] = filter->count;
+        chatfs_filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 0);
+    }
+    chatfs_filter_answer(filter, 0);
+    for (int i = 0; i < 3; i++) filter->steps[jumps[i]].jf = (unsigned char)(filter->count - jumps[i] - 1);
+    chatfs_filter_answer(filter, EPERM);
+    chatfs_filter_close(filter, opened);
 }
 
 int chatfs_confine_to_reading(void) {
-    struct program program = {.count = 0};
-    begin(&program);
-    add_open(&program, SYS_openat, 2);
+    struct chatfs_filter filter = {.count = 0};
+    chatfs_filter_begin(&filter);
+    chatfs_filter_allow(&filter, reading, COUNT(reading));
+    allow_reading(&filter, SYS_openat, 2);
 #ifdef SYS_open
-    add_open(&program, SYS_open, 1);
+    allow_reading(&filter, SYS_open, 1);
 #endif
-    add_calls(&program, forbidden, COUNT(forbidden), SECCOMP_RET_ERRNO | EPERM);
-    add_answer(&program, SECCOMP_RET_ALLOW);
-    return install(&program);
+    // Threads of this process, which end with it. What clone3(2) is told lies in memory, which a filter does
+    // not see: without it the library takes the older call.
+    unsigned thread = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+    unsigned namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID
+        | CLONE_NEWNET | CLONE_PTRACE | CLONE_UNTRACED;
+    chatfs_filter_allow_bits(&filter, SYS_clone, 0, thread, namespaces, EPERM);
+    chatfs_filter_allow_values(&filter, SYS_ioctl, 1, controls, COUNT(controls), ENOTTY);
+    allow_file_commands(&filter);
+    allow_process_options(&filter);
+    allow_looking_at_limits(&filter);
+    // More of the same: a filter can only take away. Without flags, which could hand calls to somebody.
+    unsigned none = 0;
+    chatfs_filter_allow_values(&filter, SYS_seccomp, 1, &none, 1, EINVAL);
+    chatfs_filter_end(&filter, ENOSYS);
+    return chatfs_filter_install(&filter, 0);
 }
 
 int chatfs_confine_to_computing(void) {
-    struct program program = {.count = 0};
-    begin(&program);
-    add_calls(&program, computing, COUNT(computing), SECCOMP_RET_ALLOW);
-    add_answer(&program, SECCOMP_RET_ERRNO | EPERM);
-    return install(&program);
+    struct chatfs_filter filter = {.count = 0};
+    chatfs_filter_begin(&filter);
+    chatfs_filter_allow(&filter, computing, COUNT(computing));
+    chatfs_filter_end(&filter, ENOSYS);
+    return chatfs_filter_install(&filter, 0);
+}
+
+int chatfs_drop_capabilities(void) {
+    unsigned kept = 1U << CAP_DAC_READ_SEARCH;
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct sets[2];
+    if (syscall(SYS_capget, &header, sets) != 0) return -1;
+    // Refused to who may not, and then needless. Ends at the first number that is none.
+    for (int number = 0; number < 64; number++) {
+        if (number == CAP_DAC_READ_SEARCH) continue;
+        if (prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0 && errno == EINVAL) break;
+    }
+    for (int i = 0; i < 2; i++) {
+        sets[i].inheritable = 0;
+        sets[i].permitted &= i == 0 ? kept : 0;
+        sets[i].effective = sets[i].permitted;
+    }
+    return (int)syscall(SYS_capset, &header, sets);
 }

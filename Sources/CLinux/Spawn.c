@@ -2,6 +2,7 @@
 #include "Spawn.h"
 
 #include "Confine.h"
+#include "Landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,9 @@ static int limit(int resource, unsigned long most) {
 
 // Only async-signal-safe calls.
 static int prepare(const struct chatfs_spawn *what, pid_t parent) {
-    if (what->own_group && setpgid(0, 0) != 0) return errno;
+    // A session of its own has no terminal that could be typed into.
+    if (what->most_memory && setsid() < 0) return errno;
+    if (!what->most_memory && what->own_group && setpgid(0, 0) != 0) return errno;
     if (what->parent_death_signal) {
         if (prctl(PR_SET_PDEATHSIG, what->parent_death_signal, 0, 0, 0) != 0) return errno;
         // The parent may have ended before the request was made.
@@ -51,6 +54,8 @@ static int prepare(const struct chatfs_spawn *what, pid_t parent) {
         int failure = limit(RLIMIT_CORE, 0);
         if (!failure) failure = limit(RLIMIT_AS, what->most_memory);
         if (!failure) failure = limit(RLIMIT_CPU, what->most_seconds);
+        if (!failure && chatfs_landlock_to_reading(what->readable) != 0) failure = errno;
+        if (!failure && chatfs_drop_capabilities() != 0) failure = errno;
         if (!failure && chatfs_confine_to_reading() != 0) failure = errno;
         if (failure) return failure;
     }

@@ -11,20 +11,6 @@ public final class ChildProcess: Sendable {
         case file(OpenFile)
     }
 
-    /// For a child that works on bytes of strangers: most it may use of memory (bytes of address space) and
-    /// of the processor (seconds), and no network, no change to any file, no hand on another process
-    /// (`CLinux/Confine.h`). It can read what this user can. Where the kernel cannot hold it to that it
-    /// does not start.
-    public struct Confinement: Sendable {
-        public var mostMemory: UInt
-        public var mostSeconds: UInt
-
-        public init(mostMemory: UInt, mostSeconds: UInt) {
-            self.mostMemory = mostMemory
-            self.mostSeconds = mostSeconds
-        }
-    }
-
     /// How a child begins.
     public struct Settings: Sendable {
         /// A path; the search path is not used.
@@ -148,10 +134,14 @@ public final class ChildProcess: Sendable {
         what.blocked = bits(settings.blockedSignals)
         what.most_memory = settings.confinement?.mostMemory ?? 0
         what.most_seconds = settings.confinement?.mostSeconds ?? 0
+        let readable = CStrings(
+            settings.confinement == nil ? [] : ReadableFiles.paths(for: settings.executable))
+        what.readable = UnsafeRawPointer(readable.pointers).assumingMemoryBound(
+            to: UnsafePointer<CChar>?.self)
         let folder = settings.folder.map { CStrings([$0]) }
         what.folder = folder.flatMap { UnsafePointer($0.pointers[0]) }
         what.path = UnsafePointer(arguments.pointers[0])
-        defer { withExtendedLifetime((arguments, environment, folder)) {} }
+        defer { withExtendedLifetime((arguments, environment, folder, readable)) {} }
         return try check("start \(settings.executable.split(separator: "/").last ?? "a program")") {
             chatfs_spawn(&what)
         }

@@ -1,9 +1,10 @@
 import CommandLineKit
 import Media
+import Posix
 
 // Not a command of a user: the process that decodes a picture is this program as well.
-if CommandLine.arguments.dropFirst().first == PictureProcess.word {
-    PictureProcess.main(Array(CommandLine.arguments.dropFirst(2)))
+if ProgramArguments.all.dropFirst().first == PictureProcess.word {
+    PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
 
 // Nothing else belongs here: until a command's `begin` has run, this process must have one thread,

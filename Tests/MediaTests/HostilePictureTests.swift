@@ -115,13 +115,12 @@ import Testing
         let other = try await Shell.script(
             "cp /lib/*/libz.so.1 libgdk_pixbuf-2.0.so.0", folder: studio.folder.path)
         #expect(other.succeeded, "\(other.errors)")
-        let program = try studio.script(
-            """
-            #!/bin/sh
-            LD_LIBRARY_PATH=\(studio.folder.path) exec \(ChatFSProcess.path) "$@"
-            """)
-        let bytes = try await studio.draw("testsrc2=size=64x48", "a.png")
-        #expect(await studio.maker(program).completed(try studio.message(bytes)).content.kind == grey)
+        let child = try await Shell.run(
+            ChatFSProcess.path, [PictureProcess.word, "png", "0", "9000"],
+            environment: ["LD_LIBRARY_PATH": studio.folder.path])
+        #expect(child.ending == .code(PictureProcess.Ending.cannotDecode.rawValue))
+        #expect(try await kind(decodedBy: "#!/bin/sh\nexit 10\n") == grey)
+        let program = try studio.script("#!/bin/sh\nexit 10\n")
         #expect(await studio.maker(program).equipment().decodesPictures == false)
         guard case .image(let text) = grey else { return }
         let preview = try await studio.look(at: text)

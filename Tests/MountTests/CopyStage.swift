@@ -43,12 +43,14 @@ final class CopyStage: Sendable {
     }
 
     /// Mounts a profile at the folder of its first letter.
-    func mount(_ profile: String, quietTime: String = "1s") async throws -> RunningProcess {
+    func mount(
+        _ profile: String, quietTime: String = "1s", environment: [String: String] = [:]
+    ) async throws -> RunningProcess {
         let daemon = try await ChatFSProcess.start(
             [
                 "mount", folder.path(String(profile.prefix(1))), "--profile", profile, "--cache-dir",
                 folder.path("cache"), "--quiet-time", quietTime,
-            ] + data)
+            ] + data, environment: environment)
         try await daemon.line("that it is mounted", within: .seconds(60)) { $0.contains("is mounted at") }
         return daemon
     }

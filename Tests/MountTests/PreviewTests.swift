@@ -39,6 +39,37 @@ struct PreviewTests {
         for mount in [alice, bob] { #expect(try await mount.terminate() == .code(0)) }
     }
 
+    /// Its preview is the picture that it hands out when nothing worked, so that all of the way is gone.
+    @Test("a program that was taken over in the place of ffmpeg can do nothing but hand out a picture")
+    func hostile() async throws {
+        let stage = try await CopyStage.start()
+        let folder = try TemporaryFolder()
+        let hostile = try await HostileProgram.compile(in: folder, as: "ffmpeg")
+        let drawn = try await stage.copy(
+            "cd \"$SOURCE\" && ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240 -t 1 film.mp4")
+        #expect(drawn.succeeded, "\(drawn.errors)")
+        let path = folder.path + ":" + (getenv("PATH").map { String(cString: $0) } ?? "")
+        let alice = try await stage.mount("alice", environment: ["PATH": path])
+        let bob = try await stage.mount("bob")
+        #expect(try await stage.copy("cp \"$SOURCE/film.mp4\" \"$FOLDER/\"").succeeded)
+        try await stage.waitForArrival(of: ["film.mp4"])
+        for line in try await kinds(of: "film.mp4", in: stage) {
+            let text = try #require(line.split(separator: ",").last.map(String.init))
+            #expect(line.hasPrefix("video data:image/jpg;base64,"))
+            let colour = try await Shell.script(
+                """
+                echo '\(text)' | base64 -d | ffmpeg -v error -f image2pipe -i - -vf scale=1:1 -f rawvideo \
+                    -pix_fmt rgb24 - | od -An -tu1
+                """)
+            let parts = colour.output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+            #expect(parts.count == 3 && parts[0] > 240 && parts[1] < 15 && parts[2] < 15, "\(colour.output)")
+        }
+        #expect(hostile.damage().isEmpty)
+        for mount in [alice, bob] { #expect(try await mount.terminate() == .code(0)) }
+        let left = try await Shell.run("pgrep", ["-f", hostile.path])
+        #expect(left.output == "")
+    }
+
     /// Kind and preview as the database has them, a line for each item.
     private func kinds(of name: String, in stage: CopyStage) async throws -> [String] {
         let program = """

@@ -8,6 +8,7 @@
 
 #include "Confine.h"
 #include "FuseDevice.h"
+#include "Landlock.h"
 #include "Spawn.h"
 
 // dup3(2) with O_CLOEXEC: the number `descriptor` stands for what `by` stands for from now on.
@@ -69,6 +70,9 @@ int chatfs_exited(int status);
 int chatfs_exit_code(int status);
 int chatfs_signalled(int status);
 int chatfs_terminating_signal(int status);
+
+// The arguments that this process was started with, as the C library has them: Swift reads them from /proc.
+const char *const *chatfs_arguments(int *count);
 
 // Constants that are macros of forms Swift cannot import.
 extern const int chatfs_o_path;

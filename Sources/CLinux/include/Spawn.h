@@ -20,10 +20,12 @@ struct chatfs_spawn {
     // their default action and are open.
     unsigned long ignored;
     unsigned long blocked;
-    // Not 0: most bytes of address space and seconds of processor time it may use, and it may only read
-    // (Confine.h).
+    // Not 0: most bytes of address space and seconds of processor time it may use; it leads a session of its
+    // own, and may only read (Confine.h), where the kernel can tell files apart only what lies at or beneath
+    // `readable` (Landlock.h).
     unsigned long most_memory;
     unsigned long most_seconds;
+    const char *const *readable;
 };
 
 // The child's process id, or -1 with errno, also when the program could not be executed.

@@ -1,0 +1,12 @@
+import CLinux
+
+/// What this program was started with. Also known where no file can be opened, unlike
+/// `CommandLine.arguments`, which is read from /proc.
+public enum ProgramArguments {
+    /// The program's own name first.
+    public static let all: [String] = {
+        var count: Int32 = 0
+        guard let list = chatfs_arguments(&count) else { return [] }
+        return (0..<Int(count)).compactMap { list[$0].map { String(cString: $0) } }
+    }()
+}
