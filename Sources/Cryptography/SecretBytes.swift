@@ -10,12 +10,38 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
     private let memory: UnsafeMutableRawPointer
     public let count: Int
 
+    /// What `fill` puts into the memory itself, at most `limit` bytes; it answers how many. They never were
+    /// anywhere else.
+    public init<Failure: Error>(
+        upTo limit: Int, fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
+    ) throws(Failure) {
+        let memory = Self.memory(for: limit)
+        let filled: Int
+        do throws(Failure) {
+            filled = try fill(UnsafeMutableRawBufferPointer(start: memory, count: limit))
+        } catch {
+            sodium_free(memory)
+            throw error
+        }
+        precondition((0...limit).contains(filled), "more than there was room for")
+        count = filled
+        self.memory = memory
+        memory.storeBytes(of: 0, toByteOffset: filled, as: UInt8.self)
+        sodium_mprotect_readonly(memory)
+    }
+
+    /// Room for so many bytes, and a zero behind them; aligned, which the end of a page needs a round size for.
+    private static func memory(for count: Int) -> UnsafeMutableRawPointer {
+        Sodium.prepare()
+        guard let memory = sodium_malloc((count + 16) & ~15) else { preconditionFailure("out of memory") }
+        memory.storeBytes(of: 0, toByteOffset: count, as: UInt8.self)
+        return memory
+    }
+
     /// Copies the bytes; the caller's copy is its own to forget.
     public init(_ bytes: [UInt8]) {
-        Sodium.prepare()
         count = bytes.count
-        guard let memory = sodium_malloc(max(bytes.count, 1)) else { preconditionFailure("out of memory") }
-        self.memory = memory
+        memory = Self.memory(for: count)
         bytes.withUnsafeBytes { source in
             if let start = source.baseAddress { memory.copyMemory(from: start, byteCount: source.count) }
         }
@@ -24,10 +50,8 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
 
     /// A fresh random key that never was anywhere else.
     public init(randomCount count: Int) {
-        Sodium.prepare()
         self.count = count
-        guard let memory = sodium_malloc(max(count, 1)) else { preconditionFailure("out of memory") }
-        self.memory = memory
+        memory = Self.memory(for: count)
         randombytes_buf(memory, count)
         sodium_mprotect_readonly(memory)
     }
@@ -38,6 +62,11 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(start: memory, count: count))
+    }
+
+    /// For C, which takes the first zero for the end.
+    public func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+        body(UnsafePointer(memory.assumingMemoryBound(to: CChar.self)))
     }
 
     public var description: String { "SecretBytes(…)" }

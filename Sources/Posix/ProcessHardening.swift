@@ -3,13 +3,17 @@ import Glibc
 
 /// What the process does for the secrets in its memory.
 public enum ProcessHardening {
-    /// No core dumps and no debugger of the same user: the keys of the mount are in this memory.
-    /// Also closes new files to others whatever the caller's umask was.
+    /// For a process that stays: no dumps, and new files are closed to others whatever the caller's umask was.
     public static func apply() {
+        forbidDumps()
+        umask(0o077)
+    }
+
+    /// No core dumps and no debugger of the same user: keys are in this memory.
+    public static func forbidDumps() {
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         _ = chatfs_forbid_dumps()
-        umask(0o077)
     }
 
     /// As many open files as this process may have: every open entry, chunk and connection is one, and the

@@ -7,6 +7,9 @@ if ProgramArguments.all.dropFirst().first == PictureProcess.word {
     PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
 
+// Keys go through most commands, also those that are over at once.
+ProcessHardening.forbidDumps()
+
 // Nothing else belongs here: until a command's `begin` has run, this process must have one thread,
 // because `mount --background` forks in it. `Program.main` says in which order things happen.
 Program.main(ChatFS.program, version: ChatFS.version)

@@ -57,7 +57,7 @@ import Testing
     @Test func theKeyOfSealedFilesIsInLockedMemoryOnlyAndGoesWithThem() async throws {
         let folder = try TemporaryFolder()
         var key: SecretBytes? = SecretBytes(randomCount: 32)
-        let memory = try ProcessMemory(lookingFor: #require(key))
+        let memory = try #require(key).withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
         var file: SealedFile? = try SealedFile(
             file: OpenFile(folder.path("sealed"), flags: O_RDWR | O_CREAT), key: #require(key), fileID: [1])
         let users = Users()
@@ -80,7 +80,7 @@ import Testing
     /// The search itself: it must find what others leave behind.
     @Test func aCopyOfAKeyInOrdinaryMemoryIsFound() throws {
         let key = SecretBytes(randomCount: 32)
-        let memory = try ProcessMemory(lookingFor: key)
+        let memory = try key.withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)
         defer { copy.deallocate() }
         key.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: copy[3...]).copyMemory(from: $0) }

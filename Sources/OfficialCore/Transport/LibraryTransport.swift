@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Posix
 
 /// An official core in this process: no port, nobody else can reach it. The recommended one.
@@ -40,12 +41,12 @@ public final class LibraryTransport: OfficialTransport {
 
     /// Loads the library and opens the databases, which it makes when there are none and brings up to date.
     ///
-    /// - Parameter passphrase: UTF-8 without NUL; empty for databases that are not encrypted. The caller
-    ///   wipes its own copy.
+    /// - Parameter passphrase: UTF-8 without NUL; nil for databases that are not encrypted. Not kept: where the
+    ///   caller keeps none either, it is wiped with the last reference.
     public static func open(
-        library path: String, database: DatabaseFiles, passphrase: [UInt8] = []
+        library path: String, database: DatabaseFiles, passphrase: SecretBytes? = nil
     ) async throws(OfficialCoreError) -> LibraryTransport {
-        guard !passphrase.contains(0) else {
+        guard passphrase?.withUnsafeBytes({ $0.contains(0) }) != true else {
             throw OfficialCoreError(.invalidCommand, "A passphrase with NUL is none.")
         }
         // The first thread that enters the run-time system must be one that stays.

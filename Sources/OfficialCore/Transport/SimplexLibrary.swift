@@ -1,4 +1,5 @@
 import Base
+import Cryptography
 import Glibc
 import Posix
 
@@ -95,17 +96,14 @@ final class SimplexLibrary: Sendable {
     // MARK: Calls
 
     /// Opens the two databases `<prefix>_chat.db` and `<prefix>_agent.db`, brings them up to date and makes
-    /// the core on them. `passphrase` holds no NUL; empty for databases that are not encrypted.
-    func open(prefix: String, passphrase: [UInt8]) throws(OfficialCoreError) -> Controller {
+    /// the core on them. `passphrase` holds no NUL; nil for databases that are not encrypted. What the library
+    /// keeps of it is not ours.
+    func open(prefix: String, passphrase: SecretBytes?) throws(OfficialCoreError) -> Controller {
         var pointer: UnsafeMutableRawPointer?
-        var key = passphrase + [0]
-        // The copy for the call is ours; what the library makes of it is not.
-        defer { key.withUnsafeMutableBytes { explicit_bzero($0.baseAddress!, $0.count) } }
-        let answer = key.withUnsafeBufferPointer { key in
-            key.withMemoryRebound(to: CChar.self) { key in
-                Self.take(migrate(prefix, key.baseAddress!, "yesUp", &pointer))
-            }
+        func open(_ key: UnsafePointer<CChar>) -> [UInt8] {
+            Self.take(migrate(prefix, key, "yesUp", &pointer))
         }
+        let answer = passphrase.map { $0.withCString(open) } ?? open("")
         if let error = MigrationResult.error(in: answer) { throw error }
         guard let pointer else {
             throw OfficialCoreError(.notUnderstood, "The SimpleX library opened no database.")

@@ -13,8 +13,8 @@ struct OfficialCoreChoice: Sendable {
     let databasePrefix: String
     /// The core's files folder when it was named.
     let filesFolder: String?
-    /// Of an encrypted database; nil when none was given.
-    let passphrase: SecretBytes?
+    /// Of an encrypted database, until it is open; nil when none was given.
+    private let passphrase: Passphrase?
 
     /// nil when no official core is asked for.
     init?(
@@ -37,30 +37,13 @@ struct OfficialCoreChoice: Sendable {
     }
 
     /// All that the descriptor gives, without the line's end.
-    private static func readPassphrase(from text: String) throws -> SecretBytes {
+    private static func readPassphrase(from text: String) throws -> Passphrase {
         guard let number = Int32(text), number >= 0 else {
             throw UsageError("--passphrase-fd takes the number of an open file descriptor")
         }
-        var bytes = try readAll(OpenFile(adopting: number))
-        defer { for index in bytes.indices { bytes[index] = 0 } }
-        while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
-        return SecretBytes(bytes)
-    }
-
-    /// From a file or a pipe, at most 4096 bytes.
-    private static func readAll(_ file: OpenFile) throws(SystemError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: 4097)
-        var count = 0
-        while count < bytes.count {
-            let part = try check("read the passphrase") {
-                bytes.withUnsafeMutableBytes {
-                    read(file.descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
-                }
-            }
-            if part == 0 { break }
-            count += part
-        }
-        return Array(bytes.prefix(count))
+        let file = OpenFile(adopting: number)
+        defer { withExtendedLifetime(file) {} }
+        return Passphrase(try Passphrase.read(from: file.descriptor, line: false))
     }
 
     /// What is kept about this core: the same folder for the same core.
@@ -110,13 +93,10 @@ struct OfficialCoreChoice: Sendable {
             let condition = try await ThreadPool.shared.run { () throws(SystemError) in
                 try database.condition()
             }
-            var secret: [UInt8] = []
-            if let passphrase {
-                secret = passphrase.withUnsafeBytes { Array($0) }
-            } else if condition == .encrypted {
-                secret = await ThreadPool.shared.run { Question.secret("Passphrase of the database: ") } ?? []
+            var secret = passphrase?.take()
+            if secret == nil, condition == .encrypted {
+                secret = await ThreadPool.shared.run { Question.secret("Passphrase of the database: ") }
             }
-            defer { for index in secret.indices { secret[index] = 0 } }
             return try await LibraryTransport.open(library: path, database: database, passphrase: secret)
         case .program(let path):
             var start = ProcessTransport.Settings(
@@ -145,9 +125,11 @@ enum Question {
     }
 
     /// The same without showing what is typed (termios(3)). Blocks.
-    static func secret(_ prompt: String) -> [UInt8]? {
+    static func secret(_ prompt: String) -> SecretBytes? {
         var before = termios()
-        guard Terminal.isTerminal(STDIN_FILENO), tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
+        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO),
+            tcgetattr(STDIN_FILENO, &before) == 0
+        else { return nil }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
         tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
@@ -155,6 +137,8 @@ enum Question {
             tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
             Terminal.write("\n", to: STDERR_FILENO)
         }
-        return line(prompt).map { Array($0.utf8) }
+        Terminal.write(prompt, to: STDERR_FILENO)
+        let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
+        return secret.flatMap { $0.count > 0 ? $0 : nil }
     }
 }

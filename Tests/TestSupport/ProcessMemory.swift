@@ -1,17 +1,16 @@
-import Cryptography
 import Glibc
 import Posix
 
 /// Finds a secret in all memory of this process, as somebody would who has the pages of it from a swap
 /// disk: through /proc/self/mem, at any alignment, while other threads go on.
-final class ProcessMemory {
-    struct Place: CustomStringConvertible {
+public final class ProcessMemory {
+    public struct Place: CustomStringConvertible {
         /// Whether the system keeps this memory from being swapped (`lo` in smaps, proc_pid_smaps(5)).
-        let isLocked: Bool
+        public let isLocked: Bool
         /// The line of the mapping: addresses, rights, what is mapped.
-        let mapping: String
+        public let mapping: String
 
-        var description: String { (isLocked ? "locked " : "not locked ") + mapping }
+        public var description: String { (isLocked ? "locked " : "not locked ") + mapping }
     }
 
     private static let windowSize = 1 << 20
@@ -19,7 +18,7 @@ final class ProcessMemory {
     private let own: UnsafeMutableRawBufferPointer
     private let count: Int
 
-    init(lookingFor secret: SecretBytes) throws {
+    public init(lookingFor secret: UnsafeRawBufferPointer) throws {
         count = secret.count
         let size = count + Self.windowSize
         let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -27,13 +26,13 @@ final class ProcessMemory {
             throw SystemError(code: errno, operation: "have memory")
         }
         own = UnsafeMutableRawBufferPointer(start: memory, count: size)
-        secret.withUnsafeBytes { own.copyMemory(from: $0) }
+        own.copyMemory(from: secret)
     }
 
     deinit { munmap(own.baseAddress, own.count) }
 
     /// Every place where the secret lies.
-    func places() throws -> [Place] {
+    public func places() throws -> [Place] {
         let memory = try OpenFile("/proc/self/mem", flags: O_RDONLY)
         var places: [Place] = []
         for (addresses, place) in try Self.mappings() {

@@ -1,0 +1,34 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Commands that hold keys leave no dump behind, however short they are.
+@Suite struct HardeningTests {
+    @Test(
+        "no command that holds keys can be dumped or looked into",
+        arguments: [
+            ["file", "info", "PIPE"], ["cryptofile", "decrypt", "IN", "OUT", "--args", "PIPE"],
+        ])
+    func hardened(words: [String]) async throws {
+        let folder = try TemporaryFolder()
+        // It waits for somebody who writes into it.
+        #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
+        try folder.write([1], to: "in")
+        let places = ["PIPE": folder.path("pipe"), "OUT": folder.path("out"), "IN": folder.path("in")]
+        let process = try await ChatFSProcess.start(words.map { places[$0] ?? $0 })
+        let path = "/proc/\(process.processIdentifier)"
+        try await wait(until: "its dumps are forbidden") {
+            let limits = try OpenFile(path + "/limits", flags: O_RDONLY).read(count: 8192, at: 0)
+            let line = String(decoding: limits, as: UTF8.self).split(separator: "\n").first {
+                $0.hasPrefix("Max core file size")
+            }
+            // What belongs to root here is what this user may not look into; root may look into all.
+            var status = stat()
+            let isClosed = stat(path + "/mem", &status) == 0 && status.st_uid == 0
+            return isClosed && line?.split(separator: " ").suffix(3).first == "0"
+        }
+        #expect(process.isRunning)
+        process.send(SIGKILL)
+    }
+}
