@@ -48,6 +48,26 @@ static const int computing[] = {
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_restart_syscall, SYS_exit, SYS_exit_group,
 };
 
+// What a daemon never needs. Numbers from 424 on are the same on every machine; headers may lack them.
+static const int never[] = {
+    // Other processes.
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, 438 /* pidfd_getfd */,
+    440 /* process_madvise */,
+    // The kernel and the machine.
+    SYS_kexec_load, SYS_kexec_file_load, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_bpf,
+    SYS_perf_event_open, SYS_userfaultfd, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_quotactl, SYS_syslog,
+    SYS_sethostname, SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
+    SYS_vhangup, 425 /* io_uring_setup */, 426, 427,
+    // Keys of the kernel.
+    SYS_keyctl, SYS_add_key, SYS_request_key,
+    // The tree of mounts, namespaces, files by their handles.
+    SYS_mount, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_unshare, SYS_open_by_handle_at, SYS_fanotify_init,
+    428 /* open_tree */, 429 /* move_mount */, 430 /* fsopen */, 431, 432, 433 /* fspick */, 442 /* mount_setattr */,
+#ifdef SYS_iopl
+    SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_uselib,
+#endif
+};
+
 // Whether somebody sits at the other end, and what is closed at an exec; not what a terminal would take for
 // typed, or what changes the flags of a file.
 static const unsigned controls[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX, FIONCLEX};
@@ -135,7 +155,7 @@ int chatfs_confine_to_reading(void) {
     unsigned none = 0;
     chatfs_filter_allow_values(&filter, SYS_seccomp, 1, &none, 1, EINVAL);
     chatfs_filter_end(&filter, ENOSYS);
-    return chatfs_filter_install(&filter, 0);
+    return chatfs_filter_install(&filter);
 }
 
 int chatfs_confine_to_computing(void) {
@@ -143,7 +163,21 @@ int chatfs_confine_to_computing(void) {
     chatfs_filter_begin(&filter);
     chatfs_filter_allow(&filter, computing, COUNT(computing));
     chatfs_filter_end(&filter, ENOSYS);
-    return chatfs_filter_install(&filter, 0);
+    return chatfs_filter_install(&filter);
+}
+
+int chatfs_confine_daemon(void) {
+    struct chatfs_filter filter = {.count = 0};
+    chatfs_filter_begin(&filter);
+    chatfs_filter_refuse(&filter, never, COUNT(never), EPERM);
+    unsigned short opened = chatfs_filter_open(&filter, SYS_ioctl);
+    chatfs_filter_load_argument(&filter, 1, 0);
+    chatfs_filter_add(&filter, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, TIOCSTI);
+    chatfs_filter_answer(&filter, 0);
+    chatfs_filter_answer(&filter, EPERM);
+    chatfs_filter_close(&filter, opened);
+    chatfs_filter_end(&filter, 0);
+    return chatfs_filter_install(&filter);
 }
 
 int chatfs_drop_capabilities(void) {

@@ -102,7 +102,7 @@ void chatfs_filter_allow_bits(
 
 void chatfs_filter_end(struct chatfs_filter *filter, int error) { chatfs_filter_answer(filter, error); }
 
-int chatfs_filter_install(const struct chatfs_filter *filter, int all_threads) {
+int chatfs_filter_install(const struct chatfs_filter *filter) {
 #ifdef ARCHITECTURE
     if (filter->is_full) {
         errno = E2BIG;
@@ -110,11 +110,9 @@ int chatfs_filter_install(const struct chatfs_filter *filter, int all_threads) {
     }
     struct sock_fprog program = {filter->count, (struct sock_filter *)filter->steps};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-    unsigned flags = all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0;
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0 ? 0 : -1;
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 #else
     (void)filter;
-    (void)all_threads;
     errno = ENOSYS;
     return -1;
 #endif

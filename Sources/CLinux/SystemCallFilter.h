@@ -24,9 +24,8 @@ void chatfs_filter_allow_bits(
     struct chatfs_filter *filter, int call, unsigned argument, unsigned needed, unsigned unwanted, int error);
 // What was not mentioned is refused with the error; 0: allowed.
 void chatfs_filter_end(struct chatfs_filter *filter, int error);
-// Sets it for good, for this thread or, with `all_threads`, for all of the process. Gives up the right to new
-// privileges first. 0, or -1 with errno; ENOSYS on machines whose calls have not been listed here.
-int chatfs_filter_install(const struct chatfs_filter *filter, int all_threads);
+// Sets it for good, for this thread and those that it makes. Gives up the right to new privileges first. 0, or -1 with errno; ENOSYS on machines whose calls have not been listed here.
+int chatfs_filter_install(const struct chatfs_filter *filter);
 
 // For more than one argument at a time.
 void chatfs_filter_add(

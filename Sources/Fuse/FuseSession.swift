@@ -56,7 +56,10 @@ public final class FuseSession: @unchecked Sendable {
             defer { fuse_opt_free_args(&arguments) }
             return chatfs_fuse_session_new(&arguments, &operations, context.toOpaque())
         }
-        guard session != nil, fuse_session_mount(session, mountpoint.path) == 0, Self.connect(session)
+        // fusermount3 gets its privileges from that thread alone.
+        nonisolated(unsafe) let made = session
+        guard made != nil, ChildProcess.onStartingThread({ fuse_session_mount(made, mountpoint.path) }) == 0,
+            Self.connect(session)
         else {
             context.release()
             throw FuseError(
@@ -66,7 +69,7 @@ public final class FuseSession: @unchecked Sendable {
         do throws(SystemError) {
             mount = try MountTable.mount(at: mountpoint.path)
         } catch {
-            fuse_session_unmount(session)
+            ChildProcess.onStartingThread { fuse_session_unmount(made) }
             throw FuseError(
                 .refused, "The folder was mounted, but the mount table cannot be read.", cause: error)
         }

@@ -57,6 +57,20 @@ public final class ChildProcess: Sendable {
     // The death signal comes when the starting *thread* ends, so one that never ends starts them all.
     private static let starter = ThreadPool(name: "child-start", threads: 1)
 
+    /// Makes the thread that starts children now: it has what this thread is allowed.
+    static func prepareStarting() { _ = starter }
+
+    /// Runs `body` on the thread that starts children: for libraries that start programs themselves. Blocks.
+    public static func onStartingThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result
+    {
+        let result = Monitor<Result?>(nil)
+        starter.submit {
+            let value = body()
+            result.change { $0 = value }
+        }
+        return result.wait { $0 }
+    }
+
     /// Starts it. The error has the errno of execve(2) when there is no such program.
     public static func start(_ settings: Settings) async throws(SystemError) -> ChildProcess {
         try await starter.run { () throws(SystemError) in try ChildProcess(settings) }

@@ -32,6 +32,14 @@ public enum ProcessHardening {
         try check("confine this process") { chatfs_confine_to_computing() }
     }
 
+    /// From now on nothing in this process, of one thread yet, looks into other processes or changes the kernel,
+    /// mounts or namespaces (`CLinux/Confine.h`), but for the thread that starts children: fusermount3 needs
+    /// privileges that it could not get otherwise. False where the kernel has no such filters.
+    public static func confineDaemon() -> Bool {
+        ChildProcess.prepareStarting()
+        return chatfs_confine_daemon() == 0
+    }
+
     /// The kernel sends `signal` to this process when its parent dies.
     public static func dieWithParent(signal: Int32 = SIGTERM) {
         _ = chatfs_signal_on_parent_death(signal)

@@ -85,7 +85,9 @@ enum MountCommand {
         let settings = try MountSettings(invocation)
         // Nothing but this may come before: the child has only the thread that forked.
         let background = invocation.has("background") ? try Background.start() : nil
+        let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
+            if !isConfined { Log("mount").notice("The kernel cannot confine this process.") }
             let mount = try await MountedProfile.mount(settings)
             if let background {
                 let log = try LogDestination.detached(file: mount.logPath)
