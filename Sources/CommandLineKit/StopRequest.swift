@@ -38,3 +38,34 @@ public final class StopRequest: Sendable {
         }
     }
 }
+
+extension StopRequest {
+    /// Runs `work` until it ends or somebody asks to leave. Then it is cancelled and has `grace` to end; what goes
+    /// on after that is left behind, for it may hang in a call that nothing interrupts.
+    ///
+    /// - Returns: nil when it did not get done because of the request.
+    public func interrupting<Result: Sendable>(
+        grace: Duration = .milliseconds(300), _ work: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result? {
+        let (outcomes, continuation) = AsyncStream.makeStream(of: Swift.Result<Result, any Error>?.self)
+        let task = Task {
+            do {
+                continuation.yield(.success(try await work()))
+            } catch {
+                continuation.yield(.failure(error))
+            }
+        }
+        Task {
+            await wait()
+            task.cancel()
+            try? await Task.sleep(for: grace)
+            continuation.yield(nil)
+        }
+        for await outcome in outcomes {
+            guard let outcome else { return nil }
+            if case .failure = outcome, isRequested { return nil }
+            return try outcome.get()
+        }
+        return nil
+    }
+}

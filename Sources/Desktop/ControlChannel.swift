@@ -18,8 +18,16 @@ final class ControlChannel: Sendable {
         self.patience = patience
     }
 
+    /// Whether the other side has hung up.
+    var isAbandoned: Bool {
+        var requests = [pollfd(fd: socket.descriptor, events: 0, revents: 0)]
+        guard (try? poll(&requests, milliseconds: 0)) != nil else { return false }
+        return requests[0].revents & Int16(POLLHUP) != 0
+    }
+
     /// The next line without its end.
-    func readLine() throws(DesktopError) -> [UInt8] {
+    /// - Parameter patience: another than this channel's.
+    func readLine(patience: Duration? = nil) throws(DesktopError) -> [UInt8] {
         var bytes = pending.withLock { $0 }
         var searched = 0
         while true {
@@ -31,7 +39,7 @@ final class ControlChannel: Sendable {
             guard bytes.count < Self.longestLine else { throw DesktopError.malformed }
             var buffer = [UInt8](repeating: 0, count: 4096)
             let count = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(DesktopError) in
-                try receive(UnsafeMutableRawBufferPointer(buffer))
+                try receive(UnsafeMutableRawBufferPointer(buffer), patience ?? self.patience)
             }
             bytes += buffer[..<count]
         }
@@ -50,21 +58,23 @@ final class ControlChannel: Sendable {
             let count = Glibc.send(
                 socket.descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL)
             )
-            if count >= 0 { done += count } else { try waitOrFail(for: POLLOUT) }
+            if count >= 0 { done += count } else { try waitOrFail(for: POLLOUT, patience) }
         }
     }
 
-    private func receive(_ buffer: UnsafeMutableRawBufferPointer) throws(DesktopError) -> Int {
+    private func receive(
+        _ buffer: UnsafeMutableRawBufferPointer, _ patience: Duration
+    ) throws(DesktopError) -> Int {
         while true {
             let count = recv(socket.descriptor, buffer.baseAddress!, buffer.count, 0)
             if count > 0 { return count }
             if count == 0 { throw DesktopError.hungUp }
-            try waitOrFail(for: POLLIN)
+            try waitOrFail(for: POLLIN, patience)
         }
     }
 
     /// After a call that answered -1.
-    private func waitOrFail(for event: Int32) throws(DesktopError) {
+    private func waitOrFail(for event: Int32, _ patience: Duration) throws(DesktopError) {
         let code = errno
         if code == EINTR { return }
         guard code == EAGAIN || code == EWOULDBLOCK else {

@@ -9,16 +9,25 @@ import Posix
 ///         try daemon.send(message, to: "bob")
 ///     }
 public final class ControlClient: Sendable {
+    /// How long the daemon may take for what needs nobody else.
+    private static let patience = Duration.seconds(20)
+
+    /// The folder of the profile that is mounted.
+    public let profileFolder: String
     private let channel: ControlChannel
 
-    private init(_ channel: ControlChannel) { self.channel = channel }
+    private init(_ channel: ControlChannel, profileFolder: String) {
+        self.channel = channel
+        self.profileFolder = profileFolder
+    }
 
     /// nil when the profile is not mounted, or its process has just begun to leave.
     public static func connect(profileFolder: String) throws(DesktopError) -> ControlClient? {
         do throws(SystemError) {
             let folder = try ControlSocket.openFolder(profileFolder)
             guard let socket = try ControlSocket.connect(in: folder) else { return nil }
-            return ControlClient(ControlChannel(socket, patience: .seconds(120)))
+            return ControlClient(
+                ControlChannel(socket, patience: .seconds(120)), profileFolder: profileFolder)
         } catch {
             throw DesktopError(error)
         }
@@ -40,15 +49,28 @@ public final class ControlClient: Sendable {
         return nil
     }
 
+    /// How a file may be sent into a chat. `.refused` with the daemon's reason.
+    /// - Parameter chat: as `Chat.named` takes it.
+    public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
+        try channel.send(SendingInquiry(destination: chat))
+        let reply = try channel.receive(SendingTermsReply.self, patience: Self.patience)
+        if let problem = reply.problem { throw DesktopError(.refused, problem) }
+        guard let terms = reply.terms else { throw DesktopError.malformed }
+        return terms
+    }
+
     /// Has the daemon send a message whose file is staged in the profile's staging folder. Returns when
     /// the message is in the daemon's store; an upload may still be going on there.
     ///
-    /// After an error other than `.refused` the daemon may have it: the same message may be sent again.
+    /// After an error other than `.refused` the daemon may have it: the same message may be sent again. Who hangs
+    /// up before the daemon has begun has it do nothing.
     /// - Parameter chat: as `Chat.named` takes it.
     public func send(_ message: ComposedMessage, to chat: String) throws(DesktopError) {
         try channel.send(ControlRequest(message, to: chat))
         let reply = try channel.receive(ControlReply.self)
-        if let problem = reply.problem { throw DesktopError(.refused, problem) }
+        if let problem = reply.problem {
+            throw DesktopError(reply.isUnsure == true ? .unsure : .refused, problem)
+        }
         guard reply.item != nil else { throw DesktopError.malformed }
     }
 

@@ -2,21 +2,58 @@ import Base
 import ChatCore
 import FoundationEssentials
 
-/// One line of JSON from a command to the daemon of a mount: a file to send, or a wish about the cache.
+/// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
+/// send, or a wish about the cache.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
 enum ControlLine: Decodable {
+    case inquire(SendingInquiry)
     case send(ControlRequest)
     case cache(CacheWish)
 
     private enum Key: CodingKey {
-        case action
+        case action, destination
     }
 
     init(from decoder: any Decoder) throws {
-        let isWish = try decoder.container(keyedBy: Key.self).contains(.action)
-        self = isWish ? .cache(try CacheWish(from: decoder)) : .send(try ControlRequest(from: decoder))
+        let keys = try decoder.container(keyedBy: Key.self)
+        if keys.contains(.action) {
+            self = .cache(try CacheWish(from: decoder))
+        } else if keys.contains(.destination) {
+            self = .inquire(try SendingInquiry(from: decoder))
+        } else {
+            self = .send(try ControlRequest(from: decoder))
+        }
+    }
+}
+
+/// Asks how a file may be sent into a chat, before it is staged.
+struct SendingInquiry: Codable, Hashable {
+    /// As the user named it (`Chat.named`).
+    var destination: String
+}
+
+/// The daemon's answer: one line of JSON.
+struct SendingTermsReply: Codable, Hashable {
+    var terms: SendingTerms?
+    /// Why not.
+    var problem: String?
+}
+
+/// How a file may be sent into a chat.
+public struct SendingTerms: Codable, Hashable, Sendable {
+    /// The reference of the chat.
+    public var chat: String
+    /// Bytes at most; nil for any size.
+    public var largest: UInt64?
+    /// The folder for the CryptoFile that is handed over.
+    public var stagingFolder: String
+
+    public init(chat: String, largest: UInt64?, stagingFolder: String) {
+        self.chat = chat
+        self.largest = largest
+        self.stagingFolder = stagingFolder
     }
 }
 
@@ -46,6 +83,8 @@ struct ControlReply: Codable, Hashable {
     var item: Int64?
     /// Why not.
     var problem: String?
+    /// With a problem: the core may have it all the same.
+    var isUnsure: Bool?
 }
 
 extension ControlRequest {
@@ -114,8 +153,10 @@ extension ControlChannel {
         try writeLine(line)
     }
 
-    func receive<Message: Decodable>(_ type: Message.Type) throws(DesktopError) -> Message {
-        let line = try readLine()
+    func receive<Message: Decodable>(
+        _ type: Message.Type, patience: Duration? = nil
+    ) throws(DesktopError) -> Message {
+        let line = try readLine(patience: patience)
         do {
             return try JSONDecoder().decode(type, from: Data(line))
         } catch {

@@ -20,6 +20,7 @@ public final class ControlServer: Sendable {
     private let core: any ChatCore
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let grant: @Sendable (CacheWish) async -> CacheAnswer
+    private let sends = SendsInTurn()
     private let state = Lock((isStopped: false, connections: 0))
     private let log = Log("control")
 
@@ -103,6 +104,8 @@ public final class ControlServer: Sendable {
         do throws(DesktopError) {
             while true {
                 switch try channel.receive(ControlLine.self) {
+                case .inquire(let inquiry):
+                    try channel.send(waiting { [core] in await inquiry.reply(from: core) })
                 case .send(let request): try answer(request, channel)
                 case .cache(let wish): try channel.send(waiting { [grant] in await grant(wish) })
                 }
@@ -118,19 +121,35 @@ public final class ControlServer: Sendable {
         guard let message = request.composedMessage(stagingFolder: core.stagingFolder) else {
             throw DesktopError.malformed
         }
-        let (core, whenSent) = (core, whenSent)
+        let (core, whenSent, sends) = (core, whenSent, sends)
         try channel.send(
-            waiting { () async -> ControlReply in
-                do {
-                    let chat = try Chat.named(request.chat, in: try await core.chats())
-                    if let refused = chat.sendingRefused { return ControlReply(problem: refused) }
-                    let item = try await core.send(message, to: chat.reference)
-                    await whenSent(item)
-                    return ControlReply(item: item.id.rawValue)
-                } catch {
-                    return ControlReply(problem: Base.sentence(of: error))
+            waiting {
+                await sends.run(message.id) {
+                    // Who was told that it failed must not find it sent later.
+                    guard !channel.isAbandoned else {
+                        unlink(message.source.path)
+                        return ControlReply(problem: DesktopError.hungUp.sentence)
+                    }
+                    return await Self.send(message, to: request.chat, core, whenSent)
                 }
             })
+    }
+
+    private static func send(
+        _ message: ComposedMessage, to name: String, _ core: any ChatCore,
+        _ whenSent: @Sendable (ChatItem) async -> Void
+    ) async -> ControlReply {
+        do throws(ChatError) {
+            let chat = try Chat.named(name, in: try await core.chats())
+            if let refused = chat.sendingRefused { return ControlReply(problem: refused) }
+            let item = try await core.send(message, to: chat.reference)
+            await whenSent(item)
+            // Of a repetition the core needs nothing.
+            unlink(message.source.path)
+            return ControlReply(item: item.id.rawValue)
+        } catch {
+            return ControlReply(problem: error.sentence, isUnsure: error.code == .sendingUnsure)
+        }
     }
 
     /// Runs `body` as a task and blocks this thread, which is the connection's own, until it is done.
@@ -145,5 +164,20 @@ public final class ControlServer: Sendable {
         semaphore.wait()
         guard let value = done.withLock({ $0 }) else { preconditionFailure("signalled without a value") }
         return value
+    }
+}
+
+extension SendingInquiry {
+    fileprivate func reply(from core: any ChatCore) async -> SendingTermsReply {
+        do throws(ChatError) {
+            let chat = try Chat.named(destination, in: try await core.chats())
+            if let refused = chat.sendingRefused { return SendingTermsReply(problem: refused) }
+            let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.largestFile }
+            return SendingTermsReply(
+                terms: SendingTerms(
+                    chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder))
+        } catch {
+            return SendingTermsReply(problem: error.sentence)
+        }
     }
 }

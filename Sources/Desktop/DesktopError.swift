@@ -9,6 +9,8 @@ public struct DesktopError: DescribedError {
         case malformed
         /// The daemon refused; the sentence is its own.
         case refused
+        /// It cannot be known whether the core sent it; the sentence is the daemon's own.
+        case unsure
         /// The mount is in use; the sentence says by whom.
         case busy
         /// There is no such mount.

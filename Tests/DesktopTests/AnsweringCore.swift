@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 
 /// A core with two chats that takes every message, each mark once.
 final class AnsweringCore: ChatCore {
@@ -7,6 +8,19 @@ final class AnsweringCore: ChatCore {
     let limits = ChatLimits(largestFile: 1_000)
     let stagingFolder = "/staging"
     let sent = Lock<[(message: ComposedMessage, chat: ChatReference)]>([])
+    let isUnsure = Lock(false)
+    let calls = Lock(0)
+    /// Sends that were under way at once, at most.
+    let most = Lock(0)
+    private let gate = Lock((isHeld: false, waiting: 0, underWay: [String: Int]()))
+
+    /// Has every send wait until `release`.
+    func hold() { gate.withLock { $0.isHeld = true } }
+    func release() { gate.withLock { $0.isHeld = false } }
+    /// Blocks until so many sends wait.
+    func waitUntilHeld(_ count: Int) {
+        while gate.withLock({ $0.waiting }) < count { usleep(1_000) }
+    }
 
     func chats() async throws(ChatError) -> [Chat] {
         let time = Timestamp(seconds: 0)
@@ -21,6 +35,16 @@ final class AnsweringCore: ChatCore {
     }
 
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
+        calls.withLock { $0 += 1 }
+        let underWay = gate.withLock { gate in
+            gate.waiting += 1
+            gate.underWay[message.id, default: 0] += 1
+            return gate.underWay[message.id, default: 0]
+        }
+        defer { gate.withLock { $0.underWay[message.id, default: 0] -= 1 } }
+        most.withLock { $0 = max($0, underWay) }
+        while gate.withLock({ $0.isHeld }) { try? await Task.sleep(for: .milliseconds(1)) }
+        if isUnsure.withLock({ $0 }) { throw ChatError(.sendingUnsure, "It cannot be known.") }
         guard message.size <= limits.largestFile else { throw ChatError(.tooLarge, "The file is too large.") }
         let number = sent.withLock { sent in
             if !sent.contains(where: { $0.message.id == message.id }) { sent.append((message, chat)) }

@@ -73,6 +73,67 @@ import Testing
         #expect(shown.withLock { $0 } == [ItemID(1), ItemID(1)])
     }
 
+    @Test func theTermsOfAChatAreToldBeforeAnythingIsStaged() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            #expect(client.profileFolder == folder.path)
+            let terms = try client.terms(for: "#3")
+            #expect(terms == SendingTerms(chat: "#3", largest: 1_000, stagingFolder: "/staging"))
+            #expect(try client.terms(for: "Saved notes").largest == nil)
+            let refused = #expect(throws: DesktopError.self) { try client.terms(for: "#closed") }
+            #expect(refused?.sentence == "You may not send into this group.")
+        }
+    }
+
+    @Test func aRepetitionWaitsForTheFirstAndWhoHungUpIsNotServedLater() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        let (gone, first) = (message("gone"), message("m1"))
+        core.hold()
+        try await ThreadPool.shared.run { [folder, core] in
+            let place = try ControlSocket.openFolder(folder.path)
+            func request(_ message: ComposedMessage) throws -> ControlChannel {
+                let channel = ControlChannel(
+                    try #require(try ControlSocket.connect(in: place)), patience: .seconds(30))
+                try channel.send(ControlRequest(message, to: "#3"))
+                return channel
+            }
+            let channels = [try request(first)]
+            core.waitUntilHeld(1)
+            let more = [try request(first), try request(first)]
+            // Waits behind a send of its own message that nobody answers yet, and leaves meanwhile.
+            let behind = try request(gone)
+            core.waitUntilHeld(2)
+            do { _ = try request(gone) }
+            core.release()
+            for channel in channels + more + [behind] {
+                #expect(try channel.receive(ControlReply.self).item != nil)
+            }
+        }
+        // Behind the one that was left: of that the core never heard.
+        try await ThreadPool.shared.run { [folder] in
+            try ControlClient.connect(profileFolder: folder.path)?.send(gone, to: "#3")
+        }
+        // Three requests for one message, of which the core saw one after the other.
+        #expect(core.most.withLock { $0 } == 1)
+        #expect(core.sent.withLock { $0.map(\.message.id).sorted() } == ["gone", "m1"])
+        #expect(core.calls.withLock { $0 } == 5, "three of one, two of the other")
+    }
+
+    @Test func whatCannotBeKnownIsToldApartFromARefusal() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        core.isUnsure.withLock { $0 = true }
+        await ThreadPool.shared.run { [folder, message = message("m")] in
+            let error = #expect(throws: DesktopError.self) {
+                try ControlClient.connect(profileFolder: folder.path)?.send(message, to: "#3")
+            }
+            #expect(error?.code == .unsure)
+        }
+    }
+
     @Test(arguments: [
         ("nobody", "There is no chat nobody"), ("bob", "Several chats have this name"),
         ("#closed", "You may not send into this group."),

@@ -137,14 +137,32 @@ extension OfficialCore {
         }
         guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
         let own = try PrivateFolder.folder(folder, in: OpenFile(stagingFolder, flags: O_RDONLY | O_DIRECTORY))
-        if linkat(AT_FDCWD, message.source.path, own.descriptor, message.fileName, 0) == 0 {
+        if try !Self.isSame(message.source.path, as: message.fileName, in: own) {
+            // Of an earlier attempt, which the core did not take; this one may have another key.
+            unlinkat(own.descriptor, message.fileName, 0)
+            try check("place a file that is sent") {
+                linkat(AT_FDCWD, message.source.path, own.descriptor, message.fileName, 0)
+            }
             // The core's message names it from the next step on.
             try own.synchronise()
-        } else if errno != EEXIST {
-            throw SystemError(code: errno, operation: "place a file that is sent")
         }
         let name = "\(stagingFolder)/\(folder)/\(message.fileName)"
         return (FileSourceLocation(path: name, arguments: message.source.arguments), begun)
+    }
+
+    /// Whether a name in a folder is another name of the file at `path`, or that has gone already.
+    private static func isSame(
+        _ path: String, as name: String, in folder: OpenFile
+    ) throws(SystemError) -> Bool {
+        var (placed, given) = (stat(), stat())
+        guard fstatat(folder.descriptor, name, &placed, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
+        guard lstat(path, &given) == 0 else {
+            guard errno == ENOENT else {
+                throw SystemError(code: errno, operation: "place a file that is sent")
+            }
+            return true
+        }
+        return placed.st_ino == given.st_ino && placed.st_dev == given.st_dev
     }
 
     /// The core refused it: nothing is left of the attempt. Blocks.

@@ -1,10 +1,7 @@
-import Base
 import ChatCore
 import CommandLineKit
 import Desktop
 import EmbeddedCore
-import Glibc
-import Media
 import Posix
 
 /// `chatfs send`: a file into a chat, without a mount or past it.
@@ -14,7 +11,11 @@ enum SendCommand {
         discussion: """
             When the profile is mounted, its daemon takes the file over and the command ends. Otherwise \
             the command sends it itself and ends when the file is uploaded; interrupted, the upload goes \
-            on the next time the profile is mounted or used.
+            on the next time the profile is mounted or used. A core named by --core must be mounted.
+
+            Ctrl-C ends it at once and says what became of the file. Where that is not known, the same command \
+            again is safe for a day: the same file with the same caption into the same chat is then the same \
+            message, sent once.
             """,
         section: ChatFS.Section.chats,
         arguments: [
@@ -23,35 +24,70 @@ enum SendCommand {
         ],
         options: [
             .value("caption", named: "TEXT", .text, "A text to go with it."),
-            CommonOptions.relay, CommonOptions.profile, CommonOptions.data,
+            .flag(
+                "anew",
+                "Send it also if an earlier command, of which nothing is known, may have sent it already."),
+            CommonOptions.relay, CommonOptions.profile, CommonOptions.data, CommonOptions.core,
+            CommonOptions.database,
         ],
         examples: [
             Example("chatfs send report.pdf bob --caption 'As promised'", "One file, with a word to it.")
         ],
         waitsForStop: true
     ) { invocation in
-        let relays = try invocation.relays()
-        let directory = try await invocation.dataDirectory()
-        let name = invocation["profile"]
-        let profile = try await ThreadPool.shared.run { () throws(ChatError) in
-            let profile = try directory.profile(named: name)
-            try directory.addRelays(relays, to: profile)
-            return profile
-        }
         let letter = Letter(
             path: invocation.argument("FILE"), chat: invocation.argument("CHAT"),
-            caption: invocation["caption"] ?? "")
-        try await send(letter, from: profile, directory, stop: invocation.stop)
+            caption: invocation["caption"] ?? "", startsAnew: invocation.has("anew"))
+        let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
+        let relays = try invocation.relays()
+        if choice != nil, !relays.isEmpty || invocation["profile"] != nil {
+            throw UsageError("--relay and --profile do not go with --core: what is mounted sends")
+        }
+        let stage = SendingStage(stop: invocation.stop)
+        let done: Void? = try await invocation.stop.interrupting {
+            if let choice {
+                return try await send(letter, through: choice, invocation, stage)
+            }
+            let directory = try await invocation.dataDirectory()
+            let name = invocation["profile"]
+            let profile = try await ThreadPool.shared.run { () throws(ChatError) in
+                let profile = try directory.profile(named: name)
+                try directory.addRelays(relays, to: profile)
+                return profile
+            }
+            try await send(letter, from: profile, directory, stage)
+        }
+        guard done == nil else { return }
+        Terminal.complain("chatfs: " + stage.end().sentence)
+        throw ExitCode(128 + (await invocation.stop.wait()))
+    }
+
+    private static func send(
+        _ letter: Letter, through choice: OfficialCoreChoice, _ invocation: Invocation, _ stage: SendingStage
+    ) async throws {
+        let folder = choice.folder(
+            dataPath: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()))
+        let daemon = try await ThreadPool.shared.run { () throws(DesktopError) in
+            try ControlClient.connect(coreFolder: folder)
+        }
+        guard let daemon else {
+            throw DesktopError(
+                .notMounted, "This core is not mounted: 'chatfs mount' with the same --core first.")
+        }
+        try await letter.handOver(to: daemon, stage)
     }
 
     /// Through the daemon when there is one, else as the holder of the profile. A mount that has just
     /// begun, or is just leaving, has the profile but hears nobody: it is waited for.
     private static func send(
-        _ letter: Letter, from profile: Profile, _ directory: DataDirectory, stop: StopRequest
+        _ letter: Letter, from profile: Profile, _ directory: DataDirectory, _ stage: SendingStage
     ) async throws {
         let end = ContinuousClock.now + .seconds(5)
         while true {
-            if try await letter.handOver(from: profile, directory) { return }
+            let daemon = try await ThreadPool.shared.run { () throws(any Error) in
+                try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
+            }
+            if let daemon { return try await letter.handOver(to: daemon, stage) }
             let core: EmbeddedCore
             do throws(ChatError) {
                 core = try await EmbeddedCore.open(directory, profile: profile.displayName)
@@ -61,7 +97,7 @@ enum SendCommand {
                 continue
             }
             do {
-                try await DirectSending(core: core, stop: stop).send(letter)
+                try await DirectSending(core: core, stage: stage).send(letter)
             } catch {
                 await core.shutDown()
                 throw error
@@ -69,107 +105,4 @@ enum SendCommand {
             return await core.shutDown()
         }
     }
-}
-
-/// What is to be sent, as the command line says.
-private struct Letter: Sendable {
-    let path: String
-    let chat: String
-    let caption: String
-
-    /// Encrypts and composes it, with its preview.
-    func composed(
-        for chat: Chat, limits: ChatLimits, stagingFolder: String
-    ) async throws -> ComposedMessage {
-        let isNotes = if case .notes = chat.reference { true } else { false }
-        let message = try await ThreadPool.shared.run {
-            try FileSending.compose(
-                path, caption: caption, limit: isNotes ? nil : limits.largestFile,
-                stagingFolder: stagingFolder)
-        }
-        return await PreviewMaker().completed(message)
-    }
-
-    /// Gives it to the daemon of the profile's mount; false when there is none.
-    func handOver(from profile: Profile, _ directory: DataDirectory) async throws -> Bool {
-        let pool = ThreadPool.shared
-        let reached = try await pool.run { () throws -> (ControlClient, Chat, staging: String)? in
-            let folders = try directory.folders(of: profile)
-            guard let daemon = try ControlClient.connect(profileFolder: folders.own) else { return nil }
-            return (daemon, try Chat.named(chat, in: try directory.chats(of: profile)), folders.staging)
-        }
-        guard let (daemon, chat, staging) = reached else { return false }
-        let message = try await composed(for: chat, limits: EmbeddedCore.limits, stagingFolder: staging)
-        do throws(DesktopError) {
-            try await pool.run { () throws(DesktopError) in
-                try daemon.send(message, to: chat.reference.description)
-            }
-            return true
-        } catch {
-            // Otherwise the daemon may have it, or be about to: then it removes the file itself.
-            if error.code == .refused { await pool.run { message.discard() } }
-            throw error
-        }
-    }
-}
-
-/// Sending by a process that holds the profile itself, to the end of the upload.
-private struct DirectSending {
-    let core: EmbeddedCore
-    let stop: StopRequest
-
-    func send(_ letter: Letter) async throws {
-        let chat = try Chat.named(letter.chat, in: try await core.chats())
-        let message = try await letter.composed(
-            for: chat, limits: core.limits, stagingFolder: core.stagingFolder)
-        let events = core.events()
-        let item: ChatItem
-        do throws(ChatError) {
-            item = try await core.send(message, to: chat.reference)
-        } catch {
-            await ThreadPool.shared.run { message.discard() }
-            throw error
-        }
-        guard let file = item.file, file.transport == .xftp else { return }
-        let display = ProgressDisplay("Sending")
-        defer { display.finish() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await Self.follow(file.id, events, display) }
-            group.addTask { [stop] in
-                await stop.wait()
-                throw ChatError(
-                    .file(.unreachable),
-                    "Interrupted: the upload goes on the next time the profile is mounted or used.")
-            }
-            // Waiting for a stop cannot be cancelled: the upload's end is a stop too.
-            defer { stop.request() }
-            try await group.next()
-        }
-    }
-
-    /// Shows the progress of an upload until it is over.
-    private static func follow(
-        _ file: FileID, _ events: AsyncStream<ChatEvent>, _ display: ProgressDisplay
-    ) async throws {
-        for await event in events {
-            switch event {
-            case .sndFileProgressXFTP(let item, let sent, let total) where item.file?.id == file:
-                display.update(done: sent, total: total)
-            case .sndFileCompleteXFTP(let item) where item.file?.id == file:
-                return
-            case .sndFileWarning(let item, let problem) where item.file?.id == file:
-                display.finish()
-                Terminal.note("chatfs: \(problem.sentence.endingInFullStop) Trying again.")
-            case .sndFileError(let item, let problem) where item.file?.id == file:
-                throw ChatError(.file(problem.kind), problem.sentence)
-            default:
-                continue
-            }
-        }
-    }
-}
-
-extension ComposedMessage {
-    /// Removes the staged file of a message that was not taken. Blocks.
-    func discard() { unlink(source.path) }
 }

@@ -30,6 +30,12 @@ extension Target {
                 let again = try? JSONDecoder().decode(CacheAnswer.self, from: text)
                 hold(again == answer, "a written answer is the same")
             }
+            if let terms = try? JSONDecoder().decode(SendingTermsReply.self, from: Data(bytes)),
+                let text = try? JSONEncoder().encode(terms)
+            {
+                let again = try? JSONDecoder().decode(SendingTermsReply.self, from: text)
+                hold(again == terms, "a written answer is the same")
+            }
             if let reply = try? JSONDecoder().decode(ControlReply.self, from: Data(bytes)),
                 let text = try? JSONEncoder().encode(reply)
             {

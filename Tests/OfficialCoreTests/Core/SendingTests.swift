@@ -84,12 +84,18 @@ struct SendingTests {
         #expect(await sending.value?.code == .sendingUnsure)
         // Not again by itself, but when the user says so.
         stage.simplex.change { $0.silent = [] }
+        // Encrypted once more, with another key: the core must not get the first file with it.
+        unlink(message.source.path)
         var again = try stage.compose("a.txt", id: "one")
+        var staged = stat()
+        stat(again.source.path, &staged)
         await #expect(throws: ChatError.self) { _ = try await core.send(again, to: .direct(1)) }
         #expect(sent(stage) == 0)
         again.mayBeRepeated = true
-        _ = try await core.send(again, to: .direct(1))
+        let item = try await core.send(again, to: .direct(1))
         #expect(sent(stage) == 1)
+        var given = stat()
+        #expect(stat(try #require(item.file?.source?.path), &given) == 0 && given.st_ino == staged.st_ino)
         await core.shutDown()
     }
 

@@ -11,9 +11,12 @@ enum FileSending {
     ///
     /// The caller does this itself also when a mount's daemon does the sending: the file may lie in
     /// that very mount, and a daemon that reads its own mount waits for itself.
+    ///
+    /// - Parameter isInterrupted: asked now and then; throws when it is to end.
     static func compose(
-        _ path: String, caption: String, limit: UInt64?, stagingFolder: String
-    ) throws -> ComposedMessage {
+        _ path: String, caption: String, limit: UInt64?, stagingFolder: String,
+        isInterrupted: () throws -> Void
+    ) throws -> Composed {
         let file = try OpenFile(path, flags: O_RDONLY)
         let status = try file.status()
         guard status.st_mode & S_IFMT == S_IFREG else {
@@ -32,8 +35,12 @@ enum FileSending {
         let id = Hexadecimal.encode(SystemRandomSource().bytes(16))
         let staged = stagingFolder + "/send-" + id
         let arguments = CryptoFile.freshArguments()
+        var digest = SHA256()
         do {
-            let written = try encrypt(file, to: staged, arguments)
+            let written = try encrypt(file, to: staged, arguments) { bytes in
+                try isInterrupted()
+                digest.update(bytes)
+            }
             guard written == size else {
                 throw ChatError(.invalidCommand, "The file changed while it was read; send it again.")
             }
@@ -41,15 +48,18 @@ enum FileSending {
             unlink(staged)
             throw error
         }
-        return ComposedMessage(
+        let message = ComposedMessage(
             id: id, fileName: SafeFileName.make(from: given) ?? "file", size: size,
             source: FileSourceLocation(path: staged, arguments: arguments),
             content: MessageContent(kind: kind, text: caption),
             modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec)))
+        return Composed(message: message, digest: digest.finalize())
     }
 
+    /// - Parameter note: given every piece of the content.
     private static func encrypt(
-        _ file: OpenFile, to path: String, _ arguments: FileArguments
+        _ file: OpenFile, to path: String, _ arguments: FileArguments,
+        note: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> UInt64 {
         let staged = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL)
         let writer = try CryptoFileWriter(file: staged, arguments: arguments)
@@ -64,8 +74,27 @@ enum FileSending {
                 try staged.synchronise()
                 return position
             }
-            try writer.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            try note(piece)
+            try writer.append(piece)
             position += UInt64(count)
+        }
+    }
+
+    /// A message that is ready to be sent, and the digest of what it sends.
+    struct Composed: Sendable {
+        var message: ComposedMessage
+        var digest: [UInt8]
+
+        /// The same whenever the same is to be sent into this chat: by name, caption and content.
+        func mark(of chat: String) -> String {
+            var hash = SHA256()
+            for text in [chat, message.fileName, message.content.text] {
+                let bytes = Array(text.utf8)
+                hash.update(Array("\(bytes.count):".utf8) + bytes)
+            }
+            hash.update(digest)
+            return Hexadecimal.encode(hash.finalize())
         }
     }
 }

@@ -1,0 +1,55 @@
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+
+/// Sending by a process that holds the profile itself, to the end of the upload.
+struct DirectSending {
+    let core: EmbeddedCore
+    let stage: SendingStage
+
+    func send(_ letter: Letter) async throws {
+        let chat = try Chat.named(letter.chat, in: try await core.chats())
+        let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.largestFile }
+        let terms = SendingTerms(
+            chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder)
+        let events = core.events()
+        let core = core
+        let item = try await letter.send(terms, profileFolder: core.folder, stage) {
+            (message) throws(ChatError) in try await core.send(message, to: chat.reference)
+        }
+        guard let file = item.file, file.transport == .xftp else { return }
+        switch file.status {
+        case .sndStored, .sndTransfer, .sndWarning: break
+        // Of an earlier command whose outcome was not known.
+        case .sndError(let problem): throw ChatError(.file(problem.kind), problem.sentence)
+        default: return
+        }
+        try stage.enter(.stored)
+        let display = ProgressDisplay("Sending")
+        defer { display.finish() }
+        try await Self.follow(file.id, events, display)
+    }
+
+    /// Shows the progress of an upload until it is over.
+    private static func follow(
+        _ file: FileID, _ events: AsyncStream<ChatEvent>, _ display: ProgressDisplay
+    ) async throws {
+        for await event in events {
+            switch event {
+            case .sndFileProgressXFTP(let item, let sent, let total) where item.file?.id == file:
+                display.update(done: sent, total: total)
+            case .sndFileCompleteXFTP(let item) where item.file?.id == file:
+                return
+            case .sndFileWarning(let item, let problem) where item.file?.id == file:
+                display.finish()
+                Terminal.note("chatfs: \(problem.sentence.endingInFullStop) Trying again.")
+            case .sndFileError(let item, let problem) where item.file?.id == file:
+                throw ChatError(.file(problem.kind), problem.sentence)
+            default:
+                continue
+            }
+        }
+        try Task.checkCancellation()
+    }
+}

@@ -1,0 +1,132 @@
+import ChatCore
+import Desktop
+import Glibc
+import Media
+import Posix
+
+/// What is to be sent, as the command line says.
+struct Letter: Sendable {
+    let path: String
+    let chat: String
+    let caption: String
+    /// An earlier request for the same whose outcome is not known does not count.
+    let startsAnew: Bool
+
+    /// Gives it to the daemon of a mount, and returns when that has answered.
+    func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
+        let pool = ThreadPool.shared
+        let terms = try await pool.run { () throws(DesktopError) in
+            do throws(DesktopError) {
+                return try daemon.terms(for: chat)
+            } catch {
+                guard error.code == .noAnswer else { throw error }
+                throw DesktopError(.noAnswer, error.sentence + " Nothing was sent.", cause: error)
+            }
+        }
+        let request = try await Request(self, terms, profileFolder: daemon.profileFolder, stage)
+        try await request.carryOut(stage) { (message) throws(DesktopError) in
+            try daemon.send(message, to: terms.chat)
+        }
+    }
+
+    /// Sends it by `send`, as the process that holds the profile.
+    func send<Sent: Sendable>(
+        _ terms: SendingTerms, profileFolder: String, _ stage: SendingStage,
+        _ send: @escaping @Sendable (ComposedMessage) async throws(ChatError) -> Sent
+    ) async throws -> Sent {
+        let request = try await Request(self, terms, profileFolder: profileFolder, stage)
+        return try await request.carryOut(stage, send)
+    }
+}
+
+/// A letter that is encrypted and composed, and the record by which a repetition of it is known.
+private struct Request: Sendable {
+    let letter: Letter
+    let message: ComposedMessage
+    let mark: String
+    let unanswered: UnansweredRequests
+
+    init(
+        _ letter: Letter, _ terms: SendingTerms, profileFolder: String, _ stage: SendingStage
+    ) async throws {
+        let pool = ThreadPool.shared
+        self.letter = letter
+        unanswered = try await pool.run { () throws(DesktopError) in
+            try UnansweredRequests(profileFolder: profileFolder)
+        }
+        let composed = try await pool.run {
+            try FileSending.compose(
+                letter.path, caption: letter.caption, limit: terms.largest,
+                stagingFolder: terms.stagingFolder,
+                isInterrupted: { try stage.check() })
+        }
+        message = await PreviewMaker().completed(composed.message)
+        mark = composed.mark(of: terms.chat)
+    }
+
+    /// Has the daemon send it. Blocks meanwhile.
+    func carryOut(
+        _ stage: SendingStage, _ send: @escaping @Sendable (ComposedMessage) throws(DesktopError) -> Void
+    ) async throws {
+        try await ThreadPool.shared.run {
+            let numbered = try begin(stage)
+            do throws(DesktopError) {
+                try send(numbered)
+                unanswered.end(mark)
+            } catch {
+                switch error.code {
+                case .refused:
+                    discard(numbered)
+                    unanswered.end(mark)
+                    throw error
+                case .unsure:
+                    discard(numbered)
+                    throw Self.adding("With --anew this command sends it again.", to: error)
+                default:
+                    // The daemon may be about to send it: then it removes the file itself.
+                    throw Self.adding(
+                        "It may still be sent. The same command again is safe: it sends nothing twice.",
+                        to: error)
+                }
+            }
+        }
+    }
+
+    private static func adding(_ words: String, to error: DesktopError) -> DesktopError {
+        DesktopError(error.code, "\(error.sentence) \(words)", cause: error)
+    }
+
+    /// Has a core of this process send it.
+    func carryOut<Sent: Sendable>(
+        _ stage: SendingStage, _ send: @escaping @Sendable (ComposedMessage) async throws(ChatError) -> Sent
+    ) async throws -> Sent {
+        let numbered = try await ThreadPool.shared.run { try begin(stage) }
+        do {
+            let sent = try await send(numbered)
+            await ThreadPool.shared.run { unanswered.end(mark) }
+            return sent
+        } catch {
+            await ThreadPool.shared.run {
+                discard(numbered)
+                unanswered.end(mark)
+            }
+            throw error
+        }
+    }
+
+    /// Notes the request; the message under its lasting id. Nothing may leave this process before. Blocks.
+    private func begin(_ stage: SendingStage) throws -> ComposedMessage {
+        do {
+            try stage.enter(.unanswered)
+            var numbered = message
+            numbered.id = try unanswered.begin(mark, id: message.id, startsAnew: letter.startsAnew)
+            return numbered
+        } catch {
+            discard(message)
+            throw error
+        }
+    }
+
+    /// Removes the staged file of a message that was not taken. Blocks.
+    private func discard(_ message: ComposedMessage) { unlink(message.source.path) }
+}

@@ -1,0 +1,38 @@
+import Base
+import CommandLineKit
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Work that a stop ends")
+struct StopRequestTests {
+    private struct Failure: Error {}
+
+    @Test("its result and its error are those of the work as long as nobody asks")
+    func undisturbed() async throws {
+        let stop = StopRequest()
+        #expect(try await stop.interrupting { 7 } == 7)
+        await #expect(throws: Failure.self) { try await stop.interrupting { () -> Int in throw Failure() } }
+    }
+
+    @Test("it is cancelled, and what it throws then is no error")
+    func cancelled() async throws {
+        let stop = StopRequest()
+        let result: Int? = try await stop.interrupting {
+            stop.request(signal: SIGINT)
+            try await Task.sleep(for: .seconds(1000))
+            return 7
+        }
+        #expect(result == nil)
+    }
+
+    @Test("what hangs is left behind")
+    func hanging() async throws {
+        let stop = StopRequest()
+        stop.request(signal: SIGINT)
+        let forever = StopRequest()
+        let result: Int? = try await stop.interrupting { Int(await forever.wait()) }
+        #expect(result == nil)
+        forever.request()
+    }
+}

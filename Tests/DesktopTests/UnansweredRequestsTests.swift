@@ -1,0 +1,89 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+@Suite("A request whose answer is missing keeps its identity")
+struct UnansweredRequestsTests {
+    private static let (first, second) = (
+        String(repeating: "1a", count: 16), String(repeating: "2b", count: 16)
+    )
+    private static let mark = String(repeating: "c3", count: 32)
+    private let folder: TemporaryFolder
+    private let requests: UnansweredRequests
+
+    init() throws {
+        folder = try TemporaryFolder()
+        requests = try UnansweredRequests(profileFolder: folder.path)
+    }
+
+    private func age(_ name: String, seconds: Int) {
+        var times = [
+            timespec(tv_sec: time(nil) - seconds, tv_nsec: 0),
+            timespec(tv_sec: time(nil) - seconds, tv_nsec: 0),
+        ]
+        utimensat(AT_FDCWD, folder.path("unanswered/" + name), &times, 0)
+    }
+
+    @Test("a repetition has the id of the first, also from another process")
+    func repetition() throws {
+        #expect(try requests.begin(Self.mark, id: Self.first) == Self.first)
+        let other = try UnansweredRequests(profileFolder: folder.path)
+        #expect(try other.begin(Self.mark, id: Self.second) == Self.first)
+        #expect(try folder.names(in: "unanswered") == [Self.mark])
+        var status = stat()
+        #expect(
+            lstat(folder.path("unanswered/" + Self.mark), &status) == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test("what was answered, and what is something else, is a request of its own")
+    func answered() throws {
+        _ = try requests.begin(Self.mark, id: Self.first)
+        let other = String(repeating: "d4", count: 32)
+        #expect(try requests.begin(other, id: Self.second) == Self.second)
+        requests.end(Self.mark)
+        #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
+    }
+
+    @Test("who says so starts anew, and that is the request from then on")
+    func anew() throws {
+        _ = try requests.begin(Self.mark, id: Self.first)
+        #expect(try requests.begin(Self.mark, id: Self.second, startsAnew: true) == Self.second)
+        #expect(try requests.begin(Self.mark, id: Self.first) == Self.second)
+    }
+
+    @Test("it is forgotten after a day, not before")
+    func forgotten() throws {
+        _ = try requests.begin(Self.mark, id: Self.first)
+        age(Self.mark, seconds: 23 * 3600)
+        #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
+        age(Self.mark, seconds: 25 * 3600)
+        #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
+    }
+
+    @Test("a damaged note is none", arguments: ["", "zz", "1a1a", String(repeating: "1a", count: 40)])
+    func damaged(text: String) throws {
+        try folder.write(Array(text.utf8), to: "unanswered/" + Self.mark)
+        #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
+        #expect(try requests.begin(Self.mark, id: Self.first) == Self.second)
+    }
+
+    @Test("of many at once all have one id")
+    func atOnce() async throws {
+        let path = folder.path
+        let ids = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 10..<30 {
+                group.addTask {
+                    try await ThreadPool.shared.run {
+                        try UnansweredRequests(profileFolder: path).begin(
+                            Self.mark, id: String(repeating: "\(number)", count: 16))
+                    }
+                }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(ids.count == 1)
+    }
+}

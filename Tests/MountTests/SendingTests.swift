@@ -1,0 +1,93 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("chatfs send through a daemon that does not answer", .serialized)
+struct SendingTests {
+    private func arguments(_ mounts: TwoMounts, _ file: String, _ more: [String] = []) -> [String] {
+        ["send", file, "bob", "--profile", "alice", "--data", mounts.data] + more
+    }
+
+    private func received(_ mounts: TwoMounts) throws -> [String] {
+        try mounts.folder.names(in: "bob/alice").sorted()
+    }
+
+    private func staged(_ mounts: TwoMounts) -> [String] {
+        ((try? mounts.folder.names(in: "data/profiles/1/staging")) ?? []).filter { $0.hasPrefix("send-") }
+    }
+
+    @Test("Ctrl-C ends it at once, nothing is sent later, and the next one sends once")
+    func interrupted() async throws {
+        let mounts = try await TwoMounts.start()
+        let file = try mounts.folder.write(TwoMounts.bytes(50_000), to: "report.bin")
+        let daemon = try mounts.daemon("alice")
+        daemon.send(SIGSTOP)
+        let command = try await ChatFSProcess.start(arguments(mounts, file))
+        // In the middle of its question to the daemon: it sleeps in poll.
+        try await Task.sleep(for: .seconds(1))
+        let before = ContinuousClock.now
+        command.send(SIGINT)
+        #expect(try await command.ending() == .code(130))
+        #expect(ContinuousClock.now - before < .seconds(5))
+        #expect(command.errors.contains("nothing was sent"), "\(command.errors)")
+        daemon.send(SIGCONT)
+        try await mounts.run(["send", file, "bob", "--profile", "alice"])
+        try await mounts.waitForFile("bob/alice/report.bin")
+        #expect(try received(mounts) == ["report.bin"])
+        #expect(staged(mounts).isEmpty)
+    }
+
+    @Test("stopped while it has the request: repeated meanwhile and afterwards, it is one message")
+    func stoppedWithTheRequest() async throws {
+        let mounts = try await TwoMounts.start()
+        let file = try mounts.folder.write(TwoMounts.bytes(200_000_000), to: "big.bin")
+        let daemon = try mounts.daemon("alice")
+        let first = try await ChatFSProcess.start(arguments(mounts, file))
+        try await wait(until: "it is being staged") { !staged(mounts).isEmpty }
+        daemon.send(SIGSTOP)
+        try await wait(until: "the request is noted", within: .seconds(60)) {
+            try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
+        }
+        try await Task.sleep(for: .milliseconds(300))
+        first.send(SIGINT)
+        #expect(try await first.ending() == .code(130))
+        #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
+        // One that waits while the daemon is stopped, one afterwards.
+        let second = try await ChatFSProcess.start(arguments(mounts, file))
+        try await Task.sleep(for: .milliseconds(300))
+        daemon.send(SIGCONT)
+        #expect(try await second.ending(within: .seconds(60)) == .code(0), "\(second.errors)")
+        try await mounts.waitForFile("bob/alice/big.bin")
+        #expect(try mounts.folder.names(in: "data/profiles/1/unanswered").isEmpty)
+        #expect(try received(mounts) == ["big.bin"])
+        // What was answered is a request of its own.
+        let small = try mounts.folder.write(TwoMounts.bytes(10), to: "small.bin")
+        for _ in 1...2 { try await mounts.run(["send", small, "bob", "--profile", "alice"]) }
+        try await mounts.waitForFile("bob/alice/small (2).bin")
+        #expect(try received(mounts) == ["big.bin", "small (2).bin", "small.bin"])
+        #expect(staged(mounts).isEmpty)
+    }
+
+    @Test(
+        "a daemon that is killed with the request: the next command, without a mount, sends the same message")
+    func killedWithTheRequest() async throws {
+        let mounts = try await TwoMounts.start()
+        let file = try mounts.folder.write(TwoMounts.bytes(120_000_000), to: "big.bin")
+        let daemon = try mounts.daemon("alice")
+        let first = try await ChatFSProcess.start(arguments(mounts, file))
+        try await wait(until: "it is being staged") { !staged(mounts).isEmpty }
+        daemon.send(SIGSTOP)
+        try await wait(until: "the request is noted", within: .seconds(60)) {
+            try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
+        }
+        daemon.send(SIGKILL)
+        #expect(try await first.ending() == .code(1))
+        #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
+        try await mounts.run(["send", file, "bob", "--profile", "alice"])
+        try await mounts.waitForFile("bob/alice/big.bin")
+        #expect(try received(mounts) == ["big.bin"])
+        #expect(try mounts.folder.names(in: "data/profiles/1/unanswered").isEmpty)
+        #expect(try await ChatFSProcess.run(["unmount", mounts.path("alice")]).succeeded)
+    }
+}
