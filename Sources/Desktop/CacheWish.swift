@@ -10,6 +10,8 @@ public struct CacheWish: Codable, Hashable, Sendable {
         /// Try at once what could not be received, and answer no read with an earlier refusal: the user has
         /// approved relays.
         case tryAgain
+        /// Receive or send one entry no further.
+        case cancel
         /// Of one entry, see `chatfs hydrate` and its siblings.
         case hydrate, dehydrate, pin, unpin
     }

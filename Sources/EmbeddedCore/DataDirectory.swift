@@ -205,17 +205,26 @@ public final class DataDirectory: Sendable {
                     throw ChatError(
                         .invalidCommand, "A profile cannot be its own contact; it has Saved notes.")
                 }
-                for (own, contact) in [(pair[0], pair[1]), (pair[1], pair[0])] {
-                    if try connection.exists(
-                        "SELECT 1 FROM chat WHERE profile = ? AND contact = ?", own.id, contact.id)
-                    {
-                        throw ChatError(
-                            .nameTaken, "\(first) and \(second) are already each other's contact.")
-                    }
+                let sides = [(pair[0], pair[1]), (pair[1], pair[0])]
+                let areOpen = try sides.allSatisfy { own, contact in
+                    try connection.exists(
+                        "SELECT 1 FROM chat WHERE profile = ? AND contact = ? AND ended IS NULL", own.id,
+                        contact.id)
+                }
+                guard !areOpen else {
+                    throw ChatError(.nameTaken, "\(first) and \(second) are already each other's contact.")
+                }
+                // A side that was left goes on where it was.
+                for (own, contact) in sides {
                     try connection.execute(
-                        "INSERT INTO chat (profile, kind, contact, updated) VALUES (?, 'direct', ?, ?)",
-                        own.id, contact.id, clock.now())
-                    try News.chatUpdated(connection.lastInsertedID).post(to: own.id, connection)
+                        """
+                        INSERT INTO chat (profile, kind, contact, updated) VALUES (?, 'direct', ?, ?)
+                        ON CONFLICT (profile, contact) DO UPDATE SET ended = NULL
+                        """, own.id, contact.id, clock.now())
+                    let chat = try connection.first(
+                        "SELECT id FROM chat WHERE profile = ? AND contact = ?", own.id, contact.id
+                    ) { $0.integer(0) }
+                    if let chat { try News.chatUpdated(chat).post(to: own.id, connection) }
                 }
             }
         }

@@ -103,7 +103,11 @@ extension EmbeddedCore {
     private func transport(
         of message: ComposedMessage, to chat: ChatReference
     ) throws -> ChatFile.Transport {
-        try read { _ = try chatID(chat, $0.connection) }
+        try read { context in
+            let id = try chatID(chat, context.connection)
+            let found = try ItemRows.chats(of: profile.id, only: id, context.connection).first
+            if let refused = found?.sendingRefused { throw ChatError(.sendingRefused, refused) }
+        }
         if case .notes = chat { return .local }
         if message.size <= FilePolicy.inlineLimit { return .inline }
         guard message.size <= FilePolicy.xftpLimit else {
@@ -184,7 +188,7 @@ extension EmbeddedCore {
             SELECT other.profile, other.id FROM chat own JOIN chat other
             ON other.profile = own.contact AND other.contact = own.profile
             OR other.chat_group = own.chat_group AND other.profile != own.profile
-            WHERE own.id = ? ORDER BY other.profile
+            WHERE own.id = ? AND own.ended IS NULL AND other.ended IS NULL ORDER BY other.profile
             """, chat
         ) { Recipient(profile: $0.integer(0), chat: $0.integer(1)) }
     }
@@ -233,9 +237,10 @@ extension EmbeddedCore {
         try connection.execute(
             """
             INSERT INTO item (profile, chat, origin, message_id, direction, sender, time, created,
-                kind, preview, seconds, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                kind, preview, seconds, text)
+            VALUES (?, ?, ?, ?, ?, (SELECT name FROM profile WHERE id = ?), ?, ?, ?, ?, ?, ?)
             """,
-            profile, chat, origin, messageID, direction, self.profile.displayName, time,
+            profile, chat, origin, messageID, direction, self.profile.id, time,
             envelope.created, content.word, content.preview, content.seconds,
             envelope.message.content.text)
         let item = connection.lastInsertedID

@@ -126,14 +126,20 @@ enum ItemRows {
     static func chats(of profile: Int64, only chat: Int64? = nil, _ connection: Connection) throws -> [Chat] {
         try connection.query(
             """
-            SELECT c.id, c.kind, c.updated, coalesce(p.name, g.name, '') FROM chat c
+            SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, ''), c.alias IS NOT NULL, c.ended
+            FROM chat c
             LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
             WHERE c.profile = ? AND c.id = coalesce(?, c.id) ORDER BY c.id
             """, profile, chat
         ) { row in
             let reference = chatReference(kind: row.text(1), id: row.integer(0))
             let name = if case .notes = reference { notesName } else { row.text(3) }
-            return Chat(reference: reference, displayName: name, updatedAt: row.timestamp(2))
+            return Chat(
+                reference: reference, displayName: name, updatedAt: row.timestamp(2),
+                sendingRefused: row.textOrNil(5).map {
+                    ChatEnding(rawValue: $0)?.sentence ?? "The chat has ended."
+                },
+                isNamedByUser: row.bool(4))
         }
     }
 

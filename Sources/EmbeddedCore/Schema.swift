@@ -9,6 +9,7 @@ enum Schema {
     static let migrations = [
         Migration("chats", chats),
         Migration("transfers", transfers),
+        Migration("managing", managing),
     ]
 
     /// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient,
@@ -84,6 +85,13 @@ enum Schema {
             stored_name TEXT
         ) STRICT;
         CREATE INDEX news_by_profile ON news (profile, id);
+        """
+
+    /// `alias` is the name that the user gave to a chat, `ended` why nothing can be sent into it any more
+    /// (`ChatEnding`).
+    private static let managing = """
+        ALTER TABLE chat ADD COLUMN alias TEXT;
+        ALTER TABLE chat ADD COLUMN ended TEXT;
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for

@@ -9,12 +9,18 @@ extension Namespace {
 
     /// Shows chats, or what changed about them. A folder keeps its name for ever.
     public func show(_ chats: [Chat]) throws(NamespaceError) -> [NamespaceChange] {
-        try change { index, shown in
-            try chats.compactMap { chat in
+        let now = clock.now()
+        return try change { index, shown in
+            try chats.flatMap { (chat) -> [NamespaceChange] in
                 if let node = shown.node(.chat(chat.reference)) {
                     let updated = node.with(content: .chat(chat))
                     shown.replace(updated)
-                    return .changed(updated)
+                    guard let name = try Self.chosenName(of: chat, insteadOf: node.name, index) else {
+                        return [.changed(updated)]
+                    }
+                    try index.rename(node.id, to: name)
+                    shown.rename(updated, to: name, at: now)
+                    return [.vanished(node), .appeared(updated.with(name: name))]
                 }
                 let record =
                     try index.record(of: .chat(chat.reference))
@@ -22,11 +28,27 @@ extension Namespace {
                         if case .notes = chat.reference { return name == Self.linksName }
                         return Self.reservedNames.contains(name)
                     }
-                let node = Node(id: record.id, folder: .root, name: record.name, content: .chat(chat))
+                let chosen = try Self.chosenName(of: chat, insteadOf: record.name, index)
+                if let chosen { try index.rename(record.id, to: chosen) }
+                let node = Node(
+                    id: record.id, folder: .root, name: chosen ?? record.name, content: .chat(chat))
                 shown.add(node, at: chat.updatedAt)
-                return .appeared(node)
+                return [.appeared(node)]
             }
         }
+    }
+
+    /// The name that the user gave to a chat, for its folder, when that is free; a name that others chose moves no
+    /// folder.
+    private static func chosenName(
+        of chat: Chat, insteadOf name: EntryName, _ index: NameIndex
+    ) throws -> EntryName? {
+        guard chat.isNamedByUser else { return nil }
+        let wanted = EntryName(of: chat)
+        guard wanted != name, !reservedNames.contains(wanted),
+            try !index.isTaken(wanted, in: .root)
+        else { return nil }
+        return wanted
     }
 
     /// Shows items, or what changed about them; those without a file or of an unknown chat are left

@@ -175,6 +175,24 @@ struct NameTests {
         #expect(fixture.names.node(of: Fixture.alice)?.name.description == "-Al\u{200B}")
     }
 
+    @Test("the name that the user gave to a contact is its folder's, unless another has it")
+    func namedByUser() throws {
+        let fixture = try Fixture()
+        var chat = Fixture.chat(Fixture.alice, "Alicia")
+        chat.isNamedByUser = true
+        let folder = try #require(fixture.names.node(of: Fixture.alice))
+        let changes = try fixture.names.show([chat])
+        #expect(changes.count == 2)
+        #expect(fixture.names.child(EntryName("Alicia"), of: .root)?.id == folder.id)
+        #expect(fixture.names.child(folder.name, of: .root) == nil)
+        for taken in ["Saved notes", "Links"] {
+            chat.displayName = taken
+            _ = try fixture.names.show([chat])
+            #expect(fixture.names.node(of: Fixture.alice)?.name.description == "Alicia")
+        }
+        #expect(try fixture.names.show([chat]).count == 1)
+    }
+
     @Test("a renamed contact keeps its folder's name")
     func renamedContact() throws {
         let fixture = try Fixture()

@@ -55,6 +55,13 @@ public final class AskedHydration: Sendable {
         return .coming(hydrator.condition(of: file).progress)
     }
 
+    /// Ends the wait for a file, for everybody who asked.
+    public func cancel(_ file: FileID) async {
+        let task = waits.withLock { $0.removeValue(forKey: file)?.task }
+        task?.cancel()
+        _ = await task?.value
+    }
+
     private func end(_ file: FileID, _ task: Task<FileProblem?, Never>) {
         waits.withLock { if $0[file]?.task == task { $0[file] = nil } }
     }

@@ -5,7 +5,8 @@ import Posix
 /// `chatfs group`: chats of several profiles.
 enum GroupCommand {
     static let command = Command(
-        "group", "Make groups.", section: ChatFS.Section.chats, subcommands: [create])
+        "group", "Make, list, rename, leave and delete groups.", section: ChatFS.Section.chats,
+        subcommands: [create] + ChatManaging(.group).commands)
 
     private static let create = Command(
         "create", "Make a group of two or more profiles; the first is its owner.",

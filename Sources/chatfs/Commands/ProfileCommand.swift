@@ -1,3 +1,4 @@
+import ChatCore
 import CommandLineKit
 import EmbeddedCore
 import Posix
@@ -5,8 +6,8 @@ import Posix
 /// `chatfs profile`: who one is.
 enum ProfileCommand {
     static let command = Command(
-        "profile", "Make and list profiles.", section: ChatFS.Section.chats,
-        subcommands: [create, list])
+        "profile", "Make, list, rename and delete profiles.", section: ChatFS.Section.chats,
+        subcommands: [create, list, rename, delete])
 
     private static let create = Command(
         "create", "Make a profile, with Saved notes of its own.",
@@ -34,6 +35,43 @@ enum ProfileCommand {
         let directory = try await invocation.dataDirectory()
         for profile in try await ThreadPool.shared.run({ try directory.profiles() }) {
             Terminal.print(profile.displayName)
+        }
+    }
+
+    private static let argument = Argument("NAME", .listed("profiles"), "The profile.")
+
+    private static let rename = Command(
+        "rename", "Give a profile another name.",
+        discussion: "Contacts see the new name; folders that they have of it keep theirs.",
+        arguments: [argument, Argument("NEW", .text, "Its new name, of the form of 'profile create'.")],
+        options: [CommonOptions.data],
+        examples: [Example("chatfs profile rename alice 'Alice B.'", "Alice is Alice B. from now on.")]
+    ) { invocation in
+        let directory = try await invocation.dataDirectory()
+        let (name, new) = (invocation.argument("NAME"), invocation.argument("NEW"))
+        try await ThreadPool.shared.run { () throws(ChatError) in
+            try directory.renameProfile(directory.profile(named: name), to: new)
+        }
+    }
+
+    private static let delete = Command(
+        "delete", "Delete a profile with all its chats and files.",
+        discussion: "What its contacts have stays theirs. The profile must not be mounted.",
+        arguments: [argument], options: [Confirmation.option, CommonOptions.data],
+        examples: [Example("chatfs profile delete alice", "Asks first.")]
+    ) { invocation in
+        let directory = try await invocation.dataDirectory()
+        let name = invocation.argument("NAME")
+        let profile = try await ThreadPool.shared.run { () throws(ChatError) in
+            try directory.profile(named: name)
+        }
+        try await Confirmation.ask("Delete \(profile.displayName) with all chats and files?", invocation)
+        let core = try await EmbeddedCore.open(directory, profile: profile.displayName)
+        do throws(ChatError) {
+            try await core.deleteProfile()
+        } catch {
+            await core.shutDown()
+            throw error
         }
     }
 }

@@ -29,7 +29,7 @@ struct CacheWishes: Sendable {
             hydrator.tryAgain()
             await core.relaysWereApproved()
             return CacheAnswer()
-        case .hydrate, .dehydrate, .pin, .unpin: break
+        case .cancel, .hydrate, .dehydrate, .pin, .unpin: break
         }
         guard let entry = wish.entry, let item = fileSystem.item(at: NodeID(entry)), let file = item.file
         else {
@@ -38,6 +38,7 @@ struct CacheWishes: Sendable {
         do throws(HydrationError) {
             switch wish.action {
             case .show, .clear, .tryAgain: break
+            case .cancel: return try await cancel(item, file)
             case .hydrate:
                 return switch await asked.ask(item) {
                 case .ended(let problem): CacheAnswer(problem: problem?.sentence)
@@ -53,6 +54,32 @@ struct CacheWishes: Sendable {
             case .pin: try await hydrator.pin(item)
             case .unpin: try await hydrator.unpin(file.id)
             }
+            return CacheAnswer()
+        } catch {
+            return CacheAnswer(problem: error.sentence)
+        }
+    }
+
+    private func cancel(
+        _ item: ChatItem, _ file: ChatFile
+    ) async throws(HydrationError) -> CacheAnswer {
+        if item.direction == .received {
+            guard file.status != .rcvComplete else {
+                return CacheAnswer(problem: "The file is here already.")
+            }
+            let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
+            try await hydrator.unpin(file.id)
+            await asked.cancel(file.id)
+            guard hydrator.dehydrate(file.id) else {
+                return CacheAnswer(problem: "The file is being read: close it first.")
+            }
+            switch file.status {
+            case .rcvAccepted, .rcvTransfer, .rcvWarning: break
+            default: return CacheAnswer(problem: isComing ? nil : "Nothing of the file is on its way.")
+            }
+        }
+        do throws(ChatError) {
+            try await core.cancelFile(file.id)
             return CacheAnswer()
         } catch {
             return CacheAnswer(problem: error.sentence)

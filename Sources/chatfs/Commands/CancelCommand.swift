@@ -1,0 +1,28 @@
+import CommandLineKit
+import Glibc
+import Posix
+
+/// `chatfs cancel`: what is on its way goes no further.
+enum CancelCommand {
+    static let command = Command(
+        "cancel", "Receive or send files no further.",
+        discussion: """
+            A file that is being received is offered as before. Of one that is being sent, or was, the chunks \
+            are deleted from the relay, and who does not have it yet is told; its message stays. What has not \
+            been handed over yet is taken back by removing it.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")],
+        examples: [Example("chatfs cancel ~/Chats/Alice/film.mp4", "Not now.")]
+    ) { invocation in
+        let paths = invocation.allArguments("PATH")
+        for path in paths {
+            let isFolder = await ThreadPool.shared.run {
+                var status = stat()
+                return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+            }
+            if isFolder { throw UsageError("'\(path)' is a folder; name the files") }
+        }
+        try await CacheAsking.ask(.cancel, paths, verb: "Cancelling", past: "cancelled")
+    }
+}

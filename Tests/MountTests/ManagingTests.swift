@@ -1,0 +1,82 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Managing while a profile is mounted", .serialized)
+struct ManagingTests {
+    @Test("a renamed contact's folder follows, one that was left takes nothing, and deleting is refused")
+    func contacts() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
+        let alice = ["--profile", "alice"]
+        #expect(try await mounts.run(["contact", "list"] + alice).output == "bob\n")
+        try await mounts.run(["contact", "rename", "bob", "Bob from work"] + alice)
+        try await mounts.waitForFile("alice/Bob from work/a.bin")
+        #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Bob from work", "Saved notes"])
+        #expect(access(mounts.path("bob/alice/a.bin"), F_OK) == 0)
+        let refused = try await ChatFSProcess.run(
+            ["contact", "delete", "Bob from work", "--yes", "--data", mounts.data] + alice)
+        #expect(refused.ending == .code(1) && refused.errors.contains("in use by"), "\(refused.errors)")
+        let profile = try await ChatFSProcess.run([
+            "profile", "delete", "bob", "--yes", "--data", mounts.data,
+        ])
+        #expect(profile.ending == .code(1) && profile.errors.contains("in use by"), "\(profile.errors)")
+        try await mounts.run(["contact", "leave", "Bob from work"] + alice)
+        try await wait(until: "nothing can be written there") {
+            let outcome = try await Shell.run(
+                "cp", [ChatFSProcess.path, mounts.path("alice/Bob from work/x.bin")])
+            return outcome.errors.contains("Permission denied")
+        }
+        // The next mount has the folder under its name.
+        #expect(try await mounts.leave("alice") == .code(0))
+        try await mounts.mount("alice")
+        try await mounts.waitForFile("alice/Bob from work/a.bin")
+        #expect(try await mounts.leave("alice") == .code(0))
+        let unasked = try await ChatFSProcess.run(
+            ["contact", "delete", "Bob from work", "--data", mounts.data] + alice)
+        #expect(unasked.ending == .code(64) && unasked.errors.contains("--yes"), "\(unasked.errors)")
+        try await mounts.run(["contact", "delete", "Bob from work", "--yes"] + alice)
+        #expect(try await mounts.run(["contact", "list"] + alice).output.isEmpty)
+        #expect(try mounts.read("bob/alice/a.bin") == TwoMounts.bytes(1000))
+        try await mounts.run(["profile", "rename", "alice", "Alice B."])
+        #expect(try await mounts.run(["contact", "list", "--profile", "bob"]).output == "Alice B.\n")
+        try await mounts.run(["profile", "delete", "Alice B.", "--yes"])
+        #expect(try await mounts.run(["profile", "list"]).output == "bob\n")
+    }
+
+    @Test("what is being received goes no further, and can be received later")
+    func cancelling() async throws {
+        let mounts = try await TwoMounts.start()
+        let bytes = TwoMounts.bytes(3_000_000)
+        try await mounts.send(bytes, as: "film.bin")
+        mounts.relay.send(SIGSTOP)
+        try await mounts.pin("bob/alice/film.bin")
+        try await mounts.waitForState("receiving", of: "bob/alice/film.bin")
+        let film = mounts.path("bob/alice/film.bin")
+        let cancelled = try await ChatFSProcess.run(["cancel", film])
+        #expect(cancelled.succeeded, "\(cancelled.errors)")
+        try await mounts.waitForState("remote", of: "bob/alice/film.bin")
+        mounts.relay.send(SIGCONT)
+        let again = try await ChatFSProcess.run(["cancel", film])
+        #expect(again.ending == .code(1) && again.errors.contains("Nothing"), "\(again.errors)")
+        #expect(try await ChatFSProcess.run(["hydrate", film]).succeeded)
+        #expect(try mounts.read("bob/alice/film.bin") == bytes)
+        let late = try await ChatFSProcess.run(["cancel", film])
+        #expect(late.ending == .code(1) && late.errors.contains("here already"), "\(late.errors)")
+        let folder = try await ChatFSProcess.run(["cancel", mounts.path("bob/alice")])
+        #expect(folder.ending == .code(64))
+        // Of what was sent the relay has nothing afterwards.
+        try await mounts.send(TwoMounts.bytes(400_000, seed: 3), as: "other.bin")
+        let sent = try await ChatFSProcess.run(["cancel", mounts.path("alice/bob/other.bin")])
+        #expect(sent.succeeded, "\(sent.errors)")
+        try await mounts.waitForState("cancelled", of: "bob/alice/other.bin")
+    }
+}
+
+extension TwoMounts {
+    fileprivate func pin(_ name: String) async throws {
+        let outcome = try await ChatFSProcess.run(["pin", path(name)])
+        guard outcome.succeeded else { throw WaitedInVain("pin: \(outcome.errors)") }
+    }
+}
