@@ -92,6 +92,7 @@ extension FileSystem {
             return .refused(.notPermitted)
         case .draft(let id):
             guard let draft = draft(id, at: node.id) else { return .refused(.notFound) }
+            if draft.isAtTheCore { return .later { await self.unlink(draft, at: node.id, name, in: folder) } }
             return blocking { try self.drop(draft) }
         case .item(let item):
             if let file = item.file, item.isBeingSent {
@@ -174,6 +175,27 @@ extension FileSystem {
         drafts.withLock { $0[DraftID(draft.id)] = nil }
     }
 
+    /// A file that the core is taking can be taken back for good only when it is known as what it became. The core
+    /// is local and answers in moments; one that hangs is waited for five seconds.
+    private func unlink(
+        _ draft: Draft, at id: NodeID, _ name: EntryName, in folder: NodeID
+    ) async -> Result<Void, FileSystemError> {
+        let deadline = ContinuousClock.now + .seconds(5)
+        while draft.isAtTheCore, isDraft(id), ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+        guard names.child(name, of: folder)?.id == id else { return .failure(.notFound) }
+        let answer = isDraft(id) ? blocking { try self.drop(draft) } : unlink(name, in: folder)
+        return switch answer {
+        case .now(let result): result
+        case .later(let work): await work()
+        }
+    }
+
+    private func isDraft(_ id: NodeID) -> Bool {
+        if case .draft = names.node(id)?.content { true } else { false }
+    }
+
     private func takeBack(_ item: ChatItem, _ file: ChatFile) async -> Result<Void, FileSystemError> {
         do {
             try await core.cancelFile(file.id)
@@ -184,10 +206,15 @@ extension FileSystem {
     }
 
     private func delete(_ item: ChatItem, mode: DeletionMode) async -> Result<Void, FileSystemError> {
-        do throws(ChatError) {
+        do {
+            if item.direction == .sent {
+                try await ThreadPool.shared.run { () throws(OutboxError) in try self.outbox.synchronise() }
+            }
             try await core.deleteItems([item.id], in: item.chat, mode: mode)
+        } catch let error as ChatError where error.code == .noSuchItem {
+            // Somebody else was faster.
         } catch {
-            guard error.code == .noSuchItem else { return .failure(FileSystemError(error)) }
+            return .failure(FileSystemError(error))
         }
         if let file = item.file { contents.remove(file.id, atOnce: false) }
         do {
@@ -197,6 +224,11 @@ extension FileSystem {
             return .failure(FileSystemError(error))
         }
     }
+}
+
+extension Draft {
+    /// Being handed over, or handed over and not known as an item yet.
+    fileprivate var isAtTheCore: Bool { [.sending, .sent].contains(state) }
 }
 
 extension AttributeChange {

@@ -149,6 +149,9 @@ final class Journal: Sendable {
         try database.transaction { try $0.execute("UPDATE outbox SET seen = ?", seen) }
     }
 
+    /// Makes everything that was written so far durable: SQLite synchronises its log before it copies from it.
+    func synchronise() throws { try database.checkpoint() }
+
     /// Adds a row and answers its id, never used before.
     func insert(_ entry: Entry) throws -> Int64 {
         try database.transaction { connection in

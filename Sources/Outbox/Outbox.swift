@@ -199,6 +199,10 @@ public final class Outbox: Sendable {
         return true
     }
 
+    /// Makes it durable that what was sent is sent: before a message is deleted, by which the core would know a
+    /// repetition after a power cut. Blocks.
+    public func synchronise() throws(OutboxError) { try described { try room.journal.synchronise() } }
+
     /// The node of a sent draft has been noted as its item's: the outbox forgets it, with its bytes.
     public func acknowledge(_ draft: Draft) throws(OutboxError) {
         guard draft.state == .sent else { return }
