@@ -108,6 +108,14 @@ let package = Package(
             dependencies: ["Base", "Posix", "CommandLineKit", "TestSupport", "chatfs-bench"],
             swiftSettings: settings),
         .testTarget(
+            name: "DurabilityTests",
+            dependencies: [
+                "Base", "Posix", "Cryptography", "ChatCore", "EmbeddedCore", "Namespace", "Outbox",
+                "TestSupport",
+                "chatfs",
+            ],
+            exclude: ["Recorder"], swiftSettings: settings),
+        .testTarget(
             name: "MountTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
             swiftSettings: settings),
         .testTarget(

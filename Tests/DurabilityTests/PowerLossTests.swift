@@ -1,0 +1,56 @@
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+/// The power is cut at some step of a day in which files are sent, received, replaced and removed: whatever the disk
+/// then holds, nothing promised is lost, nothing goes out twice, nothing damaged is served.
+@Suite("power cuts", .serialized)
+struct PowerLossTests {
+    /// `CHATFS_POWER_LOSS_STATES`: how many different states of the disk are tried.
+    private static let states =
+        ProcessInfo.processInfo.environment["CHATFS_POWER_LOSS_STATES"].flatMap(Int.init) ?? 120
+
+    @Test("what was promised before a cut holds after it")
+    func cuts() async throws {
+        let folder = try TemporaryFolder()
+        let day = try await ScriptedDay.record(in: folder, with: Recorder.build(in: folder))
+        try #require(day.operations.count > 500, "the recorder saw only \(day.operations.count) operations")
+        let tried = try await PowerCuts(day: day, folder: folder.path("cut")).try(states: Self.states) {
+            message in
+            Issue.record(Comment(rawValue: message))
+        }
+        print("power cuts: \(tried) states after \(day.operations.count) operations")
+        #expect(tried >= Self.states)
+    }
+
+    @Test("a program that forgets to synchronise is found out")
+    func forgetful() async throws {
+        let folder = try TemporaryFolder()
+        let day = try await ScriptedDay.record(in: folder, with: Recorder.build(in: folder))
+        // As if fsync did nothing to the files of the outbox and of the core.
+        let careless = DayTrace(
+            beginning: day.beginning,
+            operations: day.operations.filter {
+                switch $0 {
+                case .syncFile, .syncFolder, .syncAll: false
+                default: true
+                }
+            })
+        var found = 0
+        _ = try await PowerCuts(day: careless, folder: folder.path("cut")).try(states: 60) { _ in found += 1 }
+        #expect(found > 0)
+    }
+}
+
+/// The library that records, built by the system's compiler.
+enum Recorder {
+    static func build(in folder: TemporaryFolder) async throws -> String {
+        let source = #filePath.replacing("PowerLossTests.swift", with: "Recorder/recorder.c")
+        let library = folder.path("recorder.so")
+        let outcome = try await Shell.run(
+            "gcc", ["-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"])
+        guard outcome.succeeded else { throw WaitedInVain("gcc: \(outcome.errors)") }
+        return library
+    }
+}

@@ -1,0 +1,90 @@
+import Glibc
+import Posix
+import TestSupport
+
+/// What alice and bob do in the recorded day: everything that makes, moves or removes what must not be lost.
+/// The content of a file follows from its name without the extension, which a temporary name has another of.
+enum ScriptedDay {
+    static func size(of name: String) -> Int {
+        // Above 261,120 bytes a file goes through the relay.
+        name.hasPrefix("large") ? 300_000 : 3_000
+    }
+
+    static func content(of name: String) -> [UInt8] {
+        sampleBytes(size(of: name), seed: stem(of: name).utf8.reduce(7) { $0 &* 31 &+ Int($1) })
+    }
+
+    static func stem(of name: String) -> String { String(name.prefix { $0 != "." }) }
+
+    /// Lives it, and promises in the trace what has been seen to hold.
+    static func record(in folder: TemporaryFolder, with recorder: String) async throws -> DayTrace {
+        let stage = try await RecordedStage.start(in: folder, recorder: recorder)
+        var alice = try await stage.mount("alice", quietTime: "50ms")
+        let bob = try await stage.mount("bob", quietTime: "50ms")
+
+        try await stage.send("small 1.txt")
+        try await stage.send("large 1.bin")
+        try await stage.copyIn("note.txt", to: "alice/Saved notes")
+        // There is nobody whom it could be sent to.
+        try await stage.waitForState("stored", of: "alice/Saved notes/note.txt")
+        try stage.promise(.sent, "note.txt")
+
+        // Read whole, so received for good.
+        try await stage.waitForFile("bob/alice/large 1.bin")
+        guard try stage.read("bob/alice/large 1.bin") == content(of: "large 1.bin") else {
+            throw WaitedInVain("other bytes arrived")
+        }
+        try stage.promise(.received, "large 1.bin")
+
+        // Made durable by its writer, then given its final name.
+        try await stage.writeDurably("synced.part", content(of: "synced.bin"))
+        try stage.promise(.durable, "synced.bin")
+        try stage.rename("alice/bob/synced.part", "alice/bob/synced.bin")
+        try await stage.waitForState("sent", of: "alice/bob/synced.bin")
+        try stage.promise(.sent, "synced.bin")
+        try await stage.end(alice, by: SIGTERM)
+
+        // A long quiet time: drafts that are removed, replaced, and closed before the mount ends.
+        alice = try await stage.mount("alice", quietTime: "1h")
+        try await stage.copyIn("gone.txt", to: "alice/bob")
+        try await stage.copyIn("kept.txt", to: "alice/bob")
+        try stage.promise(.open, "gone.txt")
+        try stage.remove("alice/bob/gone.txt")
+        try stage.promise(.never, "gone.txt")
+        try await stage.copyIn("replaced.part", to: "alice/bob")
+        try stage.rename("alice/bob/replaced.part", "alice/bob/replaced.txt")
+        try await stage.end(alice, by: SIGTERM)
+        try stage.promise(.sent, "kept.txt")
+
+        // Killed after a file was taken up, and another while one is half written.
+        alice = try await stage.mount("alice", quietTime: "50ms")
+        try await stage.copyIn("killed.txt", to: "alice/bob")
+        try await stage.waitUntilTaken("alice/bob/killed.txt")
+        try stage.promise(.sent, "killed.txt")
+        let writer = try OpenFile(stage.path("alice/bob/half.bin"), flags: O_WRONLY | O_CREAT)
+        try writer.write(Array(content(of: "half.bin").prefix(1000)), at: 0)
+        try await stage.end(alice, by: SIGKILL)
+        withExtendedLifetime(writer) {}
+        alice = try await stage.mount("alice", quietTime: "50ms")
+        try await stage.waitForState("sent", of: "alice/bob/killed.txt")
+
+        // What waits for its relay is taken back.
+        try await stage.stopRelay()
+        try await stage.copyIn("large 2.bin", to: "alice/bob")
+        try await stage.waitUntilTaken("alice/bob/large 2.bin")
+        try stage.promise(.sent, "large 2.bin")
+        try stage.promise(.open, "large 2.bin")
+        try stage.remove("alice/bob/large 2.bin")
+        try stage.promise(.never, "large 2.bin")
+        try await stage.send("small 2.txt")
+        try await stage.end(alice, by: SIGTERM)
+        try await stage.end(bob, by: SIGTERM)
+        return try stage.trace()
+    }
+}
+
+/// Bytes that look random and are the same for the same seed.
+func sampleBytes(_ count: Int, seed: Int) -> [UInt8] {
+    var generator = SeededGenerator(state: UInt64(truncatingIfNeeded: seed))
+    return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+}
