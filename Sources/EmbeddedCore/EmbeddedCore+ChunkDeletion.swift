@@ -10,12 +10,14 @@ extension EmbeddedCore {
     ) throws {
         try connection.execute(
             """
-            INSERT INTO chunk_deletion (file, profile, sender_description, upload_state, created)
-            VALUES (?, ?, ?, ?, ?)
+            INSERT INTO chunk_deletion (file, profile, sender_description, upload_state, link_description, created)
+            VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (file) DO UPDATE SET
                 sender_description = coalesce(excluded.sender_description, sender_description),
-                upload_state = coalesce(excluded.upload_state, upload_state)
-            """, file, profile.id, remains.senderDescription, remains.state, directory.clock.now())
+                upload_state = coalesce(excluded.upload_state, upload_state),
+                link_description = coalesce(excluded.link_description, link_description)
+            """, file, profile.id, remains.senderDescription, remains.state, remains.linkDescription,
+            directory.clock.now())
     }
 
     /// Starts whatever is waiting. An upload that is still ending is waited for.
@@ -40,12 +42,15 @@ extension EmbeddedCore {
         let job = await attempt("find chunks that are to be deleted") { [self] in
             try read { context in
                 try context.connection.first(
-                    "SELECT sender_description, upload_state, created FROM chunk_deletion WHERE file = ?",
-                    file.rawValue
+                    """
+                    SELECT sender_description, upload_state, created, link_description FROM chunk_deletion
+                    WHERE file = ?
+                    """, file.rawValue
                 ) { row in
                     (
                         remains: UploadRemains(
-                            senderDescription: row.textOrNil(0), state: row.bytesOrNil(1)),
+                            senderDescription: row.textOrNil(0), state: row.bytesOrNil(1),
+                            linkDescription: row.textOrNil(3)),
                         created: row.timestamp(2)
                     )
                 }

@@ -54,7 +54,7 @@ extension EmbeddedCore {
 
     private func run(
         _ job: UploadJob, _ file: FileID
-    ) async -> Result<(UploadResult, link: String?), TransferFailure> {
+    ) async -> Result<(UploadResult, link: UploadedLink?), TransferFailure> {
         do throws(TransferFailure) {
             let result = try await transfers.upload(job.order) { [self] state in
                 try keep(state, of: file)
@@ -124,19 +124,23 @@ extension EmbeddedCore {
 
     /// The end of an upload, for sender and recipients at once. False when it was cancelled in the
     /// last moment: its chunks are to be deleted then.
-    private func complete(_ file: FileID, _ result: UploadResult, link: String?) throws -> Bool {
+    private func complete(_ file: FileID, _ result: UploadResult, link: UploadedLink?) throws -> Bool {
         try commit { change in
             guard try change.setStatus("snd_complete", ofFile: file.rawValue, from: Self.unfinished) else {
                 try scheduleChunkDeletion(
                     of: file.rawValue,
-                    UploadRemains(senderDescription: result.senderDescription, state: nil),
+                    UploadRemains(
+                        senderDescription: result.senderDescription, state: nil,
+                        linkDescription: link?.senderDescription),
                     change.connection)
                 return false
             }
             try change.connection.execute(
-                "UPDATE file SET sender_description = ?, upload_state = NULL, link = ? WHERE id = ?",
-                result.senderDescription, link, file.rawValue)
-            if let link { change.tell(.sndStandaloneFileComplete(file, links: [link])) }
+                """
+                UPDATE file SET sender_description = ?, upload_state = NULL, link = ?, link_description = ?
+                WHERE id = ?
+                """, result.senderDescription, link?.text, link?.senderDescription, file.rawValue)
+            if let link { change.tell(.sndStandaloneFileComplete(file, links: [link.text])) }
             for received in try receivedCopies(of: file, change.connection)
             where result.recipientDescriptions.indices.contains(received.number) {
                 try change.connection.execute(
@@ -192,11 +196,17 @@ extension EmbeddedCore {
     /// Moves what an upload left on relays among the chunks to delete.
     func abandonUpload(_ file: FileID, _ change: Change) throws {
         let remains = try change.connection.first(
-            "SELECT sender_description, upload_state FROM file WHERE id = ?", file.rawValue
-        ) { UploadRemains(senderDescription: $0.textOrNil(0), state: $0.bytesOrNil(1)) }
+            "SELECT sender_description, upload_state, link_description FROM file WHERE id = ?", file.rawValue
+        ) {
+            UploadRemains(
+                senderDescription: $0.textOrNil(0), state: $0.bytesOrNil(1), linkDescription: $0.textOrNil(2))
+        }
         guard let remains, remains.senderDescription != nil || remains.state != nil else { return }
         try scheduleChunkDeletion(of: file.rawValue, remains, change.connection)
         try change.connection.execute(
-            "UPDATE file SET sender_description = NULL, upload_state = NULL WHERE id = ?", file.rawValue)
+            """
+            UPDATE file SET sender_description = NULL, upload_state = NULL, link_description = NULL
+            WHERE id = ?
+            """, file.rawValue)
     }
 }

@@ -19,7 +19,7 @@ protocol FileTransfers: Sendable {
     /// A link to a file, for a description that an upload made. May upload the description itself.
     func link(
         to description: String, relays: [RelayWithPassword]
-    ) async throws(TransferFailure) -> String
+    ) async throws(TransferFailure) -> UploadedLink
 
     /// Downloads and checks a described file, resuming what is there of it.
     func download(
@@ -63,6 +63,13 @@ struct UploadResult: Sendable {
     var recipientDescriptions: [String]
 }
 
+/// A link to an upload; secrets.
+struct UploadedLink: Sendable {
+    var text: String
+    /// The sender description of what the link leads to, where that was uploaded itself.
+    var senderDescription: String?
+}
+
 struct DownloadOrder: Sendable {
     enum Destination: Sendable {
         /// With the same arguments in every attempt.
@@ -86,6 +93,8 @@ struct DownloadOrder: Sendable {
 struct UploadRemains: Sendable {
     var senderDescription: String?
     var state: [UInt8]?
+    /// Of what its link leads to.
+    var linkDescription: String?
 }
 
 /// Why a transfer ended.

@@ -10,6 +10,7 @@ enum Schema {
         Migration("chats", chats),
         Migration("transfers", transfers),
         Migration("managing", managing),
+        Migration("links", links),
     ]
 
     /// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient,
@@ -92,6 +93,12 @@ enum Schema {
     private static let managing = """
         ALTER TABLE chat ADD COLUMN alias TEXT;
         ALTER TABLE chat ADD COLUMN ended TEXT;
+        """
+
+    /// `link_description` deletes what the link of a large file leads to.
+    private static let links = """
+        ALTER TABLE file ADD COLUMN link_description TEXT;
+        ALTER TABLE chunk_deletion ADD COLUMN link_description TEXT;
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for

@@ -35,15 +35,15 @@ final class XFTPTransfers: FileTransfers {
 
     func link(
         to description: String, relays: [RelayWithPassword]
-    ) async throws(TransferFailure) -> String {
+    ) async throws(TransferFailure) -> UploadedLink {
         try await Self.mapped {
-            var described = try await FileDescription.parse(description)
+            let described = try await FileDescription.parse(description)
+            guard described.chunks.count > 1 else { return UploadedLink(text: FileLink(described).text) }
             // As the SimpleX agent does: a description of several chunks is uploaded itself.
-            if described.chunks.count > 1 {
-                described = try await FileUpload.redirect(
-                    to: described, relays: relays.compactMap(\.relayAddress), client: self.client)
-            }
-            return FileLink(described).text
+            let redirect = try await FileUpload.redirect(
+                to: described, relays: relays.compactMap(\.relayAddress), client: self.client)
+            return UploadedLink(
+                text: FileLink(redirect.short).text, senderDescription: redirect.sender.text)
         }
     }
 
@@ -66,7 +66,7 @@ final class XFTPTransfers: FileTransfers {
 
     func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
         try await Self.mapped {
-            if let description = remains.senderDescription {
+            for description in [remains.senderDescription, remains.linkDescription].compactMap(\.self) {
                 try await FileDeletion.run(try await FileDescription.parse(description), client: self.client)
             }
             if let state = remains.state {

@@ -94,9 +94,9 @@ final class MemoryRelay: FileTransfers {
 
     func link(
         to description: String, relays: [RelayWithPassword]
-    ) async throws(TransferFailure) -> String {
+    ) async throws(TransferFailure) -> UploadedLink {
         do {
-            return FileLink(try FileDescription(parsing: description)).text
+            return UploadedLink(text: FileLink(try FileDescription(parsing: description)).text)
         } catch {
             throw TransferFailure(problem: FileProblem(.damaged, error.sentence), isTemporary: false)
         }

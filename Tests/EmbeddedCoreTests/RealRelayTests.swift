@@ -139,6 +139,9 @@ import XFTPRelay
             await refusal { try await bob.standaloneFileInfo("simplex:/file#/?desc=x") }?.code
                 == .file(.damaged))
         try await alice.cancelFile(uploaded)
+        try await wait(until: "the relay has nothing of it, nor of what its link led to") {
+            relay.storedBytes == 0
+        }
         await alice.shutDown()
         await bob.shutDown()
         await relay.stop()

@@ -21,7 +21,9 @@ import Testing
             folder, "send", "film über.mp4", "--relay", address, "--recipients", "3", "--out", "out")
         #expect(sent.succeeded, "\(sent.errors)")
         #expect(
-            try folder.names(in: "out") == ["rcv1.xftp", "rcv2.xftp", "rcv3.xftp", "snd.xftp.private"])
+            try folder.names(in: "out") == [
+                "link.xftp.private", "rcv1.xftp", "rcv2.xftp", "rcv3.xftp", "snd.xftp.private",
+            ])
         let link = sent.output.trimmingNewline
         #expect(link.hasPrefix("simplex:/file#/?desc="))
         #expect(link.split(separator: "\n").count == 1, "nothing but the link on standard output")
@@ -52,7 +54,8 @@ import Testing
         #expect(info.output.contains("Relay: \(address) (3 chunks)\n"))
         #expect(!info.output.contains("MC4CAQ"), "no key on the screen")
         let deleted = try await Self.run(folder, "delete", "out/snd.xftp.private")
-        #expect(deleted.output == "Deleted 3 chunks.\n")
+        #expect(deleted.output == "Deleted 4 chunks.\n", "and what the link leads to")
+        #expect(relay.relay.storedBytes == 0)
         let gone = try await Self.run(folder, "receive", "out/rcv2.xftp", "--out", "late")
         #expect(gone.ending == .code(1))
         #expect(!(try folder.names().contains("late")))
@@ -114,7 +117,7 @@ import Testing
         let before = relay.relay.storedBytes
         let sent = try await ChatFSProcess.run(send, folder: folder.path)
         #expect(sent.succeeded, "\(sent.errors)")
-        #expect(try folder.names(in: "out") == ["rcv1.xftp", "snd.xftp.private"])
+        #expect(try folder.names(in: "out") == ["link.xftp.private", "rcv1.xftp", "snd.xftp.private"])
         let text = String(decoding: try folder.read("out/snd.xftp.private"), as: UTF8.self)
         let whole = try FileDescription(parsing: text).size
         // Nothing was brought twice but what was just on its way, and the link's chunk.

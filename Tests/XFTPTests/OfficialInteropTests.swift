@@ -137,7 +137,8 @@ struct OfficialInteropTests {
             #expect(try await download(uploaded.recipients[index], client).1 == bytes)
         }
         let short = try await FileUpload.redirect(
-            to: uploaded.recipients[200], relays: [address], client: client)
+            to: uploaded.recipients[200], relays: [address], client: client
+        ).short
         #expect(try await download(short, client).1 == bytes)
         try await FileDeletion.run(uploaded.sender, client: client)
         try await relay.stop()

@@ -115,8 +115,9 @@ import Testing
         let uploaded = try await FileUpload.run(
             MemorySource(bytes: bytes), fileName: "long", recipients: 1, relays: [relay.address],
             client: client)
-        let short = try await FileUpload.redirect(
+        let redirect = try await FileUpload.redirect(
             to: uploaded.recipients[0], relays: [relay.address], client: client)
+        let short = redirect.short
         #expect(short.chunks.count == 1)
         let link = try FileLink(parsing: FileLink(short).text).fileDescription
         #expect(try await FileDownload.followRedirect(link, client: client) == uploaded.recipients[0])
@@ -127,6 +128,11 @@ import Testing
         lying.redirect?.size += 65_536
         let refused = await code { _ = try await download(lying, client) }
         #expect(refused == .damaged)
+        for sender in [uploaded.sender, redirect.sender] {
+            #expect(relay.relay.storedBytes > 0)
+            try await FileDeletion.run(sender, client: client)
+        }
+        #expect(relay.relay.storedBytes == 0)
     }
 
     @Test func chunksAreReadInAnyOrder() async throws {

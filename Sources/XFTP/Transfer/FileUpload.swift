@@ -186,17 +186,25 @@ public enum FileUpload {
         limit.cancel()
     }
 
-    /// Uploads the description of a file as a file of its own, in one chunk, and answers the short
-    /// description that leads to it: what links are made of when the file has several chunks.
+    /// A description that was uploaded itself.
+    public struct Redirect: Sendable {
+        /// The short description that leads to it.
+        public var short: FileDescription
+        /// Deletes its chunk.
+        public var sender: FileDescription
+    }
+
+    /// Uploads the description of a file as a file of its own, in one chunk: what links are made of when the
+    /// file has several chunks.
     public static func redirect(
         to description: FileDescription, relays: [RelayAddress], client: XFTPClient
-    ) async throws(XFTPError) -> FileDescription {
+    ) async throws(XFTPError) -> Redirect {
         let source = BytesSource(bytes: Array(description.text.utf8))
         let uploaded = try await run(
             source, fileName: "direct.yaml", recipients: 1, relays: relays, client: client, state: nil,
             abandoned: .delete, isSingle: true, save: { _ in }, progress: { _, _ in })
         var short = uploaded.recipients[0]
         short.redirect = .init(size: description.size, digest: description.digest)
-        return short
+        return Redirect(short: short, sender: uploaded.sender)
     }
 }

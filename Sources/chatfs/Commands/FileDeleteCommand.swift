@@ -1,5 +1,6 @@
 import Base
 import CommandLineKit
+import Glibc
 import Posix
 import XFTP
 
@@ -10,18 +11,43 @@ enum FileDeleteCommand {
 
     static let command = Command(
         "delete", "Delete a sent file from its relays.",
-        discussion: "Nobody can receive the file afterwards. What was received stays where it is.",
+        discussion: """
+            Nobody can receive the file afterwards. What was received stays where it is. What the link of a \
+            large file leads to is deleted too, by link.xftp.private beside snd.xftp.private.
+            """,
         arguments: [argument],
         examples: [Example("chatfs file delete film.mp4.xftp/snd.xftp.private", "Take the film back.")],
         waitsForStop: true
     ) { invocation in
         let description = try await FileCommand.description(from: invocation, argument: argument)
+        let link = try await link(beside: invocation.argument(argument.name))
         let client = FileCommand.client()
         try await FileCommand.stoppable(invocation, advice: "Some chunks may still be there.") {
             try await FileDeletion.run(description, client: client)
+            if let link { try await FileDeletion.run(link, client: client) }
         }
         client.close()
-        let count = description.chunks.count
+        let count = description.chunks.count + (link?.chunks.count ?? 0)
         Terminal.print(count == 1 ? "Deleted 1 chunk." : "Deleted \(count) chunks.")
+    }
+
+    /// What 'file send' calls the descriptions that delete: of the file, and of what its link leads to.
+    static let senderName = "snd.xftp.private"
+    static let linkName = "link.xftp.private"
+
+    /// nil where there is none.
+    private static func link(beside path: String) async throws -> FileDescription? {
+        guard path == senderName || path.hasSuffix("/" + senderName) else { return nil }
+        let linkPath = path.dropLast(senderName.count) + linkName
+        let text = try await ThreadPool.shared.run { () throws(SystemError) -> String? in
+            do throws(SystemError) {
+                let file = try OpenFile(String(linkPath), flags: O_RDONLY)
+                return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
+            } catch  where error.code == ENOENT {
+                return nil
+            }
+        }
+        guard let text else { return nil }
+        return try await FileDescription.parse(text)
     }
 }

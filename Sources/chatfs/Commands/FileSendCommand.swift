@@ -10,7 +10,8 @@ enum FileSendCommand {
         "send", "Send a file to relays and get what its recipients need.",
         discussion: """
             Writes rcv1.xftp … rcvN.xftp, one for each recipient, and snd.xftp.private, which deletes the file \
-            from the relays, into DIR, and prints a link. Whoever has a description or the link can read the \
+            from the relays, into DIR, and prints a link. The link of a large file leads to a small one on the \
+            relays, which link.xftp.private deletes: 'file delete' takes it along. Whoever has a description or the link can read the \
             file. Relays keep it for a while only, usually 48 hours.
 
             An interrupted upload goes on when the same command is given again.
@@ -56,17 +57,18 @@ enum FileSendCommand {
                 state: record.state, save: { try record.save($0) },
                 progress: { progress.update(done: $0, total: $1) })
             let linked = uploaded.recipients[recipients]
-            let short =
+            let redirect =
                 linked.chunks.count == 1
-                ? linked : try await FileUpload.redirect(to: linked, relays: relays, client: client)
+                ? nil : try await FileUpload.redirect(to: linked, relays: relays, client: client)
             try await ThreadPool.shared.run {
                 for (index, description) in uploaded.recipients.dropLast().enumerated() {
                     try record.write(description.text, to: "rcv\(index + 1).xftp")
                 }
-                try record.write(uploaded.sender.text, to: "snd.xftp.private")
+                if let redirect { try record.write(redirect.sender.text, to: FileDeleteCommand.linkName) }
+                try record.write(uploaded.sender.text, to: FileDeleteCommand.senderName)
                 try record.finish()
             }
-            return FileLink(short)
+            return FileLink(redirect?.short ?? linked)
         }
         client.close()
         Terminal.note(
