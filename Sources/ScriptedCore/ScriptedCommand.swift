@@ -37,6 +37,8 @@ struct ScriptedCommand {
             (outcome.response, messages) = page(state)
         } else if text.hasPrefix("/freceive ") {
             (outcome.response, outcome.received) = receive(&state)
+        } else if text.hasPrefix("/fcancel ") {
+            outcome.response = cancel(&state)
         } else if text.hasPrefix("/_send ") || text.hasPrefix("/_create ") {
             outcome.response = send(&state)
         } else if text.hasPrefix("/_delete item ") {
@@ -143,6 +145,19 @@ struct ScriptedCommand {
             #"{"type":"rcvFileAccepted",\#(ScriptedSimpleX.user),"chatItem":\#(state.pair(message))}"#,
             message
         )
+    }
+
+    private func cancel(_ state: inout ScriptedSimpleX.State) -> String {
+        let file = Int64(words[1]) ?? 0
+        let message = state.history.change(file - ScriptedMessage.firstFile) { message in
+            message.status = message.isSent ? #"{"type":"sndCancelled"}"# : #"{"type":"rcvInvitation"}"#
+        }
+        guard let message else { return Self.failure("fileNotFound") }
+        let (type, transfer) =
+            message.isSent
+            ? ("sndFileCancelled", "fileTransferMeta") : ("rcvFileCancelled", "rcvFileTransfer")
+        return #"{"type":"\#(type)",\#(ScriptedSimpleX.user),"\#(transfer)":{"fileId":\#(file)},"#
+            + #""chatItem_":\#(state.pair(message))}"#
     }
 
     private func send(_ state: inout ScriptedSimpleX.State) -> String {
