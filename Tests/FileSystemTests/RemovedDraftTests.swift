@@ -120,4 +120,31 @@ struct RemovedDraftTests {
         let entry = try fixture.fileSystem.attributes(handle.id).get()
         #expect(entry.links == 1 && entry.size == 1 && entry.permissions == 0o400)
     }
+
+    @Test("a draft that is removed while the core takes it is taken back when the core has it")
+    func removedWhileHandedOver() async throws {
+        let fixture = try await Fixture.make()
+        let isHeld = Lock(true)
+        fixture.core.state.withLock { state in
+            state.sentStatus = .sndTransfer(sent: 0, total: 10)
+            state.whenHanded = {
+                while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+            }
+        }
+        let handle = try await create("a.txt", [7], in: fixture)
+        fixture.fileSystem.release(handle)
+        try await wait(until: "the core takes it") {
+            try fixture.attribute("user.chatfs.state", of: "bob/a.txt") == "sending"
+        }
+        let (fileSystem, bob) = (fixture.fileSystem, try fixture.id("bob"))
+        async let removed = fileSystem.unlink(EntryName("a.txt"), in: bob).code()
+        // Not answered before the core has said what became of it.
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(fixture.core.state.withLock { $0.cancelled.isEmpty })
+        isHeld.withLock { $0 = false }
+        #expect(await removed == 0)
+        #expect(fixture.core.state.withLock { $0.cancelled.count == 1 && $0.deleted.map(\.1) == [.internal] })
+        #expect(fixture.fileSystem.list(bob, after: nil, count: 10).isEmpty)
+        #expect(fixture.core.state.withLock { $0.items.isEmpty && $0.sent.count == 1 })
+    }
 }

@@ -16,6 +16,10 @@ final class ScriptedCore: ChatCore {
         var refusal: ChatError?
         /// What happens when the items of a chat are asked for, before they are given.
         var whenAsked: @Sendable (ChatReference) async throws(ChatError) -> Void = { _ in }
+        /// What happens when a message is handed over, before it is taken.
+        var whenHanded: @Sendable () async -> Void = {}
+        /// Of what is sent.
+        var sentStatus = FileStatus.sndComplete
     }
 
     let state = Lock(State())
@@ -76,13 +80,14 @@ final class ScriptedCore: ChatCore {
     }
 
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
-        try state.withLock { state throws(ChatError) in
+        await state.withLock { $0.whenHanded }()
+        return try state.withLock { state throws(ChatError) in
             if let refusal = state.refusal { throw refusal }
             let id = state.nextID
             state.nextID += 1
             let file = ChatFile(
-                id: FileID(id), name: message.fileName, size: message.size, status: .sndComplete,
-                transport: .inline, source: message.source)
+                id: FileID(id), name: message.fileName, size: message.size,
+                status: state.sentStatus, transport: .inline, source: message.source)
             let item = ChatItem(
                 id: ItemID(id), chat: chat, direction: .sent, sender: "alice",
                 time: SystemWallClock().now(), content: message.content, file: file)
