@@ -57,10 +57,17 @@ public final class DataDirectory: Sendable {
         try self.init(path)
     }
 
-    /// Whether something is there that could be one; nil: at the default path.
+    /// Whether something is there that could be one, more than an empty folder; nil: at the default path.
     public static func exists(_ path: String?) -> Bool {
+        let path = path ?? defaultPath()
+        if let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY),
+            let names = try? PrivateFolder.names(in: folder)
+        {
+            return !names.isEmpty
+        }
+        // What cannot be looked into is for the one who opens it.
         var status = stat()
-        return stat(path ?? defaultPath(), &status) == 0
+        return stat(path, &status) == 0
     }
 
     /// - Parameter network: the network filesystem that a path lies on.

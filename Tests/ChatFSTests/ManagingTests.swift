@@ -15,6 +15,9 @@ struct ManagingTests {
         let folder = try TemporaryFolder()
         let outcome = try await ChatFSProcess.run(words, environment: ["XDG_DATA_HOME": folder.path])
         #expect(access(folder.path + "/chatfs", F_OK) != 0, "\(outcome.output)\(outcome.errors)")
+        _ = try folder.makeFolder("chatfs")
+        _ = try await ChatFSProcess.run(words, environment: ["XDG_DATA_HOME": folder.path])
+        #expect(try folder.names(in: "chatfs").isEmpty, "an empty folder was filled")
     }
 
     @Test("a relay that could keep nothing is not started", arguments: ["0", "1kb", "65535", "64kb"])

@@ -57,9 +57,8 @@ enum MachineExamination {
 
     /// The data directory of the core that ChatFS brings along, and its relays. Blocks.
     static func embedded(_ path: String?) -> (findings: [Finding], relays: [RelayAddress]) {
-        var status = stat()
         let folder = path ?? DataDirectory.defaultPath()
-        guard stat(folder, &status) == 0 else {
+        guard DataDirectory.exists(folder) else {
             return ([.note("there is no data directory yet: chatfs profile create NAME makes it")], [])
         }
         do {
