@@ -15,6 +15,8 @@ struct ControlFileToolTests {
             for number in 0..<40 { try mounts.write([1], to: "alice/bob/\(round) \(number).part") }
             let script = """
                 set -e
+                # Copies are read-only, as what they are of.
+                rm -f "$COPIES"/*
                 stat -c %s status.json >/dev/null
                 cp status.json "$COPIES/cp"; cat status.json > "$COPIES/cat"
                 dd if=status.json of="$COPIES/dd" bs=1000 status=none

@@ -72,6 +72,7 @@ struct RequestCountTests {
                 #expect(try file.read(count: 4096, at: 0) == Array(bytes[..<4096]))
             }
         }
-        #expect(counts == [0, 0])
+        // Four if each read asked. Asking for the numbers takes one more when what it knows has just expired.
+        #expect(counts[0] <= 1 && counts[1] == 0, "\(counts)")
     }
 }
