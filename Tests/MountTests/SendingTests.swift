@@ -17,6 +17,23 @@ struct SendingTests {
         ((try? mounts.folder.names(in: "data/profiles/1/staging")) ?? []).filter { $0.hasPrefix("send-") }
     }
 
+    /// Stops the daemon in the moment in which the command begins to stage its file. On a thread of its own: the
+    /// moment may be shorter than a task of a busy test run waits for its turn.
+    private func stop(_ daemon: RunningProcess, whenFilesAreIn folder: String) async throws {
+        let isStopped = try await ThreadPool.shared.run {
+            let directory = try OpenFile(folder, flags: O_RDONLY)
+            for _ in 0..<30_000 {
+                if try PrivateFolder.names(in: directory).contains(where: { $0.hasPrefix("send-") }) {
+                    daemon.send(SIGSTOP)
+                    return true
+                }
+                usleep(1_000)
+            }
+            return false
+        }
+        guard isStopped else { throw WaitedInVain("the file was never staged") }
+    }
+
     @Test("Ctrl-C ends it at once, nothing is sent later, and the next one sends once")
     func interrupted() async throws {
         let mounts = try await TwoMounts.start()
@@ -44,8 +61,7 @@ struct SendingTests {
         let file = try mounts.folder.write(TwoMounts.bytes(200_000_000), to: "big.bin")
         let daemon = try mounts.daemon("alice")
         let first = try await ChatFSProcess.start(arguments(mounts, file))
-        try await wait(until: "it is being staged") { !staged(mounts).isEmpty }
-        daemon.send(SIGSTOP)
+        try await stop(daemon, whenFilesAreIn: mounts.path("data/profiles/1/staging"))
         try await wait(until: "the request is noted", within: .seconds(60)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
@@ -76,8 +92,7 @@ struct SendingTests {
         let file = try mounts.folder.write(TwoMounts.bytes(120_000_000), to: "big.bin")
         let daemon = try mounts.daemon("alice")
         let first = try await ChatFSProcess.start(arguments(mounts, file))
-        try await wait(until: "it is being staged") { !staged(mounts).isEmpty }
-        daemon.send(SIGSTOP)
+        try await stop(daemon, whenFilesAreIn: mounts.path("data/profiles/1/staging"))
         try await wait(until: "the request is noted", within: .seconds(60)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
