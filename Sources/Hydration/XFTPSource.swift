@@ -31,7 +31,8 @@ struct XFTPSource: ChunkSource {
         _ chunk: Int, progress: @escaping @Sendable () -> Void
     ) async throws -> any FetchedChunk {
         let fetched = BufferedChunk(buffers, reader, chunk)
-        let counted = Lock(0)
+        // The first byte is a sign as well: it tells how far away the relay is.
+        let counted = Lock(Self.progressStep)
         try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.patience) { count in
             let tells = counted.withLock { sum in
                 sum += count

@@ -193,6 +193,9 @@ public final class XFTPClient: Sendable {
 
     func health(of relay: RelayAddress) -> RelayHealth { relays.with(relay) { $0.health } }
 
+    /// How long a round trip to a relay takes that is known to be far away.
+    func farRoundTrip(_ relay: RelayAddress) -> Duration? { relays.with(relay) { $0.farRoundTrip } }
+
     /// Requests that are sent to a relay at once, at present.
     func requestsAllowed(at relay: RelayAddress) -> Int { relays.with(relay) { $0.requestsAllowed } }
 

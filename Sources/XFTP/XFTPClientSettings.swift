@@ -14,6 +14,11 @@ public struct XFTPClientSettings: Sendable {
     public var deadlinePerKiB: Duration = .milliseconds(5)
     /// Connections to one relay.
     public var connectionsPerRelay = 4
+    /// A relay is far away when a round trip to it takes longer.
+    public var farAfter: Duration = .milliseconds(20)
+    /// Connections to one that is far away: each carries little in a round trip, and a request waits behind the
+    /// chunk that is on its connection. They make no more requests.
+    public var connectionsPerFarRelay = 8
     /// Requests at once on one connection. Never more than 2: the official relay stops reading when
     /// three uploads wait for bytes on one connection.
     public var requestsPerConnection = 2

@@ -152,7 +152,10 @@ import Testing
 
     @Test func noMoreConnectionsAndRequestsAreMadeThanAllowed() async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk)
-        let client = XFTPClient.forTests { $0.connectionsPerRelay = 3 }
+        let client = XFTPClient.forTests {
+            $0.connectionsPerRelay = 3
+            $0.connectionsPerFarRelay = 3
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<40 {
                 group.addTask {

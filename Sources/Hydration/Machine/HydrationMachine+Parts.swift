@@ -113,6 +113,7 @@ extension HydrationMachine {
         var chunk: Int
         var bytes: UInt64
         var relay: String
+        var start: Duration
         /// When it began, or when bytes of it last came.
         var lastSign: Duration
         /// Nobody waited for it, and nobody was near it.

@@ -85,6 +85,7 @@ extension HydrationMachine {
         for index in flights.indices where flights[index].isOf(id, generation, chunk) {
             flights[index].isHere = true
             flights[index].lastSign = now
+            distances.note(flights[index].relay, chunkAfter: now - flights[index].start)
         }
         guard var entry = current(id, generation), case .chunks(var download) = entry.phase else { return [] }
         download.arrived(chunk, contentOffset: contentOffset)
@@ -120,7 +121,9 @@ extension HydrationMachine {
     ) -> [Action] {
         for index in flights.indices where flights[index].isOf(id, generation, chunk) {
             flights[index].lastSign = now
+            guard !flights[index].hasBytes else { continue }
             flights[index].hasBytes = true
+            distances.note(flights[index].relay, firstByteAfter: now - flights[index].start, now: now)
         }
         if current(id, generation) != nil { grantPatience(id, chunk: chunk, now: now) }
         return []

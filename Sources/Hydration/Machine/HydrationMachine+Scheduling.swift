@@ -21,7 +21,7 @@ extension HydrationMachine {
                 Flight(
                     file: next.file, generation: entry.generation, chunk: next.chunk,
                     bytes: download.layout.size(of: next.chunk),
-                    relay: download.layout.relays[next.chunk], lastSign: now,
+                    relay: download.layout.relays[next.chunk], start: now, lastSign: now,
                     isBackground: next.reason == .background))
             leaveRotation(next.file)
             rotation.append(next.file)
@@ -46,8 +46,10 @@ extension HydrationMachine {
         }
         for id in rotation {
             guard let entry = entries[id], !entry.isRemoved, case .chunks(let download) = entry.phase,
-                download.inFlight < settings.chunksPerFile, reason == .demand || followsCheck(id, entry),
+                download.inFlight < settings.chunksPerFile + settings.moreFromFar,
                 let chunk = candidate(reason, entry, download, now: now),
+                download.inFlight < settings.chunksPerFile + more(from: download.layout.relays[chunk]),
+                reason == .demand || followsCheck(id, entry, download.layout.relays[chunk]),
                 // Lost again before its memory was free: two flights of one chunk could not be told apart.
                 !flights.contains(where: { $0.isOf(id, entry.generation, chunk) }),
                 fits(chunk, of: download.layout, reason, now: now)
@@ -57,10 +59,13 @@ extension HydrationMachine {
         return nil
     }
 
-    private func followsCheck(_ id: FileID, _ entry: Entry) -> Bool {
+    private func followsCheck(_ id: FileID, _ entry: Entry, _ relay: String) -> Bool {
         flights.count { $0.file == id && $0.generation == entry.generation }
-            < HydrationSettings.chunksBeforeCheck
+            < HydrationSettings.chunksBeforeCheck + more(from: relay)
     }
+
+    /// Chunks in flight beyond the bounds for those that are near.
+    private func more(from relay: String) -> Int { distances.isFar(relay) ? settings.moreFromFar : 0 }
 
     private func candidate(
         _ reason: Reason, _ entry: Entry, _ download: ChunkDownload, now: Duration
@@ -94,11 +99,14 @@ extension HydrationMachine {
 
     private func fits(_ chunk: Int, of layout: ChunkLayout, _ reason: Reason, now: Duration) -> Bool {
         let relay = layout.relays[chunk]
-        guard flights.lazy.filter({ $0.relay == relay && !$0.isHere }).count < settings.chunksPerRelay
+        guard
+            flights.lazy.filter({ $0.relay == relay && !$0.isHere }).count
+                < settings.chunksPerRelay + more(from: relay)
         else { return false }
         let active = flights.lazy.filter { $0.isHere || now - $0.lastSign < settings.stalledAfter }
             .reduce(0 as UInt64) { $0 + $1.bytes }
-        let limit = settings.bytesInFlight - (reason != .demand ? settings.bytesForDemand : 0)
+        var limit = settings.bytesInFlight - (reason != .demand ? settings.bytesForDemand : 0)
+        if distances.isFar(relay) { limit += settings.moreBytesFromFar }
         return active == 0 || active + layout.size(of: chunk) <= limit
     }
 }

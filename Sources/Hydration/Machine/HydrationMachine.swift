@@ -9,6 +9,8 @@ struct HydrationMachine: Sendable {
     /// Files with chunks to fetch, who was served longest ago first.
     var rotation: [FileID] = []
     var flights: [Flight] = []
+    /// How far away the relays are.
+    var distances: RelayDistances
     /// All files that somebody waits for, and some that nobody waits for any more.
     var awaited: Set<FileID> = []
     /// Files that are kept whole, whatever else is evicted.
@@ -21,6 +23,7 @@ struct HydrationMachine: Sendable {
 
     init(settings: HydrationSettings, pinned: Set<FileID> = [], unfinished: Set<FileID> = []) {
         self.settings = settings
+        distances = RelayDistances(far: settings.farAfter)
         self.unfinished = settings.finishesWhatWasRead ? unfinished : []
         self.pinned = pinned
     }

@@ -10,7 +10,15 @@ public struct HydrationSettings: Sendable {
     public var chunksPerRelay = 4
     /// Bytes of chunks in flight, or in memory on their way through the check, over all files.
     public var bytesInFlight: UInt64 = 20 << 20
-    /// Of these, kept free for bytes that somebody waits for.
+    /// A relay is far away when it always takes longer than this from a request to the first byte. That time is
+    /// the request's alone: others fill the line meanwhile.
+    public var farAfter: Duration = .milliseconds(20)
+    /// Chunks in flight beyond the bounds for one file and one relay, when the relay is far away. Four fill its
+    /// line for about as long as a request takes, these while the four are under way.
+    public var moreFromFar = 3
+    /// Bytes of chunks in flight, when the next one comes from far away, beyond `bytesInFlight`.
+    public var moreBytesFromFar: UInt64 = 12 << 20
+    /// Of `bytesInFlight`, kept free for bytes that somebody waits for.
     public var bytesForDemand: UInt64 = 4 << 20
     /// Chunks in flight in all, those from silent relays included.
     public var chunksInFlight = 64

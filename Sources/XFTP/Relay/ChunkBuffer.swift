@@ -50,7 +50,7 @@ public final class ChunkBuffer: @unchecked Sendable {
     var storage: UnsafeMutableRawBufferPointer { memory }
 }
 
-/// A fixed number of chunk buffers that tasks wait for. They are made when first needed.
+/// A number of chunk buffers that tasks wait for. They are made when first needed.
 public final class ChunkBufferPool: Sendable {
     private let permits: Permits
     private let free = Lock<[ChunkBuffer]>([])
@@ -66,6 +66,9 @@ public final class ChunkBufferPool: Sendable {
         try await permits.take()
         return free.withLock { $0.popLast() } ?? ChunkBuffer(capacity: capacity)
     }
+
+    /// So many buffers more.
+    func grow(by count: Int) { for _ in 0..<count { permits.give() } }
 
     public func give(_ buffer: ChunkBuffer) {
         buffer.count = 0

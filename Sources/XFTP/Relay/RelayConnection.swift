@@ -18,8 +18,9 @@ final class RelayConnection: Sendable {
     }
 
     /// Connects to the first address that answers, and shakes hands.
+    /// - Parameter health: is told how long the relay took to answer.
     static func open(
-        _ relay: RelayAddress, settings: XFTPClientSettings
+        _ relay: RelayAddress, settings: XFTPClientSettings, health: RelayHealth
     ) async throws(XFTPError) -> RelayConnection {
         let tls = TLSClientSettings(identityFingerprint: relay.fingerprint)
         var failure: XFTPError?
@@ -39,7 +40,7 @@ final class RelayConnection: Sendable {
             }
             let connection = RelayConnection(http: http, relay: relay, settings: settings)
             do throws(XFTPError) {
-                try await connection.shakeHands()
+                try await connection.shakeHands(health)
                 return connection
             } catch {
                 connection.close()
@@ -53,8 +54,10 @@ final class RelayConnection: Sendable {
 
     // MARK: Handshake
 
-    private func shakeHands() async throws(XFTPError) {
+    private func shakeHands(_ health: RelayHealth) async throws(XFTPError) {
+        let start = ContinuousClock.now
         let message = try await exchange([], limit: Block.size)
+        health.answered(after: .now - start)
         guard let hello = Block.unpad(message) else {
             throw .brokenProtocol("did not answer with a hello", relay)
         }

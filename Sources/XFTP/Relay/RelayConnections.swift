@@ -57,7 +57,7 @@ final class RelayConnections: Sendable {
     func openAhead(_ count: Int) {
         let ids = state.withLock { state in
             var ids: [Int] = []
-            while !state.isClosed, state.slots.count < min(count, settings.connectionsPerRelay) {
+            while !state.isClosed, state.slots.count < min(count, mostConnections) {
                 state.nextID += 1
                 state.slots.append(Slot(id: state.nextID))
                 ids.append(state.nextID)
@@ -119,6 +119,14 @@ final class RelayConnections: Sendable {
     /// Requests at once, at present.
     var requestsAllowed: Int { state.withLock { $0.allowed } }
 
+    var farRoundTrip: Duration? { health.roundTrip(above: settings.farAfter) }
+
+    private var mostConnections: Int {
+        farRoundTrip != nil
+            ? max(settings.connectionsPerRelay, settings.connectionsPerFarRelay)
+            : settings.connectionsPerRelay
+    }
+
     /// No connection is open or being opened.
     var isEmpty: Bool { state.withLock { $0.slots.isEmpty } }
 
@@ -153,7 +161,7 @@ final class RelayConnections: Sendable {
             state.slots[$0].connection != nil && state.slots[$0].requests < settings.requestsPerConnection
         }
         let best = ready.min { state.slots[$0].requests < state.slots[$1].requests }
-        let isFull = state.slots.count >= settings.connectionsPerRelay
+        let isFull = state.slots.count >= mostConnections
         if let best, let connection = state.slots[best].connection, state.slots[best].requests == 0 || isFull
         {
             state.slots[best].requests += 1
@@ -172,7 +180,7 @@ final class RelayConnections: Sendable {
 
     private func open(_ id: Int) async throws(XFTPError) -> RelayConnection {
         do throws(XFTPError) {
-            let connection = try await RelayConnection.open(relay, settings: settings)
+            let connection = try await RelayConnection.open(relay, settings: settings, health: health)
             let (isWanted, waiting) = state.withLock { state -> (Bool, [Permits]) in
                 guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return (false, []) }
                 state.slots[index].connection = connection

@@ -5,6 +5,7 @@ final class RelayHealth: Sendable {
     private struct State {
         var lastBytes: ContinuousClock.Instant?
         var failedAt: ContinuousClock.Instant?
+        var shortestRoundTrip: Duration?
     }
 
     private let memory: Duration
@@ -27,6 +28,16 @@ final class RelayHealth: Sendable {
 
     /// Bytes of some chunk came.
     func sentBytes() { state.withLock { $0.lastBytes = .now } }
+
+    /// It answered a request that was alone on its connection.
+    func answered(after time: Duration) {
+        state.withLock { $0.shortestRoundTrip = min($0.shortestRoundTrip ?? time, time) }
+    }
+
+    /// The shortest, when it is longer than `limit`.
+    func roundTrip(above limit: Duration) -> Duration? {
+        state.withLock { $0.shortestRoundTrip.flatMap { $0 > limit ? $0 : nil } }
+    }
 
     /// How long it has sent nothing at all, in no transfer, counted from `start` on. Requests that wait for
     /// their turn behind others on a slow network are therefore no silence.

@@ -10,6 +10,9 @@ final class ChunkUploader: Sendable {
     private let total: UInt64
     private let sent = Lock<Int64>(0)
     private let progress: @Sendable (UInt64, UInt64) -> Void
+    private let wentFar = Lock(false)
+    /// A line is wide when a chunk takes at most so many round trips, those of slow start among them.
+    private static let wide = 12
     private let firstFailure = Lock<XFTPError?>(nil)
 
     init(
@@ -25,6 +28,10 @@ final class ChunkUploader: Sendable {
 
     /// The failure that ended the upload; those after it only follow from it.
     var failure: XFTPError? { firstFailure.withLock { $0 } }
+
+    /// A chunk went to a relay that is far away in few round trips: there it waits one for its record and another
+    /// for its confirmation, in which others can fill the line.
+    var isFar: Bool { wentFar.withLock { $0 } }
 
     func throwFailure() throws(XFTPError) {
         if let failure { throw failure }
@@ -88,9 +95,13 @@ final class ChunkUploader: Sendable {
             throw XFTPError(.wrongState, "The saved state of the upload is damaged.")
         }
         let part = UnconfirmedBytes()
+        let start = ContinuousClock.now
         try await client.upload(
             buffer, to: replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay
         ) { self.count(part.left($0)) }
+        if let roundTrip = client.farRoundTrip(replica.relay), .now - start <= roundTrip * Self.wide {
+            wentFar.withLock { $0 = true }
+        }
         count(part.confirmed(buffer.count))
         var done = record
         done.isUploaded = true

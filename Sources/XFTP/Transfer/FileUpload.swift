@@ -11,7 +11,8 @@ public struct UploadedFile: Sendable {
 }
 
 /// Brings a file to relays in one pass and without a temporary copy: it is read once, sealed chunk
-/// by chunk, and several chunks are on their way at once. Memory: `buffers` chunks.
+/// by chunk, and several chunks are on their way at once. Memory: `buffers` chunks, and some more when a
+/// relay is far away on a wide line.
 public enum FileUpload {
     /// What happens to the chunks on the relays when an upload ends before it is complete.
     public enum AbandonedChunks: Sendable {
@@ -24,8 +25,11 @@ public enum FileUpload {
     /// Chunks in memory at once, 4 MiB each at most.
     public static let buffers = 6
 
+    /// And so many more for relays far away on a wide line.
+    static let moreBuffers = 3
+
     /// Connections to a relay that are opened while the first chunk is being made.
-    static let connectionsAhead = 2
+    static let connectionsAhead = 4
 
     /// Uploads `source`.
     ///
@@ -104,7 +108,12 @@ public enum FileUpload {
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 var lastDigest: Task<Void, Never>?
+                var isFar = false
                 for index in producer.sizes.indices {
+                    if !isFar, uploader.isFar {
+                        isFar = true
+                        pool.grow(by: moreBuffers)
+                    }
                     let buffer = try await pool.take()
                     try uploader.throwFailure()
                     try await ThreadPool.shared.run { () throws(XFTPError) in

@@ -1,0 +1,105 @@
+import ChatCore
+import Testing
+
+@testable import Hydration
+
+/// A request to a relay that is far away takes a round trip in which others have to fill the line.
+@Suite struct FarRelayTests {
+    @Test(arguments: [(Duration.milliseconds(80), 7), (.milliseconds(5), 4)])
+    func moreChunksAreUnderWayFromARelayThatIsFarAway(time: Duration, count: Int) {
+        var world = OneRelay()
+        #expect(world.begun == [0])
+        world.progress(0, at: time)
+        world.arrive(0, at: time)
+        #expect(world.begun == Array(0...count))
+    }
+
+    @Test func aNarrowLineIsFullWithFewRequestsHoweverLongItIs() {
+        var world = OneRelay()
+        world.progress(0, at: .milliseconds(80))
+        world.arrive(0, at: .milliseconds(900))
+        #expect(world.begun == Array(0...4))
+        // It has become wider.
+        world.progress(1, at: .milliseconds(980))
+        world.arrive(1, at: .milliseconds(1500))
+        #expect(world.begun == Array(0...8))
+    }
+
+    @Test func aRelayThatAnsweredSoonIsNotFarAwayWhenOneRequestWaits() {
+        var distances = RelayDistances(far: .milliseconds(20))
+        #expect(!distances.isFar("relay"))
+        distances.note("relay", firstByteAfter: .milliseconds(400), now: .seconds(1))
+        #expect(!distances.isFar("relay"), "no chunk has shown yet how wide its line is")
+        distances.note("relay", chunkAfter: .milliseconds(500))
+        #expect(distances.isFar("relay"))
+        #expect(!distances.isFar("other"))
+        distances.note("relay", firstByteAfter: .milliseconds(3), now: .seconds(2))
+        distances.note("relay", firstByteAfter: .milliseconds(400), now: .seconds(3))
+        #expect(!distances.isFar("relay"))
+    }
+
+    @Test func afterAMinuteARelayIsMeasuredAnew() {
+        var distances = RelayDistances(far: .milliseconds(20))
+        distances.note("relay", firstByteAfter: .milliseconds(3), now: .seconds(1))
+        distances.note("relay", chunkAfter: .milliseconds(10))
+        distances.note("relay", firstByteAfter: .milliseconds(80), now: .seconds(61))
+        #expect(!distances.isFar("relay"))
+        distances.note("relay", firstByteAfter: .milliseconds(80), now: .seconds(122))
+        distances.note("relay", chunkAfter: .milliseconds(200))
+        #expect(distances.isFar("relay"))
+    }
+
+    @Test func ofManyRelaysThoseUsedLongestAgoAreForgotten() {
+        var distances = RelayDistances(far: .milliseconds(20))
+        for number in 0...64 {
+            distances.note("\(number)", firstByteAfter: .seconds(1), now: .seconds(number))
+            distances.note("\(number)", chunkAfter: .seconds(1))
+        }
+        #expect(!distances.isFar("0"))
+        #expect(distances.isFar("1"))
+        #expect(distances.isFar("64"))
+    }
+
+    /// A file of twenty chunks on one relay, of which somebody waits for the whole.
+    private struct OneRelay {
+        static let file = FileID(1)
+        var machine = HydrationMachine(settings: HydrationSettings())
+        var generation: UInt64 = 0
+        var begun: [Int] = []
+
+        init() {
+            var item = World(seed: 1).item(Self.file)
+            item.file?.size = 20 * (4 << 20) - 1000
+            machine.open(item, item.file!, now: .zero)
+            perform(machine.wait(1, Self.file, for: .whole, patience: .seconds(30), now: .zero))
+        }
+
+        mutating func progress(_ chunk: Int, at now: Duration) {
+            perform(machine.progressed(Self.file, generation, chunk: chunk, now: now))
+        }
+
+        /// It is here, has passed the check, and its memory is free again.
+        mutating func arrive(_ chunk: Int, at now: Duration) {
+            let offset: UInt64? = chunk == 0 ? 20 : nil
+            perform(machine.arrived(Self.file, generation, chunk: chunk, contentOffset: offset, now: now))
+            machine.landed(Self.file, generation, chunk)
+            perform(machine.schedule(now: now))
+        }
+
+        private mutating func perform(_ actions: [HydrationMachine.Action]) {
+            for action in actions {
+                switch action {
+                case .prepare(let file, let generation):
+                    self.generation = generation
+                    let places = Array(repeating: ChunkPlace(size: 4 << 20, relay: "relay"), count: 20)
+                    perform(
+                        machine.prepared(
+                            file, generation, .chunks(ChunkLayout(places)!, isReceivedByCore: false),
+                            now: .zero))
+                case .fetch(_, _, let chunk): begun.append(chunk)
+                default: break
+                }
+            }
+        }
+    }
+}
