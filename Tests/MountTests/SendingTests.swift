@@ -20,16 +20,19 @@ struct SendingTests {
     /// Stops the daemon in the moment in which the command begins to stage its file. On a thread of its own: the
     /// moment may be shorter than a task of a busy test run waits for its turn.
     private func stop(_ daemon: RunningProcess, whenFilesAreIn folder: String) async throws {
-        let isStopped = try await ThreadPool.shared.run {
-            let directory = try OpenFile(folder, flags: O_RDONLY)
-            for _ in 0..<30_000 {
-                if try PrivateFolder.names(in: directory).contains(where: { $0.hasPrefix("send-") }) {
-                    daemon.send(SIGSTOP)
-                    return true
+        let directory = try OpenFile(folder, flags: O_RDONLY)
+        let isStopped = await withCheckedContinuation { continuation in
+            Thread.start("stopper") {
+                for _ in 0..<60_000 {
+                    let names = (try? PrivateFolder.names(in: directory)) ?? []
+                    if names.contains(where: { $0.hasPrefix("send-") }) {
+                        daemon.send(SIGSTOP)
+                        return continuation.resume(returning: true)
+                    }
+                    usleep(1_000)
                 }
-                usleep(1_000)
+                continuation.resume(returning: false)
             }
-            return false
         }
         guard isStopped else { throw WaitedInVain("the file was never staged") }
     }

@@ -24,7 +24,7 @@ public final class RunningProcess: Sendable {
     /// Waits for a line of standard output that fits; throws, with all output, when none comes.
     @discardableResult
     public func line(
-        _ what: String, within limit: Duration = .seconds(30), where fits: (String) -> Bool = { _ in true }
+        _ what: String, within limit: Duration = .seconds(90), where fits: (String) -> Bool = { _ in true }
     ) async throws -> String {
         guard let line = await process.line(within: limit, where: fits) else {
             throw WaitedInVain("\(isRunning ? "did not say" : "ended without saying") \(what)\(heard)")
@@ -34,7 +34,7 @@ public final class RunningProcess: Sendable {
 
     /// Waits until it has ended and all its output is here; throws when it still runs after `limit`.
     @discardableResult
-    public func ending(within limit: Duration = .seconds(30)) async throws -> ChildProcess.Ending {
+    public func ending(within limit: Duration = .seconds(90)) async throws -> ChildProcess.Ending {
         guard let ending = await process.ending(within: limit) else {
             throw WaitedInVain("still running after \(limit)\(heard)")
         }
@@ -46,7 +46,7 @@ public final class RunningProcess: Sendable {
 
     /// SIGTERM, and the end that follows.
     @discardableResult
-    public func terminate(within limit: Duration = .seconds(30)) async throws -> ChildProcess.Ending {
+    public func terminate(within limit: Duration = .seconds(90)) async throws -> ChildProcess.Ending {
         send(SIGTERM)
         return try await ending(within: limit)
     }

@@ -10,7 +10,7 @@ public struct WaitedInVain: Error, CustomStringConvertible {
 /// Looks again and again until `condition` holds; throws after `limit`. The bound is generous,
 /// because tests share two cores: it ends hopeless tests, it measures nothing.
 public func wait(
-    until what: String, within limit: Duration = .seconds(30), _ condition: () async throws -> Bool
+    until what: String, within limit: Duration = .seconds(90), _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit
     while true {
@@ -22,7 +22,7 @@ public func wait(
 
 /// As `wait`, for a value that is nil until then.
 public func wait<Value>(
-    for what: String, within limit: Duration = .seconds(30), _ value: () async throws -> Value?
+    for what: String, within limit: Duration = .seconds(90), _ value: () async throws -> Value?
 ) async throws -> Value {
     var found: Value?
     try await wait(until: what + " is there", within: limit) {
