@@ -28,6 +28,11 @@ extension HTTP2Session {
             }
             if name.elementsEqual(":status".utf8) {
                 status = Int(String(decoding: value, as: UTF8.self))
+                // Below 100 nghttp2 takes it for the head of an answer, above 599 nobody knows what it is.
+                guard let status, (100..<600).contains(status) else {
+                    throw NetworkError(
+                        .protocolViolation, "The peer's answer has a status that does not exist.")
+                }
             }
         }
     }
