@@ -21,16 +21,20 @@ struct Bell: Sendable {
 }
 
 /// A thread that calls `heard` once at its start and after every ring, one call at a time. Rings that
-/// come during a call lead to one more call. `quiet` is called once when after that nobody rang for half a
-/// second.
+/// come during a call lead to one more call. When it says that it could not take everything in, it is called again
+/// after a second, and later each time, up to a minute: nobody else may ever ring. `quiet` is called once when
+/// after a call nobody rang for half a second.
 final class BellListener: Sendable {
     private let stopping: WakeUp
     private let ended: Lock<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>
 
     private static let pause: Int32 = 500
 
+    /// - Parameter heard: whether all that there is was taken in.
     init(
-        _ bell: Bell, heard: @escaping @Sendable () -> Void, quiet: @escaping @Sendable () -> Void
+        _ bell: Bell,
+        retry: RetryPolicy = RetryPolicy(first: .seconds(1), longest: .seconds(60), tries: .max),
+        heard: @escaping @Sendable () -> Bool, quiet: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         let stopping = try WakeUp()
         self.stopping = stopping
@@ -40,7 +44,7 @@ final class BellListener: Sendable {
         let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
         self.ended = ended
         Thread.start("bell") {
-            Self.listen(rung, stopping, heard, quiet)
+            Self.listen(rung, stopping, retry, heard, quiet)
             watches.remove(watch)
             let waiting = ended.withLock { state in
                 state.isOver = true
@@ -65,24 +69,35 @@ final class BellListener: Sendable {
     }
 
     private static func listen(
-        _ rung: WakeUp, _ stopping: WakeUp, _ heard: @Sendable () -> Void, _ quiet: @Sendable () -> Void
+        _ rung: WakeUp, _ stopping: WakeUp, _ retry: RetryPolicy, _ heard: @Sendable () -> Bool,
+        _ quiet: @Sendable () -> Void
     ) {
         var requests = [rung.descriptor, stopping.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
+        var failures = 0
         while true {
-            heard()
+            failures = heard() ? 0 : failures + 1
+            let again =
+                failures == 0 ? nil : retry.delay(beforeTry: failures + 1).map { ContinuousClock.now + $0 }
             var isQuiet = false
             repeat {
-                guard (try? poll(&requests, milliseconds: isQuiet ? -1 : pause)) != nil else { return }
+                let limit = isQuiet ? again.map(milliseconds(until:)) ?? -1 : pause
+                guard (try? poll(&requests, milliseconds: limit)) != nil else { return }
                 if requests[1].revents != 0 { return }
                 if requests[0].revents == 0 && !isQuiet {
                     isQuiet = true
                     quiet()
                 }
-            } while requests[0].revents == 0
+            } while requests[0].revents == 0 && again.map { ContinuousClock.now < $0 } ?? true
             // Silenced before the call: what rings from here on is heard again.
             rung.clear()
         }
+    }
+
+    /// Rounded up: a moment too early would be another turn.
+    private static func milliseconds(until end: ContinuousClock.Instant) -> Int32 {
+        let left = max(end - .now, .zero).components
+        return Int32(clamping: left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000 + 1)
     }
 }

@@ -31,15 +31,19 @@ extension EmbeddedCore {
         try sweepDamagedCopies()
     }
 
-    /// After every ring of the bell, on its thread.
-    func hear() {
+    /// After every ring of the bell, on its thread. False when something is left: a database that another process
+    /// holds for long, a full disk.
+    func hear() -> Bool {
         do {
             try takeInInline(telling: true)
             while try takeInNews() == Self.batch {}
             // A sender may have deleted what has one.
             try sweepDamagedCopies()
+            return true
         } catch {
-            log.warning("New messages could not be taken in: \(Base.sentence(of: error))")
+            log.warning(
+                "New messages could not be taken in, and will be tried again: \(Base.sentence(of: error))")
+            return false
         }
     }
 

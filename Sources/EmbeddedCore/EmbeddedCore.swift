@@ -105,7 +105,7 @@ public final class EmbeddedCore: ChatCore {
         }
         do throws(SystemError) {
             let listener = try BellListener(
-                directory.bell, heard: { [weak core] in core?.hear() },
+                directory.bell, heard: { [weak core] in core?.hear() ?? true },
                 quiet: { [weak core] in core?.clearLog() })
             core.listener.withLock { $0 = listener }
         } catch {
