@@ -13,39 +13,27 @@ import Store
 ///     try draft.write(bytes, at: 0, through: .ofItsMaker, by: thread)
 ///     draft.closed(.ofItsMaker)        // sent a second later
 ///
-/// What a method does to files and journal it does before it returns: it blocks, as those of `Draft` do.
+/// What becomes of a draft its `DraftMachine` decides; this makes drafts, names them, and starts and ends what acts:
+/// `StagingQueue` and `DeliveryWorker`. What a method does to files and journal it does before it returns: it
+/// blocks, as those of `Draft` do.
 public final class Outbox: Sendable {
-    struct NameInChat: Hashable {
-        var chat: ChatReference
-        var name: [UInt8]
-    }
-
-    struct State {
-        var drafts: [Int64: Draft] = [:]
-        /// What has a name in a chat's folder: neither sent nor recovered nor removed.
-        var names: [NameInChat: Draft] = [:]
+    private struct State {
         /// What the journal held at the start, until `start`.
         var found: [Draft] = []
-        /// Closed and quiet, waits to be staged; how many lanes stage at present.
-        var toStage: [Draft] = []
-        var lanes = 0
-        var whenStaged: [CheckedContinuation<Void, Never>] = []
         /// Nothing new is made; what is there is finished.
         var isShuttingDown = false
-        /// Nothing is sent any longer.
-        var isClosed = false
     }
 
+    let context: DraftContext
+    let staging: StagingQueue
     let core: any ChatCore
-    let room: Workroom
-    let stager: Stager
-    let courier: Courier
-    let clock: any OutboxClock
-    let random: any RandomSource
-    let step: @Sendable (OutboxStep) -> Void
-    let state = Lock(State())
-    /// Creating, renaming and removing take turns.
-    let naming = Turn()
+    private let worker: DeliveryWorker
+    private let clock: any OutboxClock
+    private let random: any RandomSource
+    private let directory = DraftDirectory()
+    private let state = Lock(State())
+    /// Orders creating, renaming and removing. Locked before the mutexes of drafts.
+    private let naming = BlockingMutex()
 
     /// Opens the journal and reads it; sends nothing before `start`.
     /// - Parameters:
@@ -60,168 +48,160 @@ public final class Outbox: Sendable {
     ) throws(OutboxError) {
         try self.init(
             core: core, folder: folder, quietTime: quietTime, previews: previews, clock: clock,
-            wallClock: wallClock, boot: Workroom.currentBoot(), step: { _ in })
+            wallClock: wallClock, boot: DraftContext.currentBoot(), step: { _ in })
     }
 
     init(
         core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
         previews: @escaping MessageCompletion = { $0 }, clock: any OutboxClock,
-        wallClock: any WallClock, boot: String, followers: Followers = Followers(),
+        wallClock: any WallClock, boot: String, earlyCopies: EarlyCopySlots = EarlyCopySlots(),
         step: @escaping @Sendable (OutboxStep) -> Void
     ) throws(OutboxError) {
         let random = SystemRandomSource()
-        let room = try described {
+        let context = try described {
             let journal = try Journal(path: folder.path + "/journal.sqlite", random: random)
-            // The quiet time knows the outbox only once it is made.
-            return Workroom(
+            return DraftContext(
                 journal: journal, spool: try Spool(in: folder),
                 staging: try StagingFolder(path: core.stagingFolder, mark: journal.mark, random: random),
-                quiet: QuietTime(length: quietTime, clock: clock),
-                order: SendingOrder(after: try journal.lastPlace()), clock: wallClock,
-                seen: SeenTime(after: try journal.seen(), clock: clock),
-                largestFile: core.limits.largestFile, boot: boot, followers: followers)
+                quietTime: QuietTime(length: quietTime, clock: clock),
+                deliveries: DeliveryQueue(after: try journal.lastSequence()), clock: wallClock,
+                uptime: Uptime(after: try journal.uptime(), clock: clock),
+                largestFile: core.limits.largestFile, boot: boot, earlyCopies: earlyCopies, step: step)
         }
         self.core = core
-        self.room = room
+        self.context = context
         self.clock = clock
         self.random = random
-        self.step = step
-        stager = Stager(room: room, step: step)
-        courier = Courier(core: core, room: room, clock: clock, previews: previews, step: step)
-        courier.start()
-        room.quiet.whenQuiet { [weak self] in self?.stage($0) }
-        try described { try readJournal() }
+        let staging = StagingQueue(core: core, context: context, clock: clock)
+        self.staging = staging
+        worker = DeliveryWorker(core: core, context: context, clock: clock, previews: previews)
+        worker.start()
+        // The quiet time is the drafts', whose context the staging queue needs.
+        context.quietTime.whenQuiet { [weak staging] in staging?.add($0) }
+        let found = try described { try JournalReplay(context: context).drafts() }
+        for draft in found {
+            let snapshot = draft.snapshot
+            directory.add(draft, named: snapshot.state == .recovered ? nil : snapshot.name)
+        }
+        state.withLock { $0.found = found }
     }
 
     // MARK: - What is there
 
     /// All that the outbox knows of, by age: also what is `sent` and not acknowledged, and what was
     /// `recovered`. From memory.
-    public func drafts() -> [Draft] {
-        state.withLock { $0.drafts.values.sorted { $0.id < $1.id } }
-    }
+    public func drafts() -> [Draft] { directory.drafts }
 
     /// Each call opens a stream of its own, with everything from then on.
-    public func changes() -> AsyncStream<OutboxChange> { room.news.stream() }
+    public func changes() -> AsyncStream<OutboxChange> { context.changes.stream() }
 
     /// Bytes that a new draft can have at present, 0 when that is not known. Sending needs the size of
     /// a draft twice for a moment, so this is half of what the disk has. Blocks shortly.
-    public func availableBytes() -> UInt64 { ((try? room.spool.availableBytes()) ?? 0) / 2 }
+    public func availableBytes() -> UInt64 { ((try? context.spool.availableBytes()) ?? 0) / 2 }
+
+    /// How many files wait to be handed over: after `shutDown` those that the next mount sends.
+    public var waiting: Int { drafts().count { $0.machine.isWaiting } }
+
+    /// The same of an outbox that no process has open, in its folder. Blocks.
+    /// - Throws: `wrongVersion`, `noSpace`, `storage`.
+    public static func waiting(inFolder path: String) throws(OutboxError) -> Int {
+        try described {
+            let journal = try Journal(path: path + "/journal.sqlite", random: SystemRandomSource())
+            defer { journal.close() }
+            return try journal.entries().count { DraftMachine(restoring: $0.record, $0.state).isWaiting }
+        }
+    }
 
     // MARK: - Names
 
     /// Makes an empty draft, opened for writing once: its maker closes `DraftOpening.ofItsMaker`.
     /// - Parameter name: the exact bytes its writer used: 1 to 255, valid UTF-8 without `/` and NUL.
-    /// - Throws: `invalidName`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
+    /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     public func create(name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
         try Self.requireValid(name)
-        return try naming.with { () throws(OutboxError) in
-            let (isTaken, isShuttingDown) = state.withLock {
-                (
-                    $0.names[NameInChat(chat: chat, name: name)].map { $0.state != .sent } ?? false,
-                    $0.isShuttingDown
-                )
-            }
-            if isShuttingDown { throw OutboxError.leaving }
-            if isTaken {
+        return try naming.withLock { () throws(OutboxError) in
+            if state.withLock({ $0.isShuttingDown }) { throw OutboxError.leaving }
+            if let other = directory.draft(named: name, in: chat), other.state != .sent {
                 throw OutboxError(.nameTaken, "A file of this name is being sent in this chat already.")
             }
-            let now = room.clock.now()
-            var entry = Journal.Entry(
+            var record = DraftRecord(
                 chat: chat, name: name, spool: Hexadecimal.encode(random.bytes(16)), key: random.bytes(32),
-                message: Hexadecimal.encode(random.bytes(16)), modified: now, touched: room.seen.seconds
-            )
+                message: Hexadecimal.encode(random.bytes(16)), modified: context.clock.now(),
+                touched: context.uptime.seconds)
             let file = try described {
-                let file = try room.spool.create(entry.spool, key: entry.key)
+                let file = try context.spool.create(record.spool, key: record.key)
                 do {
-                    entry.id = try room.journal.insert(entry)
+                    record.id = try context.journal.insert(record)
                 } catch {
-                    room.spool.remove(entry.spool)
+                    context.spool.remove(record.spool)
                     throw error
                 }
                 return file
             }
-            let draft = Draft(entry, phase: .draft, room: room)
-            draft.record.withLock { record in
-                record.file = file
-                _ = record.writers.open()
-                record.following.isInOrder = true
-            }
-            state.withLock { state in
-                state.drafts[draft.id] = draft
-                state.names[NameInChat(chat: chat, name: name)] = draft
-            }
-            step(.created)
+            let draft = Draft(creating: record, file: file, context: context)
+            directory.add(draft, named: name)
+            context.step(.created)
             return draft
         }
     }
 
     /// Gives a draft another name in its chat; an existing draft of that name is replaced and removed.
     /// A final name sends what a temporary one held back, after the quiet time.
-    /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `storage`.
+    /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     public func rename(_ draft: Draft, to name: [UInt8]) throws(OutboxError) {
         try Self.requireValid(name)
-        try naming.with { () throws(OutboxError) in
-            let target = state.withLock { $0.names[NameInChat(chat: draft.chat, name: name)] }
+        try naming.withLock { () throws(OutboxError) in
+            let target = directory.draft(named: name, in: draft.chat)
             if target === draft { return }
             let involved = [draft, target].compactMap { $0 }.sorted { $0.id < $1.id }
-            for one in involved { one.turn.take() }
-            defer { for one in involved.reversed() { one.turn.giveBack() } }
-            guard involved.allSatisfy({ $0.state == .draft }) else { throw OutboxError.immutable }
+            for one in involved { one.mutex.lock() }
+            defer { for one in involved.reversed() { one.mutex.unlock() } }
             let old = draft.snapshot.name
-            try described { try draft.noteRenamed(to: name, replacing: target) }
-            state.withLock { state in
-                state.names[NameInChat(chat: draft.chat, name: old)] = nil
-                state.names[NameInChat(chat: draft.chat, name: name)] = draft
-                if let target { state.drafts[target.id] = nil }
-            }
+            var prepared: [PreparedTransition] = []
+            // It takes the place of what it replaces in the same transaction.
+            if let target { prepared.append(try target.prepare(.replaced)) }
+            prepared.append(try draft.prepare(.renamed(name)))
+            try context.perform(prepared)
+            directory.rename(draft, from: old, to: name, replacing: target)
         }
     }
 
     /// Removes a draft, or takes a queued or sending one back: nothing is sent, and what the core was
-    /// just taking is cancelled there. One that is sent is the core's to delete: `notPermitted`.
+    /// just taking is cancelled there.
+    /// - Throws: `notPermitted` for one that is sent: it is the core's to delete; `noSpace`, `storage`.
     public func remove(_ draft: Draft) throws(OutboxError) {
-        try naming.with { () throws(OutboxError) in
-            try draft.turn.with { () throws(OutboxError) in
-                try described { try draft.noteRemoved() }
-                forget(draft)
-            }
+        try naming.withLock { () throws(OutboxError) in
+            _ = try draft.handle(.removed)
+            directory.remove(draft)
         }
     }
 
     /// Hands a draft over once more that the core refused, or of which it is not known whether the core has
     /// it: then the recipients may get it twice, so the user must have said so. So does one whose writer was
     /// killed, as it is, after the quiet time. False when it is none of these.
+    /// - Throws: `noSpace`, `storage`.
     public func retry(_ draft: Draft) throws(OutboxError) -> Bool {
-        if draft.state == .draft { return try draft.noteWantedAsItIs() }
-        guard try draft.noteRetry() else { return false }
-        courier.take([draft])
+        guard try draft.handle(.retryRequested) == .willRetry else { return false }
+        context.deliveries.notify([draft.chat])
         return true
+    }
+
+    /// The node of a sent draft has been noted as its item's: the outbox forgets it, with its bytes.
+    /// - Throws: `noSpace`, `storage`.
+    public func acknowledge(_ draft: Draft) throws(OutboxError) {
+        if try draft.handle(.acknowledged) == .forgotten { directory.remove(draft) }
     }
 
     /// Makes it durable that what was sent is sent: before a message is deleted, by which the core would know a
     /// repetition after a power cut. Blocks.
-    public func synchronise() throws(OutboxError) { try described { try room.journal.synchronise() } }
+    /// - Throws: `noSpace`, `storage`.
+    public func synchronise() throws(OutboxError) { try described { try context.journal.synchronise() } }
 
-    /// The node of a sent draft has been noted as its item's: the outbox forgets it, with its bytes.
-    public func acknowledge(_ draft: Draft) throws(OutboxError) {
-        guard draft.state == .sent else { return }
-        try described { try room.journal.apply(removing: [draft.id]) }
-        let spool = draft.record.withLock { record in
-            record.isGone = true
-            return record.entry.spool
-        }
-        room.spool.remove(spool)
-        forget(draft)
-    }
+    /// What the core refused for now is handed over at once: what stood in the way has passed.
+    public func retryPostponed() { worker.retryPostponed() }
 
-    func forget(_ draft: Draft) {
-        let name = NameInChat(chat: draft.chat, name: draft.snapshot.name)
-        state.withLock { state in
-            if state.names[name] === draft { state.names[name] = nil }
-            state.drafts[draft.id] = nil
-        }
-    }
+    /// A message that is no draft any more, with its preview.
+    func completed(_ message: ComposedMessage) async -> ComposedMessage { await worker.completed(message) }
 
     static func requireValid(_ name: [UInt8]) throws(OutboxError) {
         guard name.count <= SafeFileName.longest else {
@@ -231,4 +211,111 @@ public final class Outbox: Sendable {
             name != Array("..".utf8), String(validating: name, as: UTF8.self) != nil
         else { throw OutboxError(.invalidName, "A file name must be valid UTF-8.") }
     }
+
+    // MARK: - Start
+
+    /// Begins to send: what the journal holds first. Returns at once. Who needs to see every change opens
+    /// `changes` before.
+    public func start() {
+        ThreadPool.shared.submit { [self] in
+            // Not what was made since: that has its writer.
+            let found = state.withLock { state in
+                defer { state.found = [] }
+                return state.found
+            }
+            // All have their place before the first goes.
+            for draft in found { draft.tell(.started) }
+            context.deliveries.notify(Set(found.map(\.chat)))
+            let sent = found.filter { $0.state == .sent }
+            if !sent.isEmpty { Task { await self.announce(sent) } }
+            removeAged()
+        }
+    }
+
+    /// Sent by an earlier process that nobody told the file system about.
+    private func announce(_ sent: [Draft]) async {
+        for draft in sent {
+            guard case .sent(let id) = draft.machine.phase else { continue }
+            do throws(ChatError) {
+                context.changes.send(.became(draft, try await core.item(id, in: draft.chat)))
+            } catch  where [.noSuchItem, .noSuchChat].contains(error.code) {
+                // Deleted since.
+                await ThreadPool.shared.run { self.forget(draft) }
+                context.changes.send(.removed(draft))
+            } catch {
+                context.log.warning("a sent file is announced at the next start: \(error.sentence)")
+            }
+        }
+    }
+
+    private func forget(_ draft: Draft) {
+        do {
+            try acknowledge(draft)
+        } catch {
+            context.log.warning(
+                "could not forget a file whose message is gone: \(sentenceWithCauses(of: error))")
+        }
+    }
+
+    // MARK: - What is left alone
+
+    /// Removes or recovers what was left alone for too long, now and every hour.
+    private func removeAged() {
+        saveUptime()
+        for draft in drafts() {
+            do {
+                try removeIfAged(draft)
+            } catch {
+                context.log.warning("a draft that was left alone stays for another hour: \(error.sentence)")
+            }
+        }
+        clock.call(after: Uptime.interval) { [weak self] in
+            guard let self else { return }
+            ThreadPool.shared.submit { self.removeAged() }
+        }
+    }
+
+    private func saveUptime() {
+        do {
+            try context.journal.save(uptime: context.uptime.countUp())
+        } catch {
+            // Drafts stay a little longer.
+            context.log.notice("the age of drafts could not be noted: \(Base.sentence(of: error))")
+        }
+    }
+
+    private func removeIfAged(_ draft: Draft) throws(OutboxError) {
+        // Most are not due: nobody waits for their mutex. Who is, is asked again under it.
+        guard draft.machine.dueExpiry(at: context.uptime.seconds) != nil else { return }
+        let change = try naming.withLock { () throws(OutboxError) -> OutboxChange? in
+            guard case .expired(let expiry) = try draft.handle(.aged) else { return nil }
+            switch expiry {
+            case .removal:
+                directory.remove(draft)
+                return .removed(draft)
+            case .recovery:
+                directory.removeName(of: draft)
+                return .recovered(draft)
+            }
+        }
+        if let change { context.changes.send(change) }
+    }
+
+    // MARK: - End
+
+    /// Queues closed drafts at once, without quiet time, and waits until all are handed over that can be
+    /// at present; what the core refuses for now is sent at the next start. Drafts that still have a
+    /// writer are sent after the next start if they are closed before the process ends, else recovered.
+    public func shutDown() async {
+        state.withLock { $0.isShuttingDown = true }
+        context.quietTime.end()
+        await staging.becomeIdle()
+        await context.deliveries.becomeIdle()
+        await ThreadPool.shared.run { self.saveUptime() }
+        staging.close()
+        context.changes.finish()
+    }
+
+    /// After `shutDown`, when everything it handed over has been acknowledged: closes the journal. Blocks.
+    public func close() { context.journal.close() }
 }

@@ -10,7 +10,7 @@ public struct OutboxError: DescribedError {
     public enum Code: Hashable, Sendable {
         /// The write or truncation would make the draft larger than the chat accepts: EFBIG.
         case tooLarge
-        /// No room for the draft, or not enough to send it afterwards: ENOSPC.
+        /// No space for the draft, or not enough to send it afterwards: ENOSPC.
         case noSpace
         /// The draft has been handed over and is immutable: EPERM.
         case notPermitted

@@ -12,7 +12,7 @@ import Testing
     private func incomplete(_ bench: Workbench, _ file: String = "half") throws -> Draft {
         let draft = try bench.outbox.create(name: name(file), in: alice)
         try draft.write("half of it")
-        draft.ended(.ofItsMaker, .killed)
+        draft.flushed(.ofItsMaker, .killed)
         draft.closed(.ofItsMaker)
         return draft
     }
@@ -36,7 +36,7 @@ import Testing
         try await bench.live(days: 4)
         await bench.outbox.shutDown()
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen(boot: "next boot")
-        #expect(next.outbox.room.seen.seconds >= 4 * 86_400)
+        #expect(next.outbox.context.uptime.seconds >= 4 * 86_400)
         #expect(next.outbox.drafts().count == 1)
         try await next.live(days: 4)
         try await wait(until: "it is dropped") { next.outbox.drafts().isEmpty }
@@ -95,7 +95,7 @@ import Testing
 
     @Test func aSleepCountsForNoMoreThanAnHourAndRestsAreKept() {
         let clock = ManualClock()
-        let seen = SeenTime(after: 10, clock: clock)
+        let seen = Uptime(after: 10, clock: clock)
         #expect(seen.seconds == 10)
         for _ in 0..<4 {
             clock.advance(by: .milliseconds(500))

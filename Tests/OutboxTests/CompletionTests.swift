@@ -100,7 +100,7 @@ import Testing
     private func left(_ bench: Workbench, _ text: String = "half of it") throws -> Draft {
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write(text)
-        draft.ended(.ofItsMaker, .killed)
+        draft.flushed(.ofItsMaker, .killed)
         draft.closed(.ofItsMaker)
         return draft
     }
@@ -130,11 +130,11 @@ import Testing
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)
         try draft.write("half")
-        draft.ended(.ofItsMaker, .killed)
+        draft.flushed(.ofItsMaker, .killed)
         #expect(draft.snapshot.problem?.contains("was killed") == true)
         // What goes on through the same opening cannot know what is missing.
         try draft.write("more", at: 4)
-        draft.ended(.ofItsMaker, .finished)
+        draft.flushed(.ofItsMaker, .finished)
         draft.closed(.ofItsMaker)
         try await expectKept(draft, bench)
     }
@@ -178,7 +178,8 @@ import Testing
         try bench.write([1, 2], to: "a")
         let draft = try #require(bench.outbox.drafts().first)
         let again = try draft.opened(for: .writing)
-        #expect(draft.meaning(ofCloseBy: getpid(), of: again.number) == .finished)
+        #expect(draft.machine.writers.lastWriter(again.number) == nil)
+        #expect(DescriptorClose(by: getpid(), lastWriter: nil) == .finished)
         draft.closed(again)
         bench.beQuiet()
         #expect(try await bench.messages(1).count == 1)

@@ -129,7 +129,7 @@ import Testing
         _ = try await bench.messages(2)
         bench.clock.advance(by: .milliseconds(999))
         // The lanes have nothing left to do: what they were given, they have looked at.
-        try await wait(until: "the lanes have ended") { bench.outbox.state.withLock { $0.lanes } == 0 }
+        try await wait(until: "the lanes have ended") { bench.outbox.staging.isIdle }
         #expect(draft.state == .draft)
         bench.clock.advance(by: .milliseconds(1))
         #expect(names(try await bench.messages(3)) == ["a"])

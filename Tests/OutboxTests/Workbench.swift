@@ -46,7 +46,7 @@ final class Workbench: Sendable {
             core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
             quietTime: Self.quietTime, previews: previews, clock: clock, wallClock: clock, boot: boot,
             // Small, so that every test of some bytes takes this way.
-            followers: Followers(shortest: 128 << 10, step: 64 << 10), step: step)
+            earlyCopies: EarlyCopySlots(minSize: 128 << 10, step: 64 << 10), step: step)
         let seen = Lock<[OutboxChange]>([])
         self.seen = seen
         let changes = outbox.changes()
@@ -65,10 +65,10 @@ final class Workbench: Sendable {
 
     /// Lets the process see time pass, hour by hour: a longer step would be a sleep.
     func live(days: Int) async throws {
-        let end = outbox.room.seen.seconds + Int64(days) * 86_400
+        let end = outbox.context.uptime.seconds + Int64(days) * 86_400
         try await wait(until: "\(days) days have passed") {
             clock.advance(by: .seconds(3600))
-            return outbox.room.seen.seconds >= end
+            return outbox.context.uptime.seconds >= end
         }
     }
 
@@ -116,7 +116,7 @@ final class Workbench: Sendable {
 /// For tests to which it does not matter through which opening a thing is done: the last one.
 extension Draft {
     private var latest: DraftOpening {
-        DraftOpening(.writing, record.withLock { $0.writers.openings.keys.max() } ?? 0)
+        DraftOpening(.writing, machine.writers.openings.keys.max() ?? 0)
     }
 
     func closed(for access: DraftAccess) { closed(access == .writing ? latest : DraftOpening(.reading, 0)) }

@@ -22,9 +22,7 @@ extension Target {
                 return
             }
             hold(
-                again.name == entry.name && again.state == entry.state && again.size == entry.size
-                    && again.staged == entry.staged && again.caption == entry.caption
-                    && again.modified == entry.modified && again.chat == entry.chat,
+                again.state == entry.state && again.record == entry.record,
                 "a written row is the same")
         }
     }

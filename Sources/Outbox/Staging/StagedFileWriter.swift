@@ -5,17 +5,17 @@ import Glibc
 import Posix
 
 /// The CryptoFile of a draft while it is made, in a folder of its own in the core's staging folder: in one
-/// go when the draft is closed, or piece by piece along with its writer (`DraftFollowing`).
+/// go when the draft is closed, or piece by piece along with its writer (`EarlyCopy`).
 ///
 /// Any thread, one after the other; all calls block.
-final class StagedCopy: @unchecked Sendable {
-    // Safe: what changes is touched only under `turn`.
+final class StagedFileWriter: @unchecked Sendable {
+    // Safe: what changes is touched only under `mutex`.
     private let staging: StagingFolder
     private let folderName: String
     private let folder: OpenFile
     private let file: OpenFile
     private let arguments: FileArguments
-    private let turn = Turn()
+    private let mutex = BlockingMutex()
     private let writer: CryptoFileWriter
     private var isDiscarded = false
     private let progress = Lock<UInt64>(0)
@@ -41,18 +41,18 @@ final class StagedCopy: @unchecked Sendable {
     var copied: UInt64 { progress.withLock { $0 } }
 
     /// Adds the bytes of `source` up to `end`, which must not change any more, as long as `isWanted` says so.
-    /// - Throws: `Overtaken` when it is not wanted, or was discarded.
+    /// - Throws: `Outdated` when it is not wanted, or was discarded.
     func append(from source: SealedFile, to end: UInt64, while isWanted: () -> Bool) throws {
-        try turn.with {
+        try mutex.withLock {
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 4096)
             defer { buffer.deallocate() }
             var position = copied
             while position < end {
-                guard isWanted(), !isDiscarded else { throw Overtaken() }
+                guard isWanted(), !isDiscarded else { throw Outdated() }
                 let wanted = Int(min(UInt64(buffer.count), end - position))
                 let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
                 let count = try source.read(into: piece, at: position)
-                guard count > 0 else { throw Overtaken() }
+                guard count > 0 else { throw Outdated() }
                 try writer.append(UnsafeRawBufferPointer(rebasing: piece[..<count]))
                 position += UInt64(count)
                 progress.withLock { $0 = position }
@@ -64,14 +64,14 @@ final class StagedCopy: @unchecked Sendable {
     func beginWritingBack() { file.beginWritingBack() }
 
     /// Writes the tag and gives the file its name. Not durable before `synchronise`.
-    func finish(named name: String, kind: MessageContent.Kind) throws -> Journal.Staged {
-        try turn.with {
-            guard !isDiscarded else { throw Overtaken() }
+    func finish(named name: String, kind: MessageContent.Kind) throws -> StagedFile {
+        try mutex.withLock {
+            guard !isDiscarded else { throw Outdated() }
             try writer.finish()
             try check("give a file its name") {
                 renameat(folder.descriptor, Self.unfinishedName, folder.descriptor, name)
             }
-            return Journal.Staged(folder: folderName, fileName: name, arguments: arguments, kind: kind)
+            return StagedFile(folder: folderName, fileName: name, arguments: arguments, kind: kind)
         }
     }
 
@@ -85,12 +85,12 @@ final class StagedCopy: @unchecked Sendable {
 
     /// Removes it. Waits for a piece that is just being added.
     func discard() {
-        turn.with {
+        mutex.withLock {
             isDiscarded = true
             staging.remove(folderName)
         }
     }
 
     /// A writer, a rename or a removal came in between.
-    struct Overtaken: Error {}
+    struct Outdated: Error {}
 }

@@ -15,16 +15,6 @@ public struct DraftOpening: Hashable, Sendable {
     public static let ofItsMaker = DraftOpening(.writing, 0)
 }
 
-/// What the close of a descriptor says about who wrote through it.
-enum DescriptorClose: CaseIterable {
-    /// The writer has said what he had to say, as far as that can be known: more may follow.
-    case finished
-    /// The writer was killed.
-    case killed
-    /// Somebody else's copy of the descriptor: it says nothing.
-    case foreign
-}
-
 /// Who has a draft open for writing, and whether all of them have closed a descriptor since they wrote last.
 /// close(2) waits for that, while the release that follows may be lost with the connection or the process. Pure.
 ///

@@ -2,10 +2,12 @@ import Base
 
 /// How long the processes of this outbox have run, all together: what ages a draft that is left alone. A clock that
 /// is set does not move it, and time in which the machine slept, was off or had nothing mounted does not count.
-final class SeenTime: Sendable {
+/// Any thread, from memory.
+final class Uptime: Sendable {
     private struct State {
         var seconds: Int64
-        var rest = Duration.zero
+        /// Less than a second.
+        var remainder = Duration.zero
         var last: Duration
     }
 
@@ -13,9 +15,9 @@ final class SeenTime: Sendable {
     private let clock: any OutboxClock
 
     /// Counted up this often, which is also the most that counts at once: a longer step is a sleep.
-    static let step = Duration.seconds(3600)
+    static let interval = Duration.seconds(3600)
 
-    /// - Parameter seconds: what earlier processes saw.
+    /// - Parameter seconds: how long earlier processes ran.
     init(after seconds: Int64, clock: any OutboxClock) {
         self.clock = clock
         state = Lock(State(seconds: seconds, last: clock.now()))
@@ -24,14 +26,14 @@ final class SeenTime: Sendable {
     /// As it was counted up last.
     var seconds: Int64 { state.withLock { $0.seconds } }
 
-    /// Counts what has passed since the last time.
+    /// Counts what has passed since the last time, and answers the sum.
     func countUp() -> Int64 {
         let now = clock.now()
         return state.withLock { state in
-            let passed = min(max(now - state.last, .zero), Self.step) + state.rest
+            let passed = min(max(now - state.last, .zero), Self.interval) + state.remainder
             state.last = now
             state.seconds += passed.components.seconds
-            state.rest = passed - .seconds(passed.components.seconds)
+            state.remainder = passed - .seconds(passed.components.seconds)
             return state.seconds
         }
     }

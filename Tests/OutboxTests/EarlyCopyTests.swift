@@ -8,7 +8,7 @@ import Testing
 @testable import Outbox
 
 /// Long files are encrypted for the core while they are still being written.
-@Suite struct FollowingTests {
+@Suite struct EarlyCopyTests {
     private func append(_ bytes: [UInt8], to draft: Draft, piece: Int = 50_000) throws {
         for start in stride(from: 0, to: bytes.count, by: piece) {
             let offset = draft.snapshot.size

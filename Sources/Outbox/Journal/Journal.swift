@@ -8,65 +8,15 @@ import Store
 /// undo in reverse order. What is promised to survive a power cut (`fsync`, a queued draft) is
 /// written by a durable transaction, which carries all earlier changes with it.
 final class Journal: Sendable {
-    /// State of a row. A draft is `open` or `closed`; the other words are those of `DraftState`.
-    enum State: String, Sendable {
-        /// Somebody is in the middle of writing.
-        case open
-        /// What is there is complete, as far as can be known: nobody has it open for writing, or all who have
-        /// closed a descriptor since they wrote last.
-        case closed
-        case queued
-        case sent
-        case failed
-        case unsure
-        case recovered
-    }
+    /// A row.
+    struct Entry: Hashable, Sendable {
+        var record: DraftRecord
+        var state: StoredState
 
-    struct Entry: Sendable {
-        var id: Int64 = 0
-        var chat: ChatReference
-        var name: [UInt8]
-        /// Name of its file in the spool, and the key that seals it.
-        var spool: String
-        var key: [UInt8]
-        /// The mark by which the core recognises a repeated send.
-        var message: String
-        var state: State = .open
-        var size: UInt64 = 0
-        var modified: Timestamp
-        var caption: String = ""
-        var gap: Gap?
-        /// The user said that it is to be sent though it may have been sent before.
-        var isConfirmed = false
-        /// Its spool file has been synchronised since its last write.
-        var isDurable = false
-        /// The boot in which it was closed.
-        var boot: String = ""
-        /// When it was last closed or renamed, in `SeenTime`; what stays local goes some time after.
-        var touched: Int64
-        /// Counts last closes: in this order the drafts of a chat are sent.
-        var place: Int64 = 0
-        var staged: Staged?
-        var item: ItemID?
-        var problem: String?
-    }
-
-    /// Why something is missing in a draft. Numbers of the column `broken`.
-    enum Gap: Int64, Sendable {
-        /// A write failed.
-        case failedWrite = 1
-        /// Who wrote it was killed.
-        case killedWriter = 2
-    }
-
-    /// A CryptoFile in the core's staging folder, complete and on disk.
-    struct Staged: Hashable, Sendable {
-        /// Folder of its own inside the staging folder.
-        var folder: String
-        /// Name inside, the one that the recipients see.
-        var fileName: String
-        var arguments: FileArguments
-        var kind: MessageContent.Kind
+        init(_ record: DraftRecord, _ state: StoredState) {
+            self.record = record
+            self.state = state
+        }
     }
 
     static let migrations = [
@@ -120,6 +70,7 @@ final class Journal: Sendable {
     /// Begins the names of this outbox's folders in the staging folder, which it may share.
     let mark: String
 
+    /// - Throws: `StoreError`.
     init(path: String, random: any RandomSource) throws {
         let database = try Database(path: path, migrations: Self.migrations, durability: .eventual)
         mark = try database.transaction { connection in
@@ -133,27 +84,27 @@ final class Journal: Sendable {
 
     func close() { database.close() }
 
-    /// The place of what was closed last.
-    func lastPlace() throws -> Int64 {
+    /// The sequence number of what was closed last.
+    func lastSequence() throws -> Int64 {
         try database.read { connection in
             try connection.first("SELECT coalesce(max(place), 0) FROM draft", row: { $0.integer(0) }) ?? 0
         }
     }
 
-    /// What `SeenTime` was when it was last noted.
-    func seen() throws -> Int64 {
+    /// What `Uptime` was when it was last saved, in seconds.
+    func uptime() throws -> Int64 {
         try database.read { try $0.first("SELECT seen FROM outbox", row: { $0.integer(0) }) ?? 0 }
     }
 
-    func note(seen: Int64) throws {
-        try database.transaction { try $0.execute("UPDATE outbox SET seen = ?", seen) }
+    func save(uptime: Int64) throws {
+        try database.transaction { try $0.execute("UPDATE outbox SET seen = ?", uptime) }
     }
 
     /// Makes everything that was written so far durable: SQLite synchronises its log before it copies from it.
     func synchronise() throws { try database.checkpoint() }
 
-    /// Adds a row and answers its id, never used before.
-    func insert(_ entry: Entry) throws -> Int64 {
+    /// Adds the row of a draft that is being written, and answers its id, never used before.
+    func insert(_ record: DraftRecord) throws -> Int64 {
         try database.transaction { connection in
             try connection.execute(
                 """
@@ -161,9 +112,9 @@ final class Journal: Sendable {
                     broken, durable, boot, touched)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
-                entry.chat.description, entry.name, entry.spool, entry.key, entry.message,
-                entry.state.rawValue, entry.size, entry.modified, entry.caption, entry.gap?.rawValue ?? 0,
-                entry.isDurable, entry.boot, entry.touched)
+                record.chat.description, record.name, record.spool, record.key, record.message,
+                StoredState.open.word, record.size, record.modified, record.caption,
+                record.gap?.rawValue ?? 0, record.isDurable, record.boot, record.touched)
             return connection.lastInsertedID
         }
     }
@@ -182,7 +133,7 @@ final class Journal: Sendable {
     }
 
     private static func update(_ entry: Entry, _ connection: Connection) throws {
-        let staged = entry.staged
+        let (record, staged) = (entry.record, entry.state.staged)
         try connection.execute(
             """
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
@@ -190,47 +141,88 @@ final class Journal: Sendable {
                 staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?, place = ?
             WHERE id = ?
             """,
-            entry.name, entry.state.rawValue, entry.size, entry.modified, entry.caption,
-            entry.gap?.rawValue ?? 0, entry.isConfirmed, entry.isDurable, entry.boot, entry.touched,
-            staged?.folder, staged?.fileName,
-            staged?.arguments.key, staged?.arguments.nonce, staged.map { $0.kind.journalText },
-            entry.item?.rawValue, entry.problem, entry.place, entry.id)
+            record.name, entry.state.word, record.size, record.modified, record.caption,
+            record.gap?.rawValue ?? 0, entry.state.isConfirmed, record.isDurable, record.boot,
+            record.touched, staged?.folder, staged?.fileName, staged?.arguments.key, staged?.arguments.nonce,
+            staged.map { $0.kind.journalText }, entry.state.item?.rawValue, record.problem, record.sequence,
+            record.id)
     }
 
     /// All rows, oldest first. A row that makes no sense fails as a whole: what it stands for must not be
     /// swept from the spool.
+    /// - Throws: `StoreError`, `.damaged` for such a row.
     func entries() throws -> [Entry] {
         try database.read { connection in
             try connection.query(
                 """
-                SELECT id, chat, name, spool, key, message, state, size, modified, caption, broken,
-                    durable, boot, touched, staged_folder, staged_name, staged_key,
-                    staged_nonce, staged_kind, item, problem, confirmed, place
+                SELECT id, chat, name, spool, key, message, size, modified, caption, broken, durable, boot,
+                    touched, problem, place, state, confirmed, item, staged_folder, staged_name, staged_key,
+                    staged_nonce, staged_kind
                 FROM draft ORDER BY id
                 """, row: Self.entry)
         }
     }
 
     private static func entry(_ row: borrowing Row) throws -> Entry {
-        guard let chat = ChatReference(row.text(1)), let state = State(rawValue: row.text(6)) else {
+        guard let chat = ChatReference(row.text(1)),
+            let state = StoredState(
+                word: row.text(15), isConfirmed: row.bool(16), item: row.integerOrNil(17).map(ItemID.init),
+                staged: staged(row))
+        else {
             throw StoreError(.damaged, "The journal of the outbox is damaged: a row makes no sense.")
         }
-        var entry = Entry(
+        var record = DraftRecord(
             id: row.integer(0), chat: chat, name: row.bytes(2), spool: row.text(3), key: row.bytes(4),
-            message: row.text(5), state: state, size: row.unsigned(7), modified: row.timestamp(8),
-            caption: row.text(9), gap: Gap(rawValue: row.integer(10)), isDurable: row.bool(11),
-            boot: row.text(12),
-            touched: row.integer(13), item: row.integerOrNil(19).map(ItemID.init),
-            problem: row.textOrNil(20))
-        entry.isConfirmed = row.bool(21)
-        entry.place = row.integer(22)
-        if let folder = row.textOrNil(14) {
-            entry.staged = Staged(
-                folder: folder, fileName: row.text(15),
-                arguments: FileArguments(key: row.bytes(16), nonce: row.bytes(17)),
-                kind: MessageContent.Kind(journalText: row.text(18)))
+            message: row.text(5), size: row.unsigned(6), modified: row.timestamp(7), caption: row.text(8),
+            gap: DraftRecord.Gap(rawValue: row.integer(9)), isDurable: row.bool(10), boot: row.text(11),
+            touched: row.integer(12))
+        record.problem = row.textOrNil(13)
+        record.sequence = row.integer(14)
+        return Entry(record, state)
+    }
+
+    private static func staged(_ row: borrowing Row) -> StagedFile? {
+        guard let folder = row.textOrNil(18) else { return nil }
+        return StagedFile(
+            folder: folder, fileName: row.text(19),
+            arguments: FileArguments(key: row.bytes(20), nonce: row.bytes(21)),
+            kind: MessageContent.Kind(journalText: row.text(22)))
+    }
+}
+
+// The columns of a state.
+extension StoredState {
+    /// `draft.state`.
+    fileprivate var word: String {
+        switch self {
+        case .open: "open"
+        case .closed: "closed"
+        case .queued: "queued"
+        case .sent: "sent"
+        case .failed: "failed"
+        case .unsure: "unsure"
+        case .recovered: "recovered"
         }
-        return entry
+    }
+
+    fileprivate var isConfirmed: Bool {
+        if case .queued(_, let isConfirmed) = self { isConfirmed } else { false }
+    }
+
+    fileprivate var item: ItemID? { if case .sent(let item) = self { item } else { nil } }
+
+    /// Nil when the columns make no sense together.
+    fileprivate init?(word: String, isConfirmed: Bool, item: ItemID?, staged: StagedFile?) {
+        switch (word, staged, item) {
+        case ("open", _, _): self = .open
+        case ("closed", _, _): self = .closed
+        case ("recovered", _, _): self = .recovered
+        case ("queued", let staged?, _): self = .queued(staged, isConfirmed: isConfirmed)
+        case ("failed", let staged?, _): self = .failed(staged)
+        case ("unsure", let staged?, _): self = .unsure(staged)
+        case ("sent", _, let item?): self = .sent(item)
+        default: return nil
+        }
     }
 }
 

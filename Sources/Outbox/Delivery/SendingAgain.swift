@@ -30,7 +30,7 @@ extension Outbox {
             source: FileSourceLocation(path: staged, arguments: source.arguments), content: item.content,
             modified: item.time)
         do throws(ChatError) {
-            return try await core.send(courier.completed(message), to: item.chat)
+            return try await core.send(completed(message), to: item.chat)
         } catch {
             await ThreadPool.shared.run { _ = unlink(staged) }
             throw error

@@ -26,7 +26,7 @@ final class StagingFolder: Sendable {
         return (name, try open(name))
     }
 
-    func path(of staged: Journal.Staged) -> String { "\(path)/\(staged.folder)/\(staged.fileName)" }
+    func path(of staged: StagedFile) -> String { "\(path)/\(staged.folder)/\(staged.fileName)" }
 
     /// Removes a folder and what is left in it. What cannot be removed is swept at the next start.
     func remove(_ folder: String) {
@@ -34,7 +34,7 @@ final class StagingFolder: Sendable {
         unlinkat(directory.descriptor, folder, AT_REMOVEDIR)
     }
 
-    func remove(_ staged: Journal.Staged) { remove(staged.folder) }
+    func remove(_ staged: StagedFile) { remove(staged.folder) }
 
     /// Removes the folders of this outbox but those named: copies that a crash cut off. Also what a
     /// `chatfs send` left that was killed before `limit`: its files are called `send-…`.

@@ -1,0 +1,162 @@
+import Base
+import ChatCore
+import Posix
+
+/// Gives a message what takes a moment to make: its preview. As it was where there is none.
+public typealias MessageCompletion = @Sendable (ComposedMessage) async -> ComposedMessage
+
+/// Hands what is ready in the delivery queue to the core: chats side by side. What the core refuses for a while is
+/// tried again with growing delays and lets the others pass. Its tasks run on the cooperative pool, what blocks in
+/// them on `ThreadPool.shared`.
+final class DeliveryWorker: Sendable {
+    private let core: any ChatCore
+    private let context: DraftContext
+    private let clock: any OutboxClock
+    private let previews: MessageCompletion
+    /// Refused for now: each waits for its next try.
+    private let postponed = Lock<Set<Draft>>([])
+
+    /// Without an end: an outbox never gives up what it promised to send.
+    private static let policy = RetryPolicy(first: .seconds(2), longest: .seconds(300), tries: .max)
+    /// Bytes of small files that are handed over together.
+    private static let maxBytesTogether: UInt64 = 1 << 20
+
+    init(
+        core: any ChatCore, context: DraftContext, clock: any OutboxClock,
+        previews: @escaping MessageCompletion
+    ) {
+        self.core = core
+        self.context = context
+        self.clock = clock
+        self.previews = previews
+    }
+
+    /// From now on what is ready is handed over.
+    func start() {
+        context.deliveries.whenReady { [weak self] chat in
+            guard let self else { return }
+            Task { await self.deliver(in: chat) }
+        }
+    }
+
+    // MARK: - Handing over
+
+    private func deliver(in chat: ChatReference) async {
+        while true {
+            let drafts = nextGroup(in: chat)
+            if drafts.isEmpty { return }
+            await handOver(drafts)
+        }
+    }
+
+    /// What is handed over next: one, or as many small ones as the core likes to take together.
+    private func nextGroup(in chat: ChatReference) -> [Draft] {
+        var (count, bytes) = (0, UInt64(0))
+        return context.deliveries.dequeue(in: chat) { draft in
+            count += 1
+            bytes += min(draft.snapshot.size, Self.maxBytesTogether)
+            return count == 1 || count <= core.limits.mostSentTogether && bytes <= Self.maxBytesTogether
+        }
+    }
+
+    private func handOver(_ drafts: [Draft]) async {
+        let begun = await ThreadPool.shared.run {
+            drafts.compactMap { draft in self.begin(draft).map { (draft, $0) } }
+        }
+        guard let chat = begun.first?.0.chat else { return }
+        let answers = await core.send(await completed(begun.map(\.1)), to: chat)
+        for ((draft, _), answer) in zip(begun, answers) { await take(answer, of: draft) }
+    }
+
+    /// The message to hand over, nil when it was taken back or removed. From now on the draft is immutable: the
+    /// core may have it.
+    private func begin(_ draft: Draft) -> ComposedMessage? {
+        guard case .handOver(let delivery) = draft.tell(.deliveryBegins) else { return nil }
+        let (record, staged) = (draft.machine.record, delivery.staged)
+        var message = ComposedMessage(
+            id: record.message, fileName: staged.fileName, size: record.size,
+            source: FileSourceLocation(
+                path: context.staging.path(of: staged), arguments: staged.arguments),
+            content: MessageContent(kind: staged.kind, text: record.caption), modified: record.modified)
+        message.mayBeRepeated = delivery.isConfirmed
+        return message
+    }
+
+    /// With their previews, which are made side by side.
+    private func completed(_ messages: [ComposedMessage]) async -> [ComposedMessage] {
+        await withTaskGroup(of: (Int, ComposedMessage).self) { group in
+            var completed = messages
+            for (index, message) in messages.enumerated() where message.content.kind != .file {
+                group.addTask { [previews] in (index, await previews(message)) }
+            }
+            for await (index, message) in group { completed[index] = message }
+            return completed
+        }
+    }
+
+    /// With its preview, where it has one.
+    func completed(_ message: ComposedMessage) async -> ComposedMessage {
+        await completed([message]).first ?? message
+    }
+
+    // MARK: - Answers
+
+    private func take(_ answer: Result<ChatItem, ChatError>, of draft: Draft) async {
+        do throws(ChatError) {
+            let item = try answer.get()
+            context.step(.handedOver)
+            switch await ThreadPool.shared.run({ draft.tell(.accepted(item.id)) }) {
+            case .becameItem:
+                context.step(.noted)
+                context.changes.send(.became(draft, item))
+            default: await withdraw(item)
+            }
+        } catch {
+            context.log.warning("a file was not sent: \(error.sentence)")
+            let reply = await ThreadPool.shared.run { draft.tell(.refused(DeliveryRefusal(error))) }
+            if case .retryDelivery(let tries) = reply, let delay = Self.policy.delay(beforeTry: tries + 1) {
+                postpone(draft, by: delay)
+            }
+        }
+    }
+
+    /// Its entry was removed while the core was taking it: the recipients are to be spared it.
+    private func withdraw(_ item: ChatItem) async {
+        do throws(ChatError) {
+            if let file = item.file { try await core.cancelFile(file.id) }
+        } catch {
+            context.log.notice("a removed file could not be cancelled: \(error.sentence)")
+        }
+        do throws(ChatError) {
+            try await core.deleteItems([item.id], in: item.chat, mode: .broadcast)
+        } catch {
+            context.log.notice("the message of a removed file could not be deleted: \(error.sentence)")
+        }
+    }
+
+    // MARK: - Further tries
+
+    /// Hands over at once what waits for its next try.
+    func retryPostponed() {
+        let drafts = postponed.withLock { postponed in
+            defer { postponed = [] }
+            return postponed
+        }
+        retry(drafts)
+    }
+
+    private func postpone(_ draft: Draft, by delay: Duration) {
+        postponed.withLock { _ = $0.insert(draft) }
+        clock.call(after: delay) { [weak self] in
+            guard let self, postponed.withLock({ $0.remove(draft) }) != nil else { return }
+            retry([draft])
+        }
+    }
+
+    private func retry(_ drafts: Set<Draft>) {
+        ThreadPool.shared.submit {
+            for draft in drafts { draft.tell(.backoffOver) }
+            self.context.deliveries.notify(Set(drafts.map(\.chat)))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+
+/// What all drafts of an outbox share: where they are kept, and what waits for them.
+final class DraftContext: Sendable {
+    let journal: Journal
+    let spool: Spool
+    let staging: StagingFolder
+    let quietTime: QuietTime
+    let deliveries: DeliveryQueue
+    let clock: any WallClock
+    let uptime: Uptime
+    /// Largest draft of a contact's or group's chat, in bytes.
+    let largestFile: UInt64
+    let earlyCopies: EarlyCopySlots
+    let changes = Broadcast<OutboxChange>()
+    /// Two KiB or so for each draft.
+    let freeMemory = FreeMemory(after: 2048)
+    let log = Log("outbox")
+    /// Which boot of the machine this is: what was closed in an earlier one and never synchronised may
+    /// have lost bytes to a power cut.
+    let boot: String
+    /// Called at the moments at which the process may die; a test stops the world there.
+    let step: @Sendable (OutboxStep) -> Void
+
+    init(
+        journal: Journal, spool: Spool, staging: StagingFolder, quietTime: QuietTime,
+        deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, largestFile: UInt64, boot: String,
+        earlyCopies: EarlyCopySlots, step: @escaping @Sendable (OutboxStep) -> Void
+    ) {
+        self.journal = journal
+        self.spool = spool
+        self.staging = staging
+        self.quietTime = quietTime
+        self.deliveries = deliveries
+        self.clock = clock
+        self.uptime = uptime
+        self.largestFile = largestFile
+        self.boot = boot
+        self.earlyCopies = earlyCopies
+        self.step = step
+    }
+
+    var moment: Moment { Moment(uptime: uptime.seconds, boot: boot) }
+
+    /// The kernel's id of this boot (proc(5), `/proc/sys/kernel/random/boot_id`); empty where that is not mounted,
+    /// and every boot the same then.
+    static func currentBoot() -> String {
+        guard let file = try? OpenFile("/proc/sys/kernel/random/boot_id", flags: O_RDONLY),
+            let bytes = try? file.read(count: 36, at: 0)
+        else { return "" }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The largest draft that `chat` takes, in bytes: local notes have no limit.
+    func largestFile(in chat: ChatReference) -> UInt64 {
+        if case .notes = chat { return UInt64(Int64.max) }
+        return largestFile
+    }
+
+    // MARK: - Transitions
+
+    /// Takes prepared transitions to their end, all of their rows in one transaction. Under the mutexes of their
+    /// drafts. Blocks.
+    /// - Throws: `noSpace`, `storage`; then nothing has happened.
+    func perform(_ prepared: [PreparedTransition]) throws(OutboxError) {
+        try writeRows(of: prepared)
+        for one in prepared { one.draft.commit(one.machine) }
+        for one in prepared { one.draft.perform(one.transition.effects) }
+    }
+
+    private func writeRows(of prepared: [PreparedTransition]) throws(OutboxError) {
+        var (saved, removed): ([Journal.Entry], [Int64]) = ([], [])
+        var (isDurable, isRequired) = (false, false)
+        for one in prepared {
+            guard let row = one.transition.row else { continue }
+            switch row {
+            case .delete(let durable):
+                removed.append(one.draft.id)
+                isDurable = isDurable || durable
+                isRequired = true
+                continue
+            case .save(let durable):
+                isDurable = isDurable || durable
+                isRequired = true
+            case .saveIfPossible: break
+            }
+            if let stored = one.machine.phase.stored {
+                saved.append(Journal.Entry(one.machine.record, stored))
+            }
+        }
+        if saved.isEmpty && removed.isEmpty { return }
+        step(.writesRows)
+        do {
+            try journal.apply(saved, removing: removed, durably: isDurable)
+        } catch {
+            if isRequired { throw OutboxError(beneath: error) }
+            // It only matters after a crash.
+            log.warning("a change of a draft could not be noted: \(Base.sentence(of: error))")
+        }
+        step(.wroteRows)
+    }
+}
+
+/// A transition of a draft whose mutex is held, not performed yet.
+struct PreparedTransition: Sendable {
+    let draft: Draft
+    let machine: DraftMachine
+    let transition: DraftTransition
+
+    var reply: DraftReply { transition.reply }
+}
+
+/// The moments between which a crash can fall.
+enum OutboxStep: Hashable, Sendable {
+    case created
+    case writesRows
+    case wroteRows
+    case performs(DraftEffect)
+    case staged
+    case queued
+    case handedOver
+    case noted
+}

@@ -1,0 +1,54 @@
+import Base
+import ChatCore
+
+/// All drafts that an outbox knows, and the names that they take in the folders of their chats. Any thread, from
+/// memory.
+final class DraftDirectory: Sendable {
+    private struct Name: Hashable {
+        var chat: ChatReference
+        var bytes: [UInt8]
+    }
+
+    private struct State {
+        var drafts: [Int64: Draft] = [:]
+        /// What has a name in a chat's folder: neither sent nor recovered nor removed.
+        var names: [Name: Draft] = [:]
+    }
+
+    private let state = Lock(State())
+
+    /// By age.
+    var drafts: [Draft] { state.withLock { $0.drafts.values.sorted { $0.id < $1.id } } }
+
+    func draft(named name: [UInt8], in chat: ChatReference) -> Draft? {
+        state.withLock { $0.names[Name(chat: chat, bytes: name)] }
+    }
+
+    func add(_ draft: Draft, named name: [UInt8]?) {
+        state.withLock { state in
+            state.drafts[draft.id] = draft
+            if let name { state.names[Name(chat: draft.chat, bytes: name)] = draft }
+        }
+    }
+
+    func rename(_ draft: Draft, from old: [UInt8], to name: [UInt8], replacing other: Draft?) {
+        state.withLock { state in
+            state.names[Name(chat: draft.chat, bytes: old)] = nil
+            state.names[Name(chat: draft.chat, bytes: name)] = draft
+            if let other { state.drafts[other.id] = nil }
+        }
+    }
+
+    /// Its name is free.
+    func removeName(of draft: Draft) {
+        let name = Name(chat: draft.chat, bytes: draft.snapshot.name)
+        state.withLock { state in
+            if state.names[name] === draft { state.names[name] = nil }
+        }
+    }
+
+    func remove(_ draft: Draft) {
+        removeName(of: draft)
+        state.withLock { $0.drafts[draft.id] = nil }
+    }
+}

@@ -1,0 +1,49 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+
+/// What a new process makes of the journal: the drafts of all earlier ones. What was being written when the process
+/// stopped is recovered; so is what was closed before a power cut that may have taken bytes of it. Blocks.
+struct JournalReplay {
+    let context: DraftContext
+
+    /// - Throws: what lies beneath; then nothing was removed that is still needed.
+    func drafts() throws -> [Draft] {
+        var machines: [DraftMachine] = []
+        var (recovered, dropped): ([Journal.Entry], [Int64]) = ([], [])
+        for entry in try context.journal.entries() {
+            switch DraftRestoration(of: entry, at: context.moment, spooled: { spooledSize(of: entry.record) })
+            {
+            case .kept(let machine): machines.append(machine)
+            case .recovered(let machine, let changed):
+                machines.append(machine)
+                recovered.append(changed)
+            case .dropped: dropped.append(entry.record.id)
+            }
+        }
+        // The names of what was never synchronised; the rows say that it is there.
+        if !recovered.isEmpty { try context.spool.synchronise() }
+        try context.journal.apply(recovered, removing: dropped)
+        try context.spool.sweep(keeping: Set(machines.map(\.record.spool)))
+        try context.staging.sweep(
+            keeping: Set(machines.compactMap { $0.phase.staged?.folder }),
+            sendsBefore: context.clock.now().advanced(by: .seconds(-86_400)))
+        return machines.map { Draft(restoring: $0, context: context) }
+    }
+
+    /// Bytes that an unfinished draft has, 0 when its file is surely not there. They are durable from here on.
+    private func spooledSize(of record: DraftRecord) -> Result<UInt64, OutboxError> {
+        do {
+            let file = try context.spool.open(record.spool, key: record.key)
+            if file.size > 0 { try file.synchronise() }
+            return .success(file.size)
+        } catch let error as SystemError where error.code == ENOENT {
+            return .success(0)
+        } catch {
+            let error = OutboxError(beneath: error)
+            context.log.warning("an unfinished draft cannot be read at present: \(error.sentence)")
+            return .failure(error)
+        }
+    }
+}

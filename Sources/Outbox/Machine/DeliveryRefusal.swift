@@ -1,0 +1,45 @@
+import ChatCore
+
+/// What a refusal of the core means for a draft.
+struct DeliveryRefusal: Hashable, Sendable {
+    enum Consequence: Hashable, Sendable {
+        /// Trying again without a change by somebody cannot help.
+        case failed
+        /// Nobody knows whether the core has it.
+        case unsure
+        /// It may be taken later. `mayBeHandedOver`: whether the core may have it already, nil when this answer
+        /// says nothing about that.
+        case retry(mayBeHandedOver: Bool?)
+    }
+
+    let consequence: Consequence
+    let sentence: String
+
+    init(_ consequence: Consequence, _ sentence: String) {
+        self.consequence = consequence
+        self.sentence = sentence
+    }
+
+    init(_ error: ChatError) {
+        self.init(Self.consequence(of: error.code), error.sentence)
+    }
+
+    private static func consequence(of code: ChatError.Code) -> Consequence {
+        switch code {
+        case .sendingUnsure: .unsure
+        case .noSuchProfile, .noSuchChat, .noSuchItem, .noSuchFile, .sendingRefused, .tooLarge,
+            .alreadyReceiving, .nameTaken, .invalidCommand, .wrongVersion:
+            .failed
+        case .profileInUse: .retry(mayBeHandedOver: nil)
+        // It may have failed after it had taken the file.
+        case .storage, .internalError: .retry(mayBeHandedOver: true)
+        case .file(let kind):
+            switch kind {
+            // It looked at the file and said no.
+            case .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .notApproved:
+                .retry(mayBeHandedOver: false)
+            case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .tooLarge, .other: .failed
+            }
+        }
+    }
+}

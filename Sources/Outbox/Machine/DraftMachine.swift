@@ -1,0 +1,432 @@
+import Base
+import ChatCore
+
+/// Everything that decides what becomes of a draft: a value without input or output. Each event changes it and says
+/// what its driver does about that; events that come too late change nothing, events that no driver may bring in
+/// this state are `impossible`. The table of all transitions is in `docs/architecture.md`, and performed by
+/// `DraftTableTests`.
+struct DraftMachine: Equatable, Sendable {
+    private(set) var record: DraftRecord
+    private(set) var phase: DraftPhase
+    private(set) var writers = DraftWriters()
+    private(set) var readers = 0
+    /// Number of the last quiet time, and of the last attempt to stage: only what these end is not stale.
+    private var period = 0
+    private var attempt = 0
+
+    /// A draft that is made, open for its maker (`DraftOpening.ofItsMaker`).
+    init(creating record: DraftRecord) {
+        self.record = record
+        phase = .writing
+        _ = writers.open()
+    }
+
+    /// One of an earlier process, see `DraftRestoration`.
+    init(restoring record: DraftRecord, _ stored: StoredState) {
+        self.record = record
+        phase = DraftPhase(restoring: stored)
+    }
+
+    // MARK: - What it is
+
+    var state: DraftState { phase.state }
+    var isOpen: Bool { !writers.isEmpty || readers > 0 }
+    var isRemoved: Bool { state == .removed }
+
+    /// Its bytes may change at this moment.
+    var acceptsWrites: Bool { !writers.isEmpty && state.isEditable }
+
+    /// Nothing has been queued of it yet, and nobody is copying it.
+    var isBeforeStaging: Bool {
+        switch phase {
+        case .writing, .written, .quiet, .local: true
+        default: false
+        }
+    }
+
+    /// Closed and complete, and not with the core.
+    var isWaiting: Bool {
+        switch phase {
+        case .quiet: record.reasonToStay == nil
+        case .staging, .queued: true
+        default: false
+        }
+    }
+
+    func isStaging(_ attempt: Int) -> Bool { phase == .staging(attempt: attempt) }
+
+    // MARK: - Events
+
+    /// - Throws: `DraftRefusal`; then nothing has changed.
+    mutating func apply(_ event: DraftEvent, at moment: Moment) throws(DraftRefusal) -> DraftTransition {
+        switch event {
+        case .opened(.reading): return openForReading()
+        case .opened(.writing): return try openForWriting()
+        case .writeBegins(let number, let thread):
+            guard acceptsWrites else { throw .notPermitted }
+            let isNewAttempt = writers.wrote(through: number, by: thread)
+            if isNewAttempt, record.gap == .killedWriter { record.gap = nil }
+            return becomeUnfinished()
+        case .truncationBegins:
+            guard acceptsWrites else { throw .notPermitted }
+            writers.truncated()
+            return becomeUnfinished()
+        case .wrote(let size, let time): return try change(size: size, at: time)
+        case .truncated(let size, let time): return try truncate(to: size, at: time)
+        case .writeFailed(let size):
+            guard acceptsWrites else { throw .impossible }
+            record.gap = .failedWrite
+            record.size = size
+            record.isDurable = false
+            return DraftTransition(effects: [.discardEarlyCopy])
+        case .flushed(let number, let close, let sequence): return flush(number, close, sequence, moment)
+        case .released(let opening, let sequence): return try release(opening, sequence, moment)
+        case .synchronised: return keepDurably()
+        case .modifiedSet(let time):
+            record.modified = time
+            return DraftTransition(row: phase.stored == nil ? nil : .save(isDurable: false))
+        case .captionSet(let caption):
+            guard [.draft, .queued, .failed].contains(state) else { throw .notPermitted }
+            record.caption = caption
+            return DraftTransition(row: .save(isDurable: false))
+        case .renamed(let name): return try rename(to: name, moment)
+        case .replaced:
+            guard state == .draft else { throw .notPermitted }
+            return vanish(row: .delete(isDurable: false))
+        case .removed: return try remove()
+        case .retryRequested: return retry(moment)
+        case .started: return start()
+        case .quietTimeOver(let period): return endQuietTime(period)
+        case .staged(let attempt, let staged): return queue(attempt, staged)
+        case .stagingFailed(let attempt, let error): return stopStaging(attempt, error)
+        case .deliveryBegins: return beginDelivery()
+        case .accepted(let item): return try accept(item)
+        case .refused(let refusal): return try refuse(refusal)
+        case .backoffOver:
+            guard case .queued = phase else { return DraftTransition() }
+            return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
+        case .acknowledged: return acknowledge()
+        case .aged: return try age(moment)
+        }
+    }
+
+    // MARK: - Openings
+
+    private mutating func openForReading() -> DraftTransition {
+        readers += 1
+        var transition = DraftTransition(reply: .opened(DraftOpening(.reading, 0)))
+        // Somebody looks at it before it is copied: the quiet time begins anew.
+        if case .quiet = phase, record.reasonToStay == nil { transition.effects = [beginQuietTime()] }
+        return transition
+    }
+
+    private mutating func openForWriting() throws(DraftRefusal) -> DraftTransition {
+        var transition = DraftTransition()
+        switch phase {
+        case .writing, .written, .withdrawn, .removed: break
+        case .quiet, .local, .staging, .failed: transition = becomeDraft()
+        case .queued(let delivery):
+            guard !delivery.mayBeHandedOver else { throw .notPermitted }
+            transition = becomeDraft()
+        case .sending, .sent, .acknowledged, .unsure, .recovered: throw .notPermitted
+        }
+        transition.reply = .opened(DraftOpening(.writing, writers.open()))
+        return transition
+    }
+
+    /// A writer comes back: nothing of what was queued may be sent, also after a power cut.
+    private mutating func becomeDraft() -> DraftTransition {
+        var transition = DraftTransition(effects: [.cancelQuietTime, .leaveDelivery])
+        let staged = phase.staged
+        transition.row = .save(isDurable: staged != nil || record.isDurable)
+        if let staged { transition.effects.append(.removeStaged(staged)) }
+        if staged != nil || record.problem != nil { transition.effects.append(.announce) }
+        record.problem = nil
+        phase = .writing
+        return transition
+    }
+
+    private mutating func flush(
+        _ number: Int, _ close: DescriptorClose, _ sequence: Int64, _ moment: Moment
+    ) -> DraftTransition {
+        guard close != .foreign, writers.openings[number] != nil else { return DraftTransition() }
+        writers.flushed(number, close)
+        guard phase == .writing || phase == .written else { return DraftTransition() }
+        if close == .killed { record.gap = record.gap ?? .killedWriter }
+        if writers.areFinished {
+            record.sequence = sequence
+            let transition = becomeComplete(moment)
+            phase = .written
+            return transition
+        }
+        guard close == .killed else { return DraftTransition() }
+        // Its entry says so at once: others may have it open for long.
+        record.problem = record.reasonToStay
+        return DraftTransition(row: .saveIfPossible, effects: [.announce])
+    }
+
+    private mutating func release(
+        _ opening: DraftOpening, _ sequence: Int64, _ moment: Moment
+    ) throws(DraftRefusal) -> DraftTransition {
+        var transition = DraftTransition()
+        switch opening.access {
+        case .reading:
+            guard readers > 0 else { throw .impossible }
+            readers -= 1
+        case .writing:
+            guard writers.openings[opening.number] != nil else { throw .impossible }
+            writers.close(opening.number)
+            if writers.isEmpty, phase == .writing || phase == .written {
+                // Its place is that of its last flush, where there was one.
+                if phase == .writing { record.sequence = sequence }
+                transition = settle(moment)
+            }
+        }
+        if isRemoved { transition.effects.append(.removeBytesIfUnused) }
+        return transition
+    }
+
+    // MARK: - Bytes
+
+    /// Before bytes change, the row says no longer that they are complete. A power cut must not bring back a
+    /// row that would send what is written now.
+    private mutating func becomeUnfinished() -> DraftTransition {
+        guard phase == .written else { return DraftTransition() }
+        phase = .writing
+        return DraftTransition(row: .save(isDurable: record.isDurable))
+    }
+
+    private mutating func change(size: UInt64, at time: Timestamp) throws(DraftRefusal) -> DraftTransition {
+        guard acceptsWrites, phase != .written else { throw .impossible }
+        record.size = size
+        record.modified = time
+        record.isDurable = false
+        return DraftTransition()
+    }
+
+    private mutating func truncate(to size: UInt64, at time: Timestamp) throws(DraftRefusal)
+        -> DraftTransition
+    {
+        let old = record.size
+        var transition = try change(size: size, at: time)
+        if size < old { transition.effects.append(.discardEarlyCopy) }
+        // Emptied, it can be written anew from the start.
+        if size == 0 {
+            record.gap = nil
+            if phase == .writing { transition.effects.append(.restartEarlyCopy) }
+        }
+        return transition
+    }
+
+    private mutating func keepDurably() -> DraftTransition {
+        guard phase.stored != nil else { return DraftTransition() }
+        record.isDurable = true
+        return DraftTransition(row: .save(isDurable: true))
+    }
+
+    // MARK: - Closed
+
+    /// What is there is all that its writers meant to write, as far as can be known.
+    private mutating func becomeComplete(_ moment: Moment) -> DraftTransition {
+        var transition = DraftTransition()
+        let problem = record.problem
+        record.problem = record.reasonToStay
+        if problem != record.problem { transition.effects = [.announce] }
+        // Noted by a flush a moment ago, as a rule.
+        if phase == .writing || problem != record.problem || record.touched != moment.uptime {
+            record.boot = moment.boot
+            record.touched = moment.uptime
+            transition.row = .saveIfPossible
+        }
+        return transition
+    }
+
+    /// Nobody writes it any longer: the quiet time begins, with a place in the queue for what will be sent.
+    private mutating func settle(_ moment: Moment) -> DraftTransition {
+        var transition = becomeComplete(moment)
+        transition.effects += waitForQuiet()
+        return transition
+    }
+
+    private mutating func waitForQuiet() -> [DraftEffect] {
+        let place =
+            record.reasonToStay == nil
+            ? DraftEffect.reserveDelivery(sequence: record.sequence) : .leaveDelivery
+        return [place, beginQuietTime()]
+    }
+
+    private mutating func beginQuietTime() -> DraftEffect {
+        period += 1
+        phase = .quiet(period: period)
+        return .startQuietTime(period: period)
+    }
+
+    private mutating func endQuietTime(_ period: Int) -> DraftTransition {
+        guard phase == .quiet(period: period) else { return DraftTransition() }
+        guard record.reasonToStay == nil else {
+            phase = .local
+            return DraftTransition(
+                effects: [.discardEarlyCopy], reply: record.isDurable ? .none : .makeDurable)
+        }
+        attempt += 1
+        phase = .staging(attempt: attempt)
+        return DraftTransition(reply: .stage(attempt: attempt))
+    }
+
+    private mutating func start() -> DraftTransition {
+        switch phase {
+        case .quiet:
+            record.problem = record.reasonToStay
+            return DraftTransition(effects: waitForQuiet())
+        case .queued: return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
+        default: return DraftTransition()
+        }
+    }
+
+    // MARK: - Staging
+
+    private mutating func queue(_ attempt: Int, _ staged: StagedFile) -> DraftTransition {
+        guard isStaging(attempt) else { return DraftTransition() }
+        phase = .queued(Delivery(staged: staged))
+        record.problem = nil
+        return DraftTransition(
+            row: .save(isDurable: true),
+            effects: [.enqueueDelivery(sequence: record.sequence), .announce], reply: .queued)
+    }
+
+    private mutating func stopStaging(_ attempt: Int, _ error: OutboxError) -> DraftTransition {
+        guard isStaging(attempt) else { return DraftTransition() }
+        record.problem = error.sentence
+        var transition = DraftTransition(effects: [.leaveDelivery, .announce])
+        if error.code == .damaged {
+            record.gap = .failedWrite
+            phase = .local
+        } else {
+            phase = .quiet(period: period)
+            transition.reply = .retryStaging(period: period)
+        }
+        return transition
+    }
+
+    // MARK: - Delivery
+
+    private mutating func beginDelivery() -> DraftTransition {
+        guard case .queued(let delivery) = phase else { return DraftTransition() }
+        phase = .sending(delivery)
+        return DraftTransition(effects: [.announce], reply: .handOver(delivery))
+    }
+
+    private mutating func accept(_ item: ItemID) throws(DraftRefusal) -> DraftTransition {
+        switch phase {
+        case .sending(let delivery):
+            phase = .sent(item)
+            record.problem = nil
+            // After a crash before that, it is handed over once more, and the core answers the same item.
+            return DraftTransition(
+                row: .saveIfPossible, effects: [.removeStaged(delivery.staged)], reply: .becameItem)
+        case .withdrawn(let staged):
+            phase = .removed
+            return DraftTransition(effects: [.removeStaged(staged)], reply: .withdrawItem)
+        default: throw .impossible
+        }
+    }
+
+    private mutating func refuse(_ refusal: DeliveryRefusal) throws(DraftRefusal) -> DraftTransition {
+        switch phase {
+        case .sending(var delivery):
+            record.problem = refusal.sentence
+            var transition = DraftTransition(row: .saveIfPossible, effects: [.announce])
+            switch refusal.consequence {
+            case .unsure: phase = .unsure(delivery.staged)
+            case .failed: phase = .failed(delivery.staged)
+            case .retry(let mayBeHandedOver):
+                delivery.tries += 1
+                delivery.mayBeHandedOver = mayBeHandedOver ?? delivery.mayBeHandedOver
+                phase = .queued(delivery)
+                transition.reply = .retryDelivery(tries: delivery.tries)
+            }
+            return transition
+        case .withdrawn(let staged):
+            phase = .removed
+            return DraftTransition(effects: [.removeStaged(staged)])
+        default: throw .impossible
+        }
+    }
+
+    private mutating func acknowledge() -> DraftTransition {
+        guard case .sent(let item) = phase else { return DraftTransition() }
+        phase = .acknowledged(item)
+        return DraftTransition(
+            row: .delete(isDurable: false), effects: [.removeBytes], reply: .forgotten)
+    }
+
+    // MARK: - Its user
+
+    private mutating func rename(to name: [UInt8], _ moment: Moment) throws(DraftRefusal) -> DraftTransition {
+        guard state == .draft else { throw .notPermitted }
+        record.name = name
+        record.touched = moment.uptime
+        // A copy that is being made has the old name.
+        var transition = writers.isEmpty ? settle(moment) : DraftTransition()
+        transition.row = .save(isDurable: false)
+        return transition
+    }
+
+    private mutating func remove() throws(DraftRefusal) -> DraftTransition {
+        switch phase {
+        case .sent, .acknowledged, .withdrawn, .removed: throw .notPermitted
+        case .writing, .written, .quiet, .local, .staging, .recovered:
+            return vanish(row: .delete(isDurable: record.isDurable))
+        case .queued, .sending, .failed, .unsure:
+            // A power cut must not bring back a row that sends it after all.
+            return vanish(row: .delete(isDurable: true))
+        }
+    }
+
+    /// As if it had never been, as far as that is still possible.
+    private mutating func vanish(row: RowChange) -> DraftTransition {
+        var effects: [DraftEffect] = [
+            .discardEarlyCopy, .cancelQuietTime, .leaveDelivery, .removeBytesIfUnused,
+        ]
+        if case .sending(let delivery) = phase {
+            phase = .withdrawn(delivery.staged)
+        } else {
+            if let staged = phase.staged { effects.append(.removeStaged(staged)) }
+            phase = .removed
+        }
+        return DraftTransition(row: row, effects: effects, reply: .forgotten)
+    }
+
+    private mutating func retry(_ moment: Moment) -> DraftTransition {
+        switch phase {
+        case .quiet where record.gap == .killedWriter, .local where record.gap == .killedWriter:
+            // It is wanted as it is.
+            record.gap = nil
+            var transition = settle(moment)
+            transition.row = .save(isDurable: false)
+            transition.reply = .willRetry
+            return transition
+        case .failed(let staged), .unsure(let staged):
+            phase = .queued(Delivery(staged: staged, isConfirmed: state == .unsure))
+            record.problem = nil
+            return DraftTransition(
+                row: .save(isDurable: true),
+                effects: [.enqueueDelivery(sequence: record.sequence), .announce], reply: .willRetry)
+        default: return DraftTransition()
+        }
+    }
+
+    private mutating func age(_ moment: Moment) throws(DraftRefusal) -> DraftTransition {
+        guard let expiry = dueExpiry(at: moment.uptime) else { return DraftTransition() }
+        var transition: DraftTransition
+        switch expiry {
+        case .removal: transition = try remove()
+        case .recovery:
+            phase = .recovered
+            record.touched = moment.uptime
+            transition = DraftTransition(row: .save(isDurable: false), effects: [.cancelQuietTime])
+        }
+        transition.reply = .expired(expiry)
+        return transition
+    }
+}

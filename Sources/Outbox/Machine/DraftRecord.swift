@@ -1,0 +1,69 @@
+import Base
+import ChatCore
+
+/// What the outbox keeps of a draft, but for its state: the columns of its row.
+struct DraftRecord: Hashable, Sendable {
+    var id: Int64 = 0
+    var chat: ChatReference
+    var name: [UInt8]
+    /// Name of its file in the spool, and the key that seals it.
+    var spool: String
+    var key: [UInt8]
+    /// The mark by which the core recognises a repeated send.
+    var message: String
+    /// Length of the plaintext in bytes.
+    var size: UInt64 = 0
+    /// What the writer set, else the time of the last write.
+    var modified: Timestamp
+    var caption: String = ""
+    /// Why something is missing in it; nil when nothing is.
+    var gap: Gap?
+    /// Its spool file has been synchronised since its last write.
+    var isDurable = false
+    /// The boot of the machine in which it was closed.
+    var boot: String = ""
+    /// When it was last closed or renamed, in seconds of `Uptime`; what stays local goes some time after.
+    var touched: Int64
+    /// Counts last closes: in this order the drafts of a chat are sent.
+    var sequence: Int64 = 0
+    /// Why it is not sent, for its user.
+    var problem: String?
+
+    /// Why something is missing in a draft. Numbers of the column `broken`.
+    enum Gap: Int64, CaseIterable, Sendable {
+        /// A write failed.
+        case failedWrite = 1
+        /// Who wrote it was killed.
+        case killedWriter = 2
+    }
+
+    /// Why it is not sent by itself once it is closed, nil when it is.
+    var reasonToStay: String? {
+        switch gap {
+        case .failedWrite:
+            return "A write into this file failed, so it is incomplete and not sent: write it again."
+        case .killedWriter:
+            return "The program that wrote this file was killed, so it may be incomplete and is not sent: "
+                + "write it again, or use chatfs retry to send it as it is."
+        case nil: break
+        }
+        if TemporaryName.matches(name) {
+            return "This name looks like a temporary file, so it stays here and is not sent. "
+                + "Rename it to send it."
+        }
+        if size == 0 {
+            return "An empty file is not sent by itself: write something into it or use chatfs send."
+        }
+        return nil
+    }
+}
+
+/// A CryptoFile in the core's staging folder, complete and on disk.
+struct StagedFile: Hashable, Sendable {
+    /// Folder of its own inside the staging folder.
+    var folder: String
+    /// Name inside, the one that the recipients see.
+    var fileName: String
+    var arguments: FileArguments
+    var kind: MessageContent.Kind
+}

@@ -1,0 +1,153 @@
+import Base
+import ChatCore
+import Cryptography
+import Media
+import Posix
+
+/// Makes quiet drafts durable: each is copied once into a CryptoFile with a fresh key, which is never rewritten; file
+/// and folder are synchronised, then the row of the journal. Blocks.
+struct StagingPass: Sendable {
+    let context: DraftContext
+
+    struct Outcome {
+        var queued: [Draft] = []
+        /// Could not be copied at present, with the full disk or another reason that may pass.
+        var later: [QuietDraft] = []
+    }
+
+    /// A complete CryptoFile, not yet durable.
+    private struct Copy {
+        var draft: Draft
+        var attempt: Int
+        var staged: StagedFile
+        var writer: StagedFileWriter
+    }
+
+    /// Queues those of `drafts` whose quiet time is over and that are unchanged at the end, with one durable
+    /// transaction for all of them.
+    func queue(_ drafts: [QuietDraft]) -> Outcome {
+        var outcome = Outcome()
+        var copies = copyAll(drafts, &outcome)
+        do {
+            try synchronise(copies)
+        } catch {
+            for copy in copies {
+                context.staging.remove(copy.staged)
+                stop(copy.draft, copy.attempt, error, &outcome)
+            }
+            return outcome
+        }
+        context.step(.staged)
+        // By rising id, as everywhere where several mutexes are locked.
+        copies.sort { $0.draft.id < $1.draft.id }
+        for copy in copies { copy.draft.mutex.lock() }
+        let failure = queue(copies, &outcome)
+        for copy in copies { copy.draft.mutex.unlock() }
+        if let failure {
+            for copy in copies { stop(copy.draft, copy.attempt, failure, &outcome) }
+        }
+        context.step(.queued)
+        return outcome
+    }
+
+    /// Under the mutexes of all of them.
+    /// - Returns: why none was queued.
+    private func queue(_ copies: [Copy], _ outcome: inout Outcome) -> (any Error)? {
+        var prepared: [PreparedTransition] = []
+        for copy in copies {
+            if let one = try? copy.draft.prepare(.staged(attempt: copy.attempt, copy.staged)),
+                one.reply == .queued
+            {
+                prepared.append(one)
+            } else {
+                // A writer, a rename or a removal came in between.
+                context.staging.remove(copy.staged)
+            }
+        }
+        guard !prepared.isEmpty else { return nil }
+        do {
+            try context.staging.synchronise()
+            try context.perform(prepared)
+        } catch {
+            for one in prepared {
+                if let staged = one.machine.phase.staged { context.staging.remove(staged) }
+            }
+            return error
+        }
+        outcome.queued = prepared.map(\.draft)
+        return nil
+    }
+
+    private func stop(_ draft: Draft, _ attempt: Int, _ error: any Error, _ outcome: inout Outcome) {
+        let event = DraftEvent.stagingFailed(attempt: attempt, OutboxError(beneath: error))
+        if case .retryStaging(let period) = draft.tell(event) {
+            outcome.later.append(QuietDraft(draft: draft, period: period))
+        }
+    }
+
+    // MARK: - Copies
+
+    private func copyAll(_ drafts: [QuietDraft], _ outcome: inout Outcome) -> [Copy] {
+        var copies: [Copy] = []
+        for quiet in drafts {
+            switch quiet.draft.tell(.quietTimeOver(period: quiet.period)) {
+            case .stage(let attempt):
+                do {
+                    copies.append(try copy(quiet.draft, attempt))
+                } catch is StagedFileWriter.Outdated where !quiet.draft.isStaging(attempt) {
+                    continue
+                } catch {
+                    stop(quiet.draft, attempt, error, &outcome)
+                }
+            case .makeDurable: makeDurable(quiet.draft)
+            default: continue
+            }
+        }
+        return copies
+    }
+
+    private func copy(_ draft: Draft, _ attempt: Int) throws -> Copy {
+        let writer = try draft.earlyCopy.take() ?? StagedFileWriter(in: context.staging)
+        do {
+            let record = draft.machine.record
+            let spooled = try context.spool.open(record.spool, key: record.key)
+            guard spooled.size == record.size else {
+                throw OutboxError(.damaged, "The draft was damaged on disk: write it again.")
+            }
+            let kind = try MediaInspection.kind(
+                name: record.name, size: record.size,
+                content: { offset, count in
+                    try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                        filled = try spooled.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+                    }
+                })
+            try writer.append(from: spooled, to: record.size) { draft.isStaging(attempt) }
+            let staged = try writer.finish(named: Self.safeName(of: record), kind: kind)
+            return Copy(draft: draft, attempt: attempt, staged: staged, writer: writer)
+        } catch {
+            writer.discard()
+            // What a writer does meanwhile shows as a damaged block too.
+            throw draft.isStaging(attempt) ? error : StagedFileWriter.Outdated()
+        }
+    }
+
+    /// Waits for the disk once for many small files: each wait is as long as all the rest of a small file.
+    private func synchronise(_ copies: [Copy]) throws(SystemError) {
+        if copies.count > 2, let any = copies.first { return try any.writer.synchroniseFilesystem() }
+        for copy in copies { try copy.writer.synchronise() }
+    }
+
+    /// It stays for days, so it shall survive a power cut.
+    private func makeDurable(_ draft: Draft) {
+        do {
+            try draft.synchronise()
+        } catch {
+            context.log.notice("a local draft is not safe against a power cut: \(error.sentence)")
+        }
+    }
+
+    /// The name that the recipients see.
+    static func safeName(of record: DraftRecord) -> String {
+        SafeFileName.make(from: String(decoding: record.name, as: UTF8.self)) ?? "file-\(record.id)"
+    }
+}
