@@ -1,0 +1,390 @@
+import Base
+import ChatCore
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// The machine of one draft with a disk, timers, a queue and a core that are variables, and beside it a reference
+/// that only counts what its user was promised. The process can die before and after every row and effect.
+struct SimulatedOutbox {
+    struct Died: Error {}
+
+    /// What the user knows. Says nothing of how an outbox works.
+    struct Promise: Equatable {
+        /// Counts contents; the user wants the last one sent.
+        var content = 0
+        var isEmpty = true
+        /// A write into it failed, or its writer was killed.
+        var failed = false
+        var killed = false
+        /// What was done through each opening since its descriptors were closed last.
+        var openings: [Int: Use] = [0: .wrote]
+        /// Who was in the middle of writing has let go without a word, while others have it open.
+        var isVague = false
+        /// Openings that cannot make good what a killed writer left out.
+        var mourning: Set<Int> = []
+        var isRemoved = false
+        /// It was left unfinished by a process that died: never sent.
+        var isRecovered = false
+
+        enum Use: Equatable {
+            case nothing
+            case wrote
+            case closed
+        }
+
+        /// What the next process may make of it after a kill.
+        var outcomes: Set<String> {
+            if isRemoved { return ["gone"] }
+            if openings.values.contains(.wrote) { return isVague ? ["kept", "recovered"] : ["recovered"] }
+            return isVague || openings.values.contains(.nothing) ? ["kept", "recovered"] : ["kept"]
+        }
+
+        var isSendable: Bool { !isEmpty && !failed && !killed && !isRemoved && !isRecovered }
+    }
+
+    private(set) var machine = DraftMachine(creating: MachineFixture.record())
+    private(set) var promise = Promise()
+    private var random: SeededGenerator
+
+    // The disk: every row that was committed, how many of them a power cut spares, and contents.
+    private var rows: [Journal.Entry?]
+    private var durableRows = 1
+    private var synchronised: Int?
+    private var stagedContents: [String: Int] = [:]
+    // Memory.
+    private var timer: Int?
+    private var retryTimer: Int?
+    private var copying: (attempt: Int, content: Int)?
+    private var isReady = false
+    private var inFlight: Delivery?
+    private var waitsForBackoff = false
+    private var sequence: Int64 = 0
+    /// Effects and rows until the process dies.
+    private var stepsToLive = Int.max
+    // The core.
+    private(set) var taken: Int?
+    private(set) var cancelled = false
+    private(set) var deaths = 0
+    private(set) var steps = 0
+    private var boot = 1
+
+    init(seed: UInt64) {
+        random = SeededGenerator(state: seed)
+        rows = [Journal.Entry(machine.record, .open)]
+    }
+
+    private var moment: Moment { Moment(uptime: 100, boot: "boot \(boot)") }
+
+    // MARK: - The driver
+
+    private mutating func step() throws(Died) {
+        steps += 1
+        stepsToLive -= 1
+        if stepsToLive < 0 { throw Died() }
+    }
+
+    /// As `Draft.handle`: row, state, effects.
+    @discardableResult
+    private mutating func tell(_ event: DraftEvent) throws(Died) -> DraftReply {
+        var next = machine
+        let transition: DraftTransition
+        do {
+            transition = try next.apply(event, at: moment)
+        } catch {
+            #expect(error == .notPermitted, "\(event) in \(machine.phase)")
+            return .none
+        }
+        DraftTableTests.check(next)
+        if let row = transition.row {
+            try step()
+            rows.append(next.phase.stored.map { Journal.Entry(next.record, $0) })
+            switch row {
+            case .save(isDurable: true), .delete(isDurable: true): durableRows = rows.count
+            default: break
+            }
+            try step()
+        }
+        machine = next
+        for effect in transition.effects {
+            perform(effect)
+            try step()
+        }
+        return transition.reply
+    }
+
+    private mutating func perform(_ effect: DraftEffect) {
+        switch effect {
+        case .startQuietTime(let period): timer = period
+        case .cancelQuietTime: timer = nil
+        case .reserveDelivery, .leaveDelivery: isReady = false
+        case .enqueueDelivery: isReady = true
+        case .removeStaged(let staged): stagedContents[staged.folder] = nil
+        case .discardEarlyCopy, .restartEarlyCopy, .announce, .removeBytesIfUnused, .removeBytes: break
+        }
+    }
+
+    // MARK: - One action
+
+    /// Something that users, timers or the core may do at this moment; or the process dies, at once or on its way.
+    mutating func act() {
+        let before = promise
+        if Int.random(in: 0..<40, using: &random) == 0 {
+            stepsToLive = Int.random(in: 0..<5, using: &random)
+        }
+        do throws(Died) {
+            try Bool.random(using: &random) ? actAsUser() : actByItself()
+            if stepsToLive < 100 { throw Died() }
+        } catch {
+            restart(promisedBefore: before)
+        }
+    }
+
+    private mutating func actAsUser() throws(Died) {
+        let opening = promise.openings.keys.sorted().randomElement(using: &random)
+        switch Int.random(in: 0..<14, using: &random) {
+        case 0: try open()
+        case 1...3: if let opening, machine.acceptsWrites { try change(opening) }
+        case 4:
+            guard machine.acceptsWrites, Bool.random(using: &random) else { return }
+            promise.failed = true
+            try tell(.writeFailed(size: machine.record.size))
+        case 5...7: if let opening { try close(opening) }
+        case 8...10: if let opening { try release(opening) }
+        case 11:
+            guard machine.phase.stored != nil else { return }
+            synchronised = promise.content
+            try tell(.synchronised)
+        case 12:
+            guard Int.random(in: 0..<8, using: &random) == 0 else { return }
+            let before = promise.isRemoved
+            promise.isRemoved = true
+            if try tell(.removed) != .forgotten { promise.isRemoved = before }
+        default:
+            let (killed, isWanted) = (promise.killed, promise.openings.isEmpty)
+            promise.killed = killed && !isWanted
+            if try tell(.retryRequested) != .willRetry { promise.killed = killed }
+        }
+    }
+
+    private mutating func open() throws(Died) {
+        promise.openings[-1] = .nothing
+        let reply = try tell(.opened(.writing))
+        promise.openings[-1] = nil
+        if case .opened(let new) = reply { promise.openings[new.number] = .nothing }
+    }
+
+    private mutating func change(_ opening: Int) throws(Died) {
+        let isWrite = Int.random(in: 0..<4, using: &random) > 0
+        promise.content += 1
+        promise.isVague = false
+        if isWrite {
+            promise.openings[opening] = .wrote
+            try tell(.writeBegins(opening: opening, thread: 0))
+            if !promise.mourning.contains(opening) { promise.killed = false }
+            promise.isEmpty = false
+            try tell(.wrote(size: 10, at: MachineFixture.time))
+        } else {
+            for opening in promise.openings.keys { promise.openings[opening] = .wrote }
+            try tell(.truncationBegins)
+            promise.isEmpty = true
+            (promise.failed, promise.killed) = (false, false)
+            try tell(.truncated(size: 0, at: MachineFixture.time))
+        }
+    }
+
+    private mutating func close(_ opening: Int) throws(Died) {
+        sequence += 1
+        if Int.random(in: 0..<6, using: &random) > 0 {
+            promise.openings[opening] = .closed
+            try tell(.flushed(opening: opening, .finished, sequence: sequence))
+        } else {
+            promise.killed = true
+            promise.isVague = true
+            promise.openings[opening] = .wrote
+            promise.mourning.formUnion(promise.openings.keys)
+            try tell(.flushed(opening: opening, .killed, sequence: sequence))
+        }
+    }
+
+    private mutating func release(_ opening: Int) throws(Died) {
+        sequence += 1
+        let use = promise.openings.removeValue(forKey: opening)
+        promise.isVague = !promise.openings.isEmpty && (promise.isVague || use != .closed)
+        try tell(.released(DraftOpening(.writing, opening), sequence: sequence))
+    }
+
+    private mutating func actByItself() throws(Died) {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 0: if let period = timer ?? retryTimer { try endQuietTime(period) }
+        case 1: try finishCopy(failing: Bool.random(using: &random))
+        case 2: try beginDelivery()
+        case 3: try answer()
+        case 4: if waitsForBackoff { try endBackoff() }
+        // What comes too late changes nothing.
+        case 5: try tell(.quietTimeOver(period: 0))
+        default: try tell(.staged(attempt: 0, MachineFixture.staged))
+        }
+    }
+
+    private mutating func endQuietTime(_ period: Int) throws(Died) {
+        (timer, retryTimer) = (nil, nil)
+        if case .stage(let attempt) = try tell(.quietTimeOver(period: period)) {
+            copying = (attempt, promise.content)
+        }
+    }
+
+    private mutating func finishCopy(failing: Bool) throws(Died) {
+        guard let (attempt, content) = copying else { return }
+        copying = nil
+        if failing {
+            let full = OutboxError(.noSpace, "Full.")
+            if case .retryStaging(let period) = try tell(.stagingFailed(attempt: attempt, full)) {
+                retryTimer = period
+            }
+            return
+        }
+        var staged = MachineFixture.staged
+        staged.folder = "\(attempt) of \(boot) after \(deaths)"
+        stagedContents[staged.folder] = content
+        if try tell(.staged(attempt: attempt, staged)) != .queued { stagedContents[staged.folder] = nil }
+    }
+
+    private mutating func beginDelivery() throws(Died) {
+        guard isReady, inFlight == nil else { return }
+        isReady = false
+        if case .handOver(let delivery) = try tell(.deliveryBegins) { inFlight = delivery }
+    }
+
+    private mutating func endBackoff() throws(Died) {
+        waitsForBackoff = false
+        try tell(.backoffOver)
+    }
+
+    private mutating func answer(onlyYes: Bool = false) throws(Died) {
+        guard let delivery = inFlight else { return }
+        inFlight = nil
+        switch onlyYes ? 0 : Int.random(in: 0..<5, using: &random) {
+        case 0...1:
+            take(delivery)
+            if try tell(.accepted(ItemID(1))) == .withdrawItem { cancelled = true }
+        case 2: try refuse(.failed)
+        case 3: try refuse(.retry(mayBeHandedOver: false))
+        default:
+            // It failed after it had taken the file.
+            take(delivery)
+            try refuse(.retry(mayBeHandedOver: true))
+        }
+    }
+
+    private mutating func refuse(_ consequence: DeliveryRefusal.Consequence) throws(Died) {
+        let reply = try tell(.refused(DeliveryRefusal(consequence, "No.")))
+        if case .retryDelivery = reply { waitsForBackoff = true }
+    }
+
+    /// The core recognises what it has by its mark: a repetition with other bytes would be lost.
+    private mutating func take(_ delivery: Delivery) {
+        let content = stagedContents[delivery.staged.folder]
+        if let taken {
+            // Nothing, where a power cut took the note that it was sent.
+            #expect(content == nil || content == taken, "other bytes under the same mark")
+            return
+        }
+        taken = content
+        #expect(content != nil, "what is handed over is not there any more")
+        if promise.isRemoved {
+            #expect(machine.state == .removed, "removed, and handed over")
+        } else {
+            #expect(content == promise.content && promise.isSendable && promise.openings.isEmpty)
+        }
+    }
+
+    // MARK: - Death
+
+    private mutating func restart(promisedBefore before: Promise) {
+        deaths += 1
+        // The core had begun with it, perhaps.
+        if let inFlight, Bool.random(using: &random) { take(inFlight) }
+        let isPowerCut = Int.random(in: 0..<3, using: &random) == 0
+        if isPowerCut {
+            boot += 1
+            rows.removeLast(rows.count - Int.random(in: durableRows...rows.count, using: &random))
+        }
+        durableRows = rows.count
+        (timer, retryTimer, copying, inFlight) = (nil, nil, nil, nil)
+        (isReady, waitsForBackoff, stepsToLive) = (false, false, .max)
+        let spooled: UInt64 = promise.isEmpty ? 0 : 10
+        let found = rows[rows.count - 1].flatMap { entry -> DraftMachine? in
+            switch DraftRestoration(of: entry, at: moment, spooled: { .success(spooled) }) {
+            case .kept(let machine), .recovered(let machine, _): machine
+            case .dropped: nil
+            }
+        }
+        check(found, before, isPowerCut)
+        // Users of the process before have lost their descriptors.
+        promise.openings = [:]
+        promise.mourning = []
+        promise.isVague = false
+        guard let found else {
+            promise.isRemoved = true
+            rows.append(nil)
+            machine =
+                MachineFixture.sample("removed")?.having(.released(.ofItsMaker, sequence: 0))
+                ?? machine
+            return
+        }
+        machine = found
+        promise.isRemoved = false
+        promise.isRecovered = found.state == .recovered
+        promise.failed = found.record.gap == .failedWrite
+        promise.killed = found.record.gap == .killedWriter
+        rows.append(found.phase.stored.map { Journal.Entry(found.record, $0) })
+        if let staged = found.phase.staged {
+            stagedContents = stagedContents.filter { $0.key == staged.folder }
+        } else {
+            stagedContents = [:]
+        }
+        do throws(Died) {
+            try tell(.started)
+        } catch {
+            Issue.record("died without a reason")
+        }
+    }
+
+    /// What the user was told before the process died still holds: of an action that was not answered yet, either.
+    private func check(_ found: DraftMachine?, _ before: Promise, _ isPowerCut: Bool) {
+        guard taken == nil else { return }
+        let outcomes = before.outcomes.union(promise.outcomes)
+        let outcome = found.map { $0.state == .recovered ? "recovered" : "kept" } ?? "gone"
+        if isPowerCut {
+            // What was synchronised after its last write is not lost.
+            if found == nil, !before.isRemoved, !promise.isRemoved, !promise.isEmpty {
+                Issue.record("a power cut took it")
+            }
+            #expect(!before.isRemoved || outcome != "kept", "a power cut undid its removal")
+        } else if !before.isRecovered, !(promise.isEmpty && outcome == "gone") {
+            #expect(outcomes.contains(outcome), "\(outcome) after a kill")
+        }
+        if case .queued? = found?.phase { #expect(promise.isSendable || before.isSendable) }
+    }
+
+    // MARK: - The end
+
+    /// Nobody does anything any more, and the core takes what it is given.
+    mutating func finish() {
+        do throws(Died) {
+            for opening in promise.openings.keys.sorted() { try release(opening) }
+            for _ in 0..<20 {
+                if let period = timer ?? retryTimer { try endQuietTime(period) }
+                try finishCopy(failing: false)
+                if waitsForBackoff { try endBackoff() }
+                try beginDelivery()
+                try answer(onlyYes: true)
+                try tell(.acknowledged)
+            }
+        } catch {
+            Issue.record("died without a reason")
+        }
+    }
+}
