@@ -12,9 +12,9 @@ public final class Connection {
     let handle: OpaquePointer
     /// Prepared statements by their text. One in use is out of the cache, so the same text may be
     /// run again inside a row closure.
-    private var idle: [String: OpaquePointer] = [:]
+    private var idle: [String: PreparedStatement] = [:]
     /// More distinct texts than a module has; what exceeds it is finalised after use.
-    private static let mostIdleStatements = 256
+    private static let maxIdleStatements = 256
 
     init(handle: OpaquePointer) { self.handle = handle }
 
@@ -26,7 +26,6 @@ public final class Connection {
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        for statement in idle.values { sqlite3_finalize(statement) }
         idle = [:]
         sqlite3_close_v2(handle)
     }
@@ -81,7 +80,7 @@ public final class Connection {
 
     private func withStatement(
         _ sql: String, _ values: [(any SQLBindable)?],
-        _ body: (OpaquePointer) throws(StoreError) -> Void
+        _ body: (PreparedStatement) throws(StoreError) -> Void
     ) throws(StoreError) {
         let statement = try prepare(sql)
         defer { giveBack(statement, sql) }
@@ -89,7 +88,7 @@ public final class Connection {
         try body(statement)
     }
 
-    private func prepare(_ sql: String) throws(StoreError) -> OpaquePointer {
+    private func prepare(_ sql: String) throws(StoreError) -> PreparedStatement {
         if let statement = idle.removeValue(forKey: sql) { return statement }
         var statement: OpaquePointer?
         try checked(
@@ -97,22 +96,20 @@ public final class Connection {
         guard let statement else {
             throw StoreError(.invalidStatement, "The database was given an empty statement.")
         }
-        return statement
+        return PreparedStatement(handle: statement)
     }
 
-    private func giveBack(_ statement: OpaquePointer, _ sql: String) {
-        sqlite3_reset(statement)
-        sqlite3_clear_bindings(statement)
-        guard idle[sql] == nil, idle.count < Self.mostIdleStatements else {
-            sqlite3_finalize(statement)
-            return
-        }
+    private func giveBack(_ statement: PreparedStatement, _ sql: String) {
+        sqlite3_reset(statement.handle)
+        sqlite3_clear_bindings(statement.handle)
+        guard idle[sql] == nil, idle.count < Self.maxIdleStatements else { return }
         idle[sql] = statement
     }
 
     private func bind(
-        _ values: [(any SQLBindable)?], to statement: OpaquePointer
+        _ values: [(any SQLBindable)?], to prepared: PreparedStatement
     ) throws(StoreError) {
+        let statement = prepared.handle
         guard values.count == Int(sqlite3_bind_parameter_count(statement)) else {
             throw StoreError(.invalidStatement, "A statement was given the wrong number of values.")
         }
@@ -146,9 +143,9 @@ public final class Connection {
     }
 
     /// Moves to the next row; false at the end.
-    private func step(_ statement: OpaquePointer) throws(StoreError) -> Bool {
+    private func step(_ statement: PreparedStatement) throws(StoreError) -> Bool {
         errno = 0
-        let result = sqlite3_step(statement)
+        let result = sqlite3_step(statement.handle)
         switch result {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false

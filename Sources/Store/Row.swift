@@ -1,35 +1,88 @@
 import Base
 import CSQLite
 
-/// One row of a result, valid inside the closure that is given it. Columns count from 0. Values of
-/// another type than asked are converted as SQLite does; NULL reads as 0, "" or no bytes where the
-/// result cannot be nil.
+/// One row of a result, valid inside the closure that is given it. Columns go by the names that the query gives
+/// them (`AS` where two tables have the same):
+///
+///     let files = try connection.query("SELECT name, size FROM file WHERE item = ?", item) { row in
+///         (name: row.text("name"), size: row.unsigned("size"))
+///     }
+///
+/// A name that the query does not have ends the program. Values of another type than asked are converted as
+/// SQLite does; NULL reads as 0, "" or no bytes where the result cannot be nil.
 public struct Row: ~Copyable {
-    let statement: OpaquePointer
+    let statement: PreparedStatement
 
-    public func isNull(_ column: Int32) -> Bool {
-        sqlite3_column_type(statement, column) == SQLITE_NULL
-    }
-
-    public func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+    public func isNull(_ column: StaticString) -> Bool { isNull(statement.position(of: column)) }
+    public func integer(_ column: StaticString) -> Int64 { integer(statement.position(of: column)) }
 
     /// A `UInt64` that was bound as such.
+    public func unsigned(_ column: StaticString) -> UInt64 { unsigned(statement.position(of: column)) }
+    public func bool(_ column: StaticString) -> Bool { bool(statement.position(of: column)) }
+    public func real(_ column: StaticString) -> Double { real(statement.position(of: column)) }
+    public func text(_ column: StaticString) -> String { text(statement.position(of: column)) }
+    public func bytes(_ column: StaticString) -> [UInt8] { bytes(statement.position(of: column)) }
+    public func timestamp(_ column: StaticString) -> Timestamp { timestamp(statement.position(of: column)) }
+
+    public func integerOrNil(_ column: StaticString) -> Int64? {
+        integerOrNil(statement.position(of: column))
+    }
+    public func unsignedOrNil(_ column: StaticString) -> UInt64? {
+        unsignedOrNil(statement.position(of: column))
+    }
+    public func textOrNil(_ column: StaticString) -> String? { textOrNil(statement.position(of: column)) }
+    public func bytesOrNil(_ column: StaticString) -> [UInt8]? { bytesOrNil(statement.position(of: column)) }
+    public func timestampOrNil(_ column: StaticString) -> Timestamp? {
+        timestampOrNil(statement.position(of: column))
+    }
+
+    /// One of the values that a column can have.
+    ///
+    /// - Throws: `.damaged` for any other.
+    public func value<Value: RawRepresentable<String>>(
+        _ column: StaticString, as type: Value.Type = Value.self
+    ) throws(StoreError) -> Value {
+        guard let value = Value(rawValue: text(column)) else {
+            // What stands there instead may be anything, so it is not repeated.
+            throw StoreError(
+                .damaged,
+                "The database is corrupt: a row has an unknown value for '\(column)'. Restore it from a backup."
+            )
+        }
+        return value
+    }
+
+    /// The same for a column that may be NULL.
+    ///
+    /// - Throws: `.damaged`.
+    public func valueOrNil<Value: RawRepresentable<String>>(
+        _ column: StaticString, as type: Value.Type = Value.self
+    ) throws(StoreError) -> Value? {
+        isNull(column) ? nil : try value(column, as: type)
+    }
+
+    // MARK: - By position, from 0
+
+    public func isNull(_ column: Int32) -> Bool {
+        sqlite3_column_type(statement.handle, column) == SQLITE_NULL
+    }
+
+    public func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement.handle, column) }
     public func unsigned(_ column: Int32) -> UInt64 { UInt64(bitPattern: integer(column)) }
-
     public func bool(_ column: Int32) -> Bool { integer(column) != 0 }
-
-    public func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
+    public func real(_ column: Int32) -> Double { sqlite3_column_double(statement.handle, column) }
 
     public func text(_ column: Int32) -> String {
-        guard let bytes = sqlite3_column_text(statement, column) else { return "" }
-        let count = Int(sqlite3_column_bytes(statement, column))
+        guard let bytes = sqlite3_column_text(statement.handle, column) else { return "" }
+        let count = Int(sqlite3_column_bytes(statement.handle, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
 
     public func bytes(_ column: Int32) -> [UInt8] {
-        guard let bytes = sqlite3_column_blob(statement, column) else { return [] }
+        guard let bytes = sqlite3_column_blob(statement.handle, column) else { return [] }
         return Array(
-            UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(statement, column))))
+            UnsafeRawBufferPointer(
+                start: bytes, count: Int(sqlite3_column_bytes(statement.handle, column))))
     }
 
     public func timestamp(_ column: Int32) -> Timestamp { Timestamp(nanoseconds: integer(column)) }

@@ -56,3 +56,8 @@ extension [UInt8]: SQLBindable {
 extension Timestamp: SQLBindable {
     public var sqlValue: SQLValue { .integer(nanoseconds) }
 }
+
+/// For enumerations whose words are stored; `Row.value` reads them back.
+extension SQLBindable where Self: RawRepresentable, RawValue == String {
+    public var sqlValue: SQLValue { .text(rawValue) }
+}

@@ -9,7 +9,7 @@ public struct StoreError: DescribedError {
         case diskFull
         /// Another connection kept the write lock longer than the busy timeout.
         case busy
-        /// Damaged, or no database at all.
+        /// Corrupt, no database at all, or with a value that the program never writes.
         case damaged
         /// Written by a newer version of the program.
         case wrongVersion
@@ -53,7 +53,7 @@ public struct StoreError: DescribedError {
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             (code, sentence) = (
                 .damaged,
-                "The database is damaged or is none: restore it from a backup or remove it."
+                "The database is corrupt or is not a database: restore it from a backup or remove it."
             )
         case SQLITE_CONSTRAINT:
             (code, sentence) = (.constraint, "The database refused a change (\(message)).")
