@@ -52,27 +52,27 @@ public final class ChunkBuffer: @unchecked Sendable {
 
 /// A number of chunk buffers that tasks wait for. They are made when first needed.
 public final class ChunkBufferPool: Sendable {
-    private let permits: Permits
+    private let permits: AsyncSemaphore
     private let free = Lock<[ChunkBuffer]>([])
     private let capacity: Int
 
     public init(count: Int, capacity: Int) {
-        permits = Permits(count: count)
+        permits = AsyncSemaphore(count)
         self.capacity = capacity
     }
 
     /// Waits for a buffer. Throws `.cancelled` only.
     public func take() async throws(XFTPError) -> ChunkBuffer {
-        try await permits.take()
+        guard await permits.acquire() else { throw .cancelled }
         return free.withLock { $0.popLast() } ?? ChunkBuffer(capacity: capacity)
     }
 
     /// So many buffers more.
-    func grow(by count: Int) { for _ in 0..<count { permits.give() } }
+    func grow(by count: Int) { for _ in 0..<count { permits.release() } }
 
     public func give(_ buffer: ChunkBuffer) {
         buffer.count = 0
         free.withLock { $0.append(buffer) }
-        permits.give()
+        permits.release()
     }
 }

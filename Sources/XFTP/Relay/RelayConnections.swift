@@ -22,9 +22,9 @@ final class RelayConnections: Sendable {
         var successes = 0
         /// Those who wait until a connection is open, or could not be opened. Each gets its permit when
         /// anything changes, and looks again.
-        var waiting: [Permits] = []
+        var waiting: [AsyncSemaphore] = []
 
-        mutating func takeWaiting() -> [Permits] {
+        mutating func takeWaiting() -> [AsyncSemaphore] {
             defer { waiting = [] }
             return waiting
         }
@@ -33,12 +33,12 @@ final class RelayConnections: Sendable {
     private enum Choice {
         case use(Int, RelayConnection)
         case open(Int)
-        case wait(Permits)
+        case wait(AsyncSemaphore)
     }
 
     private let relay: RelayAddress
     private let settings: XFTPClientSettings
-    private let permits: Permits
+    private let permits: AsyncSemaphore
     private let mostRequests: Int
     private let state: Lock<State>
     let health: RelayHealth
@@ -47,7 +47,7 @@ final class RelayConnections: Sendable {
         self.relay = relay
         self.settings = settings
         mostRequests = settings.connectionsPerRelay * settings.requestsPerConnection
-        permits = Permits(count: mostRequests)
+        permits = AsyncSemaphore(mostRequests)
         state = Lock(State(allowed: mostRequests))
         health = RelayHealth(memory: settings.failureMemory)
     }
@@ -77,8 +77,8 @@ final class RelayConnections: Sendable {
     func withConnection<Result: Sendable>(
         _ body: (RelayConnection) async throws(XFTPError) -> Result
     ) async throws(XFTPError) -> Result {
-        try await permits.take()
-        defer { permits.give() }
+        guard await permits.acquire() else { throw .cancelled }
+        defer { permits.release() }
         let (id, connection) = try await choose()
         defer { release(id) }
         return try await body(connection)
@@ -105,7 +105,7 @@ final class RelayConnections: Sendable {
             state.successes = 0
             return true
         }
-        if grows { permits.give() }
+        if grows { permits.release() }
     }
 
     /// Half as many requests; answers how many fewer these are.
@@ -138,7 +138,7 @@ final class RelayConnections: Sendable {
             return (state.slots.compactMap(\.connection), state.takeWaiting())
         }
         for connection in connections { connection.close() }
-        for turn in waiting { turn.give() }
+        for opening in waiting { opening.release() }
     }
 
     private func choose() async throws(XFTPError) -> (Int, RelayConnection) {
@@ -148,7 +148,8 @@ final class RelayConnections: Sendable {
             switch try state.withLock({ state throws(XFTPError) in try choice(&state) }) {
             case .use(let id, let connection): return (id, connection)
             case .open(let id): return (id, try await open(id))
-            case .wait(let turn): try await turn.take()
+            case .wait(let opening):
+                guard await opening.acquire() else { throw .cancelled }
             }
         }
     }
@@ -169,9 +170,9 @@ final class RelayConnections: Sendable {
         }
         if isFull {
             // All others are still being opened.
-            let turn = Permits(count: 0)
-            state.waiting.append(turn)
-            return .wait(turn)
+            let opening = AsyncSemaphore(0)
+            state.waiting.append(opening)
+            return .wait(opening)
         }
         state.nextID += 1
         state.slots.append(Slot(id: state.nextID))
@@ -181,12 +182,12 @@ final class RelayConnections: Sendable {
     private func open(_ id: Int) async throws(XFTPError) -> RelayConnection {
         do throws(XFTPError) {
             let connection = try await RelayConnection.open(relay, settings: settings, health: health)
-            let (isWanted, waiting) = state.withLock { state -> (Bool, [Permits]) in
+            let (isWanted, waiting) = state.withLock { state -> (Bool, [AsyncSemaphore]) in
                 guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return (false, []) }
                 state.slots[index].connection = connection
                 return (true, state.takeWaiting())
             }
-            for turn in waiting { turn.give() }
+            for opening in waiting { opening.release() }
             guard isWanted else {
                 connection.close()
                 throw XFTPError.cancelled
@@ -197,13 +198,13 @@ final class RelayConnections: Sendable {
                 state.slots.removeAll { $0.id == id }
                 return state.takeWaiting()
             }
-            for turn in waiting { turn.give() }
+            for opening in waiting { opening.release() }
             throw error
         }
     }
 
     private func release(_ id: Int) {
-        let (startsReaping, waiting) = state.withLock { state -> (Bool, [Permits]) in
+        let (startsReaping, waiting) = state.withLock { state -> (Bool, [AsyncSemaphore]) in
             let waiting = state.takeWaiting()
             guard let index = state.slots.firstIndex(where: { $0.id == id }) else { return (false, waiting) }
             state.slots[index].requests -= 1
@@ -212,7 +213,7 @@ final class RelayConnections: Sendable {
             state.isReaping = true
             return (true, waiting)
         }
-        for turn in waiting { turn.give() }
+        for opening in waiting { opening.release() }
         guard startsReaping else { return }
         // Weak, so that a client that is dropped takes its connections with it.
         Task { [weak self, idleTime = settings.idleTime] in
