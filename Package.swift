@@ -51,7 +51,10 @@ let package = Package(
         room("ChatCore", uses: ["Base"]),
         room("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         room("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
-        room("EmbeddedCore", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
+        room("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
+        room(
+            "EmbeddedCore",
+            uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         room(
             "OfficialCore",
             uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP"]),

@@ -2,12 +2,12 @@ import Base
 
 /// For cores: gives every listener every event, in the order in which the changes were committed.
 ///
-/// A change takes its turn inside its transaction (transactions exclude each other, so turns are in
+/// A change takes its number inside its transaction (transactions exclude each other, so numbers are in
 /// commit order) and hands over its events after the commit. Events that come early wait for those of
-/// earlier turns.
+/// earlier changes.
 public final class EventHub: Sendable {
     private struct State {
-        var nextTurn: UInt64 = 0
+        var nextNumber: UInt64 = 0
         var nextDelivery: UInt64 = 0
         var early: [UInt64: [ChatEvent]] = [:]
         var listeners: [UInt64: AsyncStream<ChatEvent>.Continuation] = [:]
@@ -38,17 +38,39 @@ public final class EventHub: Sendable {
         return stream
     }
 
-    /// The turn of a change; every turn must be delivered, with no events when the change failed.
-    public func turn() -> UInt64 {
+    /// Makes a change and tells its events, in the order in which changes are committed.
+    ///
+    /// - Parameter change: calls its argument once, inside its transaction. The events that it returns are told
+    ///   after it; none when it throws.
+    public func publish<Result>(
+        _ change: (_ reserve: () -> Void) throws -> (result: Result, events: [ChatEvent])
+    ) rethrows -> Result {
+        var number: UInt64?
+        var events: [ChatEvent] = []
+        // Also of a change that failed: later ones wait for it.
+        defer { if let number { deliver(events, ofChange: number) } }
+        let outcome = try change {
+            assert(number == nil, "a change has one number")
+            number = reserve()
+        }
+        events = outcome.events
+        return outcome.result
+    }
+
+    /// Tells what is no change of the store, such as progress.
+    public func tell(_ event: ChatEvent) { deliver([event], ofChange: reserve()) }
+
+    /// The number of a change; every one must be delivered.
+    func reserve() -> UInt64 {
         state.withLock { state in
-            defer { state.nextTurn += 1 }
-            return state.nextTurn
+            defer { state.nextNumber += 1 }
+            return state.nextNumber
         }
     }
 
-    public func deliver(_ events: [ChatEvent], turn: UInt64) {
+    func deliver(_ events: [ChatEvent], ofChange number: UInt64) {
         state.withLock { state in
-            state.early[turn] = events
+            state.early[number] = events
             while let events = state.early.removeValue(forKey: state.nextDelivery) {
                 state.nextDelivery += 1
                 // Under the lock, which keeps the order; yielding only queues.
@@ -58,9 +80,6 @@ public final class EventHub: Sendable {
             }
         }
     }
-
-    /// Tells what is no change of the store, such as progress.
-    public func tell(_ event: ChatEvent) { deliver([event], turn: turn()) }
 
     /// Ends every stream.
     public func close() {

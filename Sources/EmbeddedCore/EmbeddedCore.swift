@@ -1,8 +1,8 @@
 import Base
 import ChatCore
+import CoreServices
 import Glibc
 import Posix
-import Store
 import XFTP
 
 /// A profile of a data directory: the chat core that needs nothing but this machine. Messages reach
@@ -12,62 +12,73 @@ import XFTP
 /// One process holds a profile at a time. A message is delivered to sender and recipients in one
 /// transaction; everything else that must not be lost is in the database before anybody is told, so
 /// the process may be killed at any moment: the next `open` resumes what was under way.
+///
+/// This type only puts the services together; each of them says what it does.
 public final class EmbeddedCore: ChatCore {
-    public let profile: Profile
+    public var profile: Profile { store.profile }
     public var limits: ChatLimits { Self.limits }
-    public let stagingFolder: String
+    public var stagingFolder: String { store.folders.stagingPath }
     /// The profile's own folder in the data directory, for others who keep something beside it. Absolute.
-    public var folder: String { folders.path }
+    public var folder: String { store.folders.path }
     /// Connections to relays, for the core's own transfers and for whoever fetches claimed files. Into
     /// this machine's own network it goes only to relays that are configured or approved.
     public let client: XFTPClient
-
-    let directory: DataDirectory
-    let folders: ProfileFolders
-    let damaged: DamagedCopies
-    let transfers: any FileTransfers
-    let hub = EventHub()
-    let desk: TransferDesk
-    let trust: RelayTrust
-    private let profileLock: ProcessLock
-    private let listener = Lock<BellListener?>(nil)
-    /// Small files were taken out of their rows since the journal was last emptied.
-    let hasArrivalsInLog = Lock(false)
 
     /// The same for every profile.
     public static let limits = ChatLimits(
         largestFile: FilePolicy.xftpLimit, mostSentTogether: 32)
 
-    /// For the blocking work of all cores of the process.
-    static let pool = ThreadPool(name: "core", threads: 4)
+    let store: ProfileStore
+    let trust: RelayTrust
+    private let scheduler: TransferScheduler
+    private let sender: MessageSender
+    private let uploads: Uploads
+    private let downloads: Downloads
+    private let deletions: ChunkDeletions
+    private let standaloneFiles: StandaloneFiles
+    private let receiver: FileReceiver
+    private let claims: FileClaims
+    private let removals: Removals
+    private let inlineFiles: InlineFiles
+    private let inbox: Inbox
+    private let listener = Lock<ChangeSignalListener?>(nil)
 
-    /// How long to wait for a process that is just leaving the profile.
-    static let patience = Duration.seconds(10)
-    /// Relays keep chunks that long (default of the official relay).
-    static let relayExpiry = Duration.seconds(48 * 3600)
-
-    init(
-        _ directory: DataDirectory, profile: Profile, mountpoint: String?,
-        transfers: (any FileTransfers)?, retry: RetryPolicy, patience: Duration
+    /// Keeps the profile to this process. Blocks.
+    private init(
+        _ directory: DataDirectory, profile: Profile, mountpoint: String?, relays: [RelayWithPassword],
+        transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration
     ) throws {
-        self.directory = directory
-        self.profile = profile
         let trust = RelayTrust()
         self.trust = trust
         client = XFTPClient(settings: XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds)))
-        self.transfers = transfers ?? XFTPTransfers(client: client)
-        desk = TransferDesk(retry: retry)
-        folders = try ProfileFolders(of: profile, in: directory)
-        damaged = DamagedCopies(profileFolder: folders.path)
-        stagingFolder = folders.stagingPath
-        let lock = try OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT)
-        switch try ProcessLock.take(lock, mountpoint: mountpoint, patience: patience) {
-        case .taken(let lock): profileLock = lock
-        case .refused(let holder):
-            throw ChatError(
-                .profileInUse, "The profile is in use by \(holder?.description ?? "another process").")
-        }
+        let transfers = transfers ?? XFTPTransfers(client: client)
+        let scheduler = TransferScheduler(retry: retry)
+        self.scheduler = scheduler
+        let folders = try ProfileFolders(of: profile, in: directory)
+        let damaged = DamagedCopies(profileFolder: folders.path)
+        store = ProfileStore(
+            profile, in: directory, folders: folders,
+            lock: try .takeProfile(
+                OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT), mountpoint: mountpoint,
+                timeout: lockTimeout),
+            progress: { scheduler.progress })
+        let approvals = RelayApprovals(store, trust)
+        deletions = ChunkDeletions(store, scheduler, transfers)
+        uploads = Uploads(store, scheduler, transfers, deletions)
+        downloads = Downloads(store, scheduler, transfers, approvals, damaged)
+        standaloneFiles = StandaloneFiles(store, scheduler, transfers, uploads)
+        sender = MessageSender(store, uploads)
+        inlineFiles = InlineFiles(store)
+        receiver = FileReceiver(store, scheduler, approvals, inlineFiles, downloads)
+        claims = FileClaims(store, scheduler, approvals, downloads, damaged)
+        removals = Removals(store, downloads, deletions, damaged)
+        inbox = Inbox(store, inlineFiles, receiver, downloads, claims)
+        if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
+        try store.read { _ = try approvals.follow($0) }
+        try inbox.takeInAtStart()
     }
+
+    // MARK: - Opening and closing
 
     /// Opens a profile and resumes what was under way.
     ///
@@ -76,7 +87,7 @@ public final class EmbeddedCore: ChatCore {
     ///   - mountpoint: told to others who want the profile.
     ///   - relays: kept in the profile, for this and for later uploads, and trusted for downloads.
     /// - Throws: `.profileInUse` naming the process that holds it, after waiting up to 10 s for one
-    ///   that is finishing; `.noSuchProfile`.
+    ///   that is finishing; `.noSuchProfile`; `.storage`, `.file(.noSpace)`.
     public static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String? = nil,
         relays: [RelayAddress] = []
@@ -91,23 +102,16 @@ public final class EmbeddedCore: ChatCore {
     static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String?,
         relays: [RelayWithPassword], transfers: (any FileTransfers)?, retry: RetryPolicy,
-        patience: Duration = EmbeddedCore.patience
+        lockTimeout: Duration = .seconds(10)
     ) async throws(ChatError) -> EmbeddedCore {
-        let core = try await work {
+        let core = try await blocking.run {
             let profile = try directory.profile(named: name)
-            let core = try EmbeddedCore(
-                directory, profile: profile, mountpoint: mountpoint, transfers: transfers, retry: retry,
-                patience: patience)
-            try directory.keepRelays(relays, of: profile)
-            try core.read { _ = try core.relayRules($0.connection) }
-            try core.takeUp()
-            return core
+            return try EmbeddedCore(
+                directory, profile: profile, mountpoint: mountpoint, relays: relays, transfers: transfers,
+                retry: retry, lockTimeout: lockTimeout)
         }
         do throws(SystemError) {
-            let listener = try BellListener(
-                directory.bell, heard: { [weak core] in core?.hear() ?? true },
-                quiet: { [weak core] in core?.clearLog() })
-            core.listener.withLock { $0 = listener }
+            try core.listen(to: directory.signal)
         } catch {
             throw ChatError(wrapping: error)
         }
@@ -115,84 +119,167 @@ public final class EmbeddedCore: ChatCore {
         return core
     }
 
-    public func events() -> AsyncStream<ChatEvent> { hub.listen() }
+    private func listen(to signal: ChangeSignal) throws(SystemError) {
+        let listener = try ChangeSignalListener(
+            signal, signalled: { [weak inbox] in inbox?.takeIn() ?? true },
+            quiet: { [weak inlineFiles] in inlineFiles?.emptyJournal() })
+        self.listener.withLock { $0 = listener }
+    }
+
+    /// At the start: goes on with every transfer that the last process did not finish. Returns at once.
+    private func resumeTransfers() {
+        Task { [weak self] in
+            guard let self else { return }
+            do throws(ChatError) {
+                let unfinished = try await blocking.run { [self] in
+                    // Those that wait for their description, and those whose description came while the profile
+                    // was not open, are looked at too.
+                    try receiver.beginWanted(ofStatus: [.rcvInvitation, .rcvAccepted, .rcvAborted])
+                    return try store.read { try $0.files.unfinished() }
+                }
+                for transfer in unfinished {
+                    switch (transfer.isUpload, transfer.isStandalone) {
+                    case (true, _): uploads.start(transfer.file)
+                    case (false, false): downloads.start(transfer.file)
+                    case (false, true): standaloneFiles.startDownload(transfer.file)
+                    }
+                }
+                deletions.start()
+            } catch {
+                log.warning("Unfinished transfers could not be resumed: \(error.sentence)")
+            }
+        }
+    }
 
     /// Says that the profile will be free soon: who wants it waits for up to 10 s instead of being
     /// refused. For a holder that has things to finish before `shutDown`.
-    public func announceEnd() { profileLock.finish() }
+    public func announceEnd() { store.announceEnd() }
 
     /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
     public func shutDown() async {
-        profileLock.finish()
+        store.announceEnd()
         await listener.withLock { $0 }?.stop()
-        await desk.close()
+        await scheduler.close()
         client.close()
-        hub.close()
-        // Another process may be reading: then the last one empties the log.
-        _ = try? await work { [directory] in try directory.database.checkpoint() }
-        profileLock.release()
+        // Never fails: `close` does what it can.
+        _ = try? await blocking.run { [store] in store.close() }
     }
 
-    // MARK: - Blocking work
+    // MARK: - Reading
 
-    /// Runs blocking work on the core's threads.
-    static func work<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(ChatError) -> Result {
-        do {
-            return try await pool.run(body)
-        } catch {
-            throw ChatError(wrapping: error)
+    public func events() -> AsyncStream<ChatEvent> { store.events.listen() }
+
+    public func chats() async throws(ChatError) -> [Chat] {
+        try await blocking.run { [store] in try store.read { try $0.chats.all(of: store.profile.id) } }
+    }
+
+    public func items(
+        of chat: ChatReference, before: ItemID?, count: Int
+    ) async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [store] in
+            try store.read { tables in
+                let id = try tables.chats.id(of: chat, of: store.profile.id)
+                return try tables.items.items(in: id, before: before, count: max(count, 0))
+            }
         }
     }
 
-    func work<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(ChatError) -> Result {
-        try await Self.work(body)
-    }
-
-    /// Work that nobody waits for: when it fails the log says so, and the next start does it again.
-    @discardableResult
-    func attempt<Result: Sendable>(
-        _ deed: String, _ body: @escaping @Sendable () throws -> Result
-    ) async -> Result? {
-        do throws(ChatError) {
-            return try await work(body)
-        } catch {
-            log.warning("could not \(deed): \(sentenceWithCauses(of: error))")
-            return nil
+    public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
+        try await blocking.run { [store] in
+            try store.read { tables in
+                _ = try tables.chats.id(of: chat, of: store.profile.id)
+                guard let item = try tables.items.item(id), item.chat == chat else {
+                    throw ChatError.noSuchItem
+                }
+                return item
+            }
         }
     }
 
-    /// Changes the store, then tells the listeners of this process and wakes the others. Blocks.
-    @discardableResult
-    func commit<Result>(_ body: (Change) throws -> Result) throws -> Result {
-        var turn: UInt64?
-        var events: [ChatEvent] = []
-        defer { if let turn { hub.deliver(events, turn: turn) } }
-        var change: Change?
-        let result = try directory.database.transaction { connection in
-            turn = hub.turn()
-            let begun = Change(context: context(connection), profile: profile.id)
-            change = begun
-            return try body(begun)
-        }
-        if let change {
-            events = change.events
-            for name in change.abandonedFiles { folders.remove(name) }
-            if change.ringsBell { directory.bell.ring() }
-        }
-        return result
+    // MARK: - Sending and deleting
+
+    public func expectToSend(_ size: UInt64) { uploads.expect(size) }
+
+    public func send(
+        _ message: ComposedMessage, to chat: ChatReference
+    ) async throws(ChatError) -> ChatItem {
+        try await sender.send(message, to: chat)
     }
 
-    /// Reads from one snapshot of the store. Blocks.
-    func read<Result>(_ body: (ItemRows.Context) throws -> Result) throws -> Result {
-        try directory.database.read { try body(context($0)) }
+    public func send(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [Result<ChatItem, ChatError>] {
+        if let items = await sender.sendTogether(messages, to: chat) { return items.map { .success($0) } }
+        return await sendOneByOne(messages, to: chat)
     }
 
-    private func context(_ connection: Connection) -> ItemRows.Context {
-        ItemRows.Context(
-            connection: connection, filesPath: folders.filesPath, progress: desk.progress)
+    public func deleteItems(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) {
+        try await removals.delete(items, in: chat, mode: mode)
+    }
+
+    // MARK: - Transfers
+
+    public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        try await receiver.receive(file, approvedRelays: approvedRelays, acceptsEarly: true)
+    }
+
+    public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        try await receiver.receive(file, approvedRelays: approvedRelays, acceptsEarly: false)
+    }
+
+    public func relaysWereApproved() async { await receiver.relaysWereApproved() }
+
+    public func cancelFile(_ file: FileID) async throws(ChatError) { try await removals.cancel(file) }
+
+    public func claimFile(
+        _ file: FileID, approvedRelays: Bool
+    ) async throws(ChatError) -> ClaimedFile? {
+        try await claims.claim(file, approvedRelays: approvedRelays)
+    }
+
+    public func completeClaim(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation {
+        try await claims.complete(file, staged: staged)
+    }
+
+    public func abandonClaim(_ file: FileID, problem: FileProblem?) async {
+        await claims.abandon(file, problem: problem)
+    }
+
+    public func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy {
+        try await claims.giveUpCopy(of: file, at: location)
+    }
+
+    // MARK: - Files that belong to no chat
+
+    public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
+        try await standaloneFiles.upload(path)
+    }
+
+    public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        try await standaloneFiles.download(link, to: path)
+    }
+
+    public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
+        try await .described(by: link)
+    }
+
+    // MARK: - Chats and the profile: for who holds it and has nothing mounted
+
+    /// Leaves a chat and deletes all that it holds here. What the others have stays theirs.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` for the notes.
+    public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await removals.delete(chat) }
+
+    /// Deletes the profile with all that it holds, and lets it go. Its contacts keep what they have. Chunks of
+    /// unfinished uploads stay on their relays until they expire.
+    public func deleteProfile() async throws(ChatError) {
+        try await removals.deleteProfile()
+        await shutDown()
+        try await blocking.run { [store] in try store.folders.removeAll() }
     }
 }

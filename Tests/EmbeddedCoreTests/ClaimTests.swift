@@ -92,7 +92,7 @@ import Testing
     }
 
     private func storedFiles(of core: EmbeddedCore) throws -> [String] {
-        try PrivateFolder.names(in: OpenFile(core.folders.filesPath, flags: O_RDONLY))
+        try PrivateFolder.names(in: OpenFile(core.store.folders.filesPath, flags: O_RDONLY))
     }
 
     @Test func inlineAndUndescribedFilesCannotBeClaimed() async throws {

@@ -31,12 +31,12 @@ import Testing
     }
 
     private func aside(_ core: EmbeddedCore) throws -> [String] {
-        guard access(core.folders.path + "/damaged", F_OK) == 0 else { return [] }
-        return try PrivateFolder.names(in: OpenFile(core.folders.path + "/damaged", flags: O_RDONLY))
+        guard access(core.folder + "/damaged", F_OK) == 0 else { return [] }
+        return try PrivateFolder.names(in: OpenFile(core.folder + "/damaged", flags: O_RDONLY))
     }
 
     private func salvaged(_ core: EmbeddedCore, _ file: FileID) throws -> [UInt8] {
-        let copy = "\(core.folders.path)/damaged/\(file.rawValue)"
+        let copy = "\(core.folder)/damaged/\(file.rawValue)"
         let text = try OpenFile(copy + ".json", flags: O_RDONLY).readAll(limit: 1000)
         let arguments = try FileArguments(parsing: String(decoding: text, as: UTF8.self))
         let out = world.folder.path("out")
@@ -98,7 +98,7 @@ import Testing
         let item = try await bob.item(in: "alice") { if case .rcvError = $0 { true } else { false } }
         guard case .rcvError(let problem) = item.file?.status else { return }
         #expect(problem.kind == .expired)
-        #expect(problem.sentence.contains("chatfs cryptofile decrypt --salvage \(bob.folders.path)/damaged/"))
+        #expect(problem.sentence.contains("chatfs cryptofile decrypt --salvage \(bob.folder)/damaged/"))
         await bob.shutDown()
         // It stays over starts, until its message is deleted.
         let next = try await world.open("bob")

@@ -88,7 +88,7 @@ import Testing
 
     @Test func aDatabaseOfANewerVersionIsLeftAlone() throws {
         let world = try World()
-        try world.directory.database.transaction { connection in
+        try world.database().transaction { connection in
             try connection.execute("INSERT INTO schema_version (number, name) VALUES (99, 'future')")
         }
         let error = #expect(throws: ChatError.self) { try DataDirectory(world.folder.path("data")) }

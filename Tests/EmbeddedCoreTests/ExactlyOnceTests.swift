@@ -59,7 +59,7 @@ import Testing
         try world.directory.connect("alice", "bob")
         var alice = try await world.open("alice")
         let message = try alice.compose(pattern(50), id: "one")
-        let kept = try alice.folders.keep(message.source, size: 50)
+        let kept = try alice.store.folders.keep(message.source, size: 50)
         await alice.shutDown()
         alice = try await world.open("alice")
         #expect(try world.folder.names(in: "data/profiles/1/files").contains(kept) == false)

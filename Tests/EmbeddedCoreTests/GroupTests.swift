@@ -25,7 +25,7 @@ import Testing
             #expect(try await members[index].newest(in: "Book club").content() == pattern(300_000))
         }
         #expect(world.relay.state.withLock { $0.recipients } == [4])
-        let descriptions = try world.directory.database.read {
+        let descriptions = try world.database().read {
             try $0.query("SELECT description FROM file WHERE description IS NOT NULL") { $0.text(0) }
         }
         #expect(Set(descriptions).count == 4)

@@ -139,7 +139,7 @@ struct ManagingTests {
             try await core.deleteChat(core.chat(named: "Club"))
             await core.shutDown()
         }
-        let left = try world.directory.database.read {
+        let left = try world.database().read {
             try $0.query("SELECT count(*) FROM chat_group") { $0.integer(0) }
         }
         #expect(left == [0])

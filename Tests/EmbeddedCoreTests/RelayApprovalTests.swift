@@ -54,7 +54,7 @@ import XFTP
         var description = try FileDescription(parsing: try #require(text))
         description.redirect = .init(size: 65_536, digest: description.digest)
         let changed = description.text
-        try world.directory.database.transaction { connection in
+        try world.database().transaction { connection in
             _ = try connection.execute(
                 "UPDATE file SET description = ? WHERE id = ?", changed, file.rawValue)
         }
@@ -119,9 +119,7 @@ import XFTP
         let world = try World()
         let relay = try #require(RelayAddress(MemoryRelay.address))
         try world.directory.approveRelays([relay], for: try world.directory.profile(named: "bob"))
-        let rules = try world.directory.database.read {
-            try world.directory.relayRules(of: Profile(id: 2, displayName: "bob"), $0)
-        }
+        let rules = try world.directory.store.read { try $0.relays.rules(of: 2) }
         func isRefused(_ fingerprint: UInt8, _ hosts: [String], _ port: UInt16) -> Bool {
             let other = RelayAddress(
                 fingerprint: [UInt8](repeating: fingerprint, count: 32), hosts: hosts, port: port)
@@ -271,11 +269,13 @@ import XFTP
         try world.directory.addRelays([locked, locked], to: bob)
         try world.directory.addRelays([open], to: bob)
         #expect(
-            try world.directory.relays(of: bob) == [RelayWithPassword(address: open.text, password: "one")])
+            try world.directory.store.read { try $0.relays.configured(of: bob.id) }
+                == [RelayWithPassword(address: open.text, password: "one")])
         let changed = RelayAddress(
             fingerprint: open.fingerprint, hosts: open.hosts, port: open.port, password: "two")
         try world.directory.addRelays([changed], to: bob)
-        #expect(try world.directory.relays(of: bob).map(\.password) == ["two"])
+        let kept = try world.directory.store.read { try $0.relays.configured(of: bob.id) }
+        #expect(kept.map(\.password) == ["two"])
         #expect(try world.directory.configuredRelays(of: bob).map(\.text) == [open.text])
         #expect(try world.directory.configuredRelays(of: bob).first?.password == nil)
     }

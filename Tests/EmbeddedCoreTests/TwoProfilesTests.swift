@@ -30,7 +30,7 @@ import Testing
         #expect(try received.content() == pattern(size))
         #expect(received.file?.source?.arguments != sent.file?.source?.arguments)
         #expect(heard.names == ["newChatItems", "rcvFileComplete"])
-        let left = try world.directory.database.read {
+        let left = try world.database().read {
             try $0.exists("SELECT 1 FROM file WHERE inline_content IS NOT NULL")
         }
         #expect(!left)
@@ -48,7 +48,7 @@ import Testing
             _ = try await alice.send(
                 try alice.compose(pattern(size), name: "\(size)"), to: alice.chat(named: "bob"))
         }
-        try world.directory.database.transaction { connection in
+        try world.database().transaction { connection in
             _ = try connection.execute(
                 "UPDATE file SET inline_content = '!' WHERE inline_content IS NOT NULL AND name = '3'")
         }

@@ -30,16 +30,21 @@ struct World {
         for name in profiles { _ = try directory.createProfile(name) }
     }
 
+    /// The database itself, as another program may open it.
+    func database() throws -> Database {
+        try Database(path: directory.path + "/chatfs.db", migrations: Schema.migrations)
+    }
+
     /// A connection to the directory as another process has it.
     func open(
         _ name: String, mountpoint: String? = nil, relays: [RelayWithPassword] = [MemoryRelay.relay],
-        patience: Duration = .seconds(10)
+        lockTimeout: Duration = .seconds(10)
     ) async throws -> EmbeddedCore {
         let directory = try DataDirectory(folder.path("data"), clock: clock)
         return try await EmbeddedCore.open(
             directory, profile: name, mountpoint: mountpoint, relays: relays, transfers: relay,
             retry: RetryPolicy(first: .milliseconds(5), longest: .milliseconds(20), tries: .max),
-            patience: patience)
+            lockTimeout: lockTimeout)
     }
 }
 

@@ -37,26 +37,23 @@ extension OfficialCore {
     /// Changes the index, then tells. Blocks.
     @discardableResult
     func commit<Result>(durably: Bool = false, _ body: (Change) throws -> Result) throws -> Result {
-        var turn: UInt64?
-        var events: [ChatEvent] = []
-        defer { if let turn { hub.deliver(events, turn: turn) } }
-        var change: Change?
-        let step = { (connection: Connection) -> Result in
-            turn = self.hub.turn()
-            let begun = Change(
-                connection: connection, own: self.profile.displayName,
-                filesFolder: self.settings.filesFolder)
-            change = begun
-            return try body(begun)
-        }
-        let result = try durably ? index.durableTransaction(step) : index.transaction(step)
-        if let change {
-            events = change.events
+        try hub.publish { reserve in
+            var change: Change?
+            let step = { (connection: Connection) -> Result in
+                reserve()
+                let begun = Change(
+                    connection: connection, own: self.profile.displayName,
+                    filesFolder: self.settings.filesFolder)
+                change = begun
+                return try body(begun)
+            }
+            let result = try durably ? index.durableTransaction(step) : index.transaction(step)
+            guard let change else { return (result, []) }
             for folder in change.abandonedFolders { removeStaged(folder) }
             for copy in change.abandonedCopies { removeFile(copy) }
             if change.beginsWalk { signalHistory() }
+            return (result, change.events)
         }
-        return result
     }
 }
 

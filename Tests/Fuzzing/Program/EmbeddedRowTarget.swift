@@ -11,11 +11,12 @@ extension Target {
         ]
         chats.with(FuzzedRow(of: "file", columns, bytes, fixed: ["profile": 1, "item": 1, "created": 0])) {
             connection in
-            let context = ItemRows.Context(connection: connection, filesPath: "/files", progress: [:])
-            let item = try ItemRows.item(1, of: 1, context)
+            let tables = DirectoryTables(connection)
+            let item = try tables.tables(of: 1, .init(filesPath: "/files", progress: [:])).items.item(
+                ItemID(1))
             hold(item?.file != nil, "an item with a file is one")
             hold(item?.file?.source.map { $0.path.hasPrefix("/files/") } ?? true, "it lies in the folder")
-            _ = try ItemRows.chats(of: 1, connection)
+            _ = try tables.chats.all(of: 1)
         }
     }
 

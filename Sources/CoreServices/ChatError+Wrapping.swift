@@ -1,0 +1,34 @@
+import Base
+import ChatCore
+import Cryptography
+import Posix
+import Store
+
+extension ChatError {
+    /// What an error from beneath means for who gave the command.
+    public init(wrapping error: any Error) {
+        switch error {
+        case let error as ChatError:
+            self = error
+        case let error as StoreError:
+            switch error.code {
+            case .wrongVersion: self.init(.wrongVersion, error.sentence, cause: error)
+            case .diskFull: self.init(.file(.noSpace), error.sentence, cause: error)
+            case .invalidStatement, .constraint: self.init(.internalError, error.sentence, cause: error)
+            default: self.init(.storage, error.sentence, cause: error)
+            }
+        case let error as SystemError:
+            self.init(Self.code(of: error), error.sentence, cause: error)
+        case let error as CryptographyError:
+            let code = error.systemError.map(Self.code(of:)) ?? .file(.damaged)
+            self.init(code, error.sentence, cause: error)
+        default:
+            self.init(
+                .internalError, "Something unexpected happened: \(Base.sentence(of: error))", cause: error)
+        }
+    }
+
+    private static func code(of error: SystemError) -> Code {
+        error.isFullDisk ? .file(.noSpace) : .storage
+    }
+}

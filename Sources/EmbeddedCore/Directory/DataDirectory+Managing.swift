@@ -1,0 +1,51 @@
+import ChatCore
+
+/// Renaming and leaving. Whoever has the profile mounted learns of it at once.
+extension DataDirectory {
+    /// Gives a profile another name. Its contacts see it; their folders keep their names.
+    /// - Throws: `.invalidCommand` for the form of the name, `.nameTaken`.
+    public func renameProfile(_ profile: Profile, to name: String) throws(ChatError) {
+        let name = try DisplayName.checked(name, of: "profile")
+        try changeForOthers { tables in
+            if let known = try tables.profiles.profile(named: name), known.id != profile.id {
+                throw ChatError(.nameTaken, "There is already a profile \(name).")
+            }
+            try tables.profiles.rename(profile.id, to: name)
+            try tables.announce(tables.chats.sides(ofContact: profile.id))
+        }
+    }
+
+    /// Gives a chat the name that its user wants to see; nobody else sees it.
+    /// - Throws: `.invalidCommand` for the form of the name and for the notes, `.nameTaken`, `.noSuchChat`.
+    public func rename(_ chat: ChatReference, of profile: Profile, to name: String) throws(ChatError) {
+        let name = try DisplayName.checked(name, of: "chat")
+        try changeForOthers { tables in
+            let id = try Self.id(of: chat, of: profile, tables)
+            let isTaken = try tables.chats.all(of: profile.id).contains {
+                $0.displayName == name && $0.reference != chat
+            }
+            if isTaken { throw ChatError(.nameTaken, "There is already a chat \(name).") }
+            try tables.chats.setAlias(name, of: id)
+            try tables.announce([ChatSide(profile: profile.id, chat: id)])
+        }
+    }
+
+    /// Ends a chat: nothing goes in or comes any more, what it holds stays.
+    /// - Throws: `.noSuchChat`, `.invalidCommand` for the notes and for a chat that has ended.
+    public func leave(_ chat: ChatReference, of profile: Profile) throws(ChatError) {
+        try changeForOthers { tables in
+            let id = try Self.id(of: chat, of: profile, tables)
+            guard try tables.chats.isOpen(id) else {
+                throw ChatError(.invalidCommand, "This chat has ended already.")
+            }
+            try tables.announce(tables.chats.leave(id))
+        }
+    }
+
+    private static func id(
+        of chat: ChatReference, of profile: Profile, _ tables: DirectoryTables
+    ) throws -> Int64 {
+        if case .notes = chat { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
+        return try tables.chats.id(of: chat, of: profile.id)
+    }
+}

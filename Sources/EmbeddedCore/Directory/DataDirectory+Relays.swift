@@ -1,0 +1,95 @@
+import ChatCore
+import XFTP
+
+/// The relays of a profile: where it uploads to, and which it may contact to download. Changes count
+/// at the next transfer, also in a process that has the profile open. All methods block, and throw `.storage` or
+/// `.file(.noSpace)`.
+extension DataDirectory {
+    /// Keeps relays in a profile, with their passwords. Uploads go to all of them in turn.
+    public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
+        try wrapping {
+            try store.change { try $0.relays.add(relays.map(RelayWithPassword.init), to: profile.id) }
+        }
+    }
+
+    /// The relays that a profile uploads to, without passwords.
+    public func configuredRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            try store.read { try $0.relays.configured(of: profile.id) }.compactMap {
+                RelayAddress($0.address)
+            }
+        }
+    }
+
+    /// Forgets relays, with their passwords. What was uploaded to them stays there until it expires; what is
+    /// being uploaded goes on.
+    /// - Returns: those of `relays` that were configured.
+    public func removeRelays(
+        _ relays: [RelayAddress], from profile: Profile
+    ) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            try store.change { tables in
+                try relays.filter { try tables.relays.remove($0.text, from: profile.id) }
+            }
+        }
+    }
+
+    /// Takes approvals back: what is not received yet is not fetched from there any more.
+    /// - Returns: those of `relays` that were approved.
+    public func revokeRelays(
+        _ relays: [RelayAddress], of profile: Profile
+    ) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            try store.change { tables in
+                try relays.filter { relay in
+                    try RelayEndpoint.all(of: relay).map { try tables.relays.revoke($0, of: profile.id) }
+                        .contains(true)
+                }
+            }
+        }
+    }
+
+    /// Lets a profile receive files from these relays: this fingerprint at this host and port.
+    public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
+        try wrapping {
+            try store.change { tables in
+                for endpoint in relays.flatMap(RelayEndpoint.all) {
+                    try tables.relays.approve(endpoint, for: profile.id)
+                }
+            }
+        }
+    }
+
+    public func approvedRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            let rules = try store.read { try $0.relays.rules(of: profile.id) }
+            return rules.approved.map { endpoint in
+                RelayAddress(
+                    fingerprint: endpoint.fingerprint, hosts: [endpoint.host], port: endpoint.port)
+            }.sorted { $0.text < $1.text }
+        }
+    }
+
+    /// What happens with files on relays that are neither configured nor approved.
+    public func relayPolicy(of profile: Profile) throws(ChatError) -> RelayApprovalPolicy {
+        try wrapping { try store.read { try $0.relays.rules(of: profile.id).policy } }
+    }
+
+    public func setRelayPolicy(
+        _ policy: RelayApprovalPolicy, of profile: Profile
+    ) throws(ChatError) {
+        try wrapping { try store.change { try $0.relays.setPolicy(policy, of: profile.id) } }
+    }
+}
+
+extension RelayWithPassword {
+    init(_ relay: RelayAddress) { self.init(address: relay.text, password: relay.password) }
+
+    /// The relay to upload to, nil when the address does not parse.
+    var relayAddress: RelayAddress? {
+        guard let parsed = RelayAddress(address) else { return nil }
+        guard let password else { return parsed }
+        return RelayAddress(
+            fingerprint: parsed.fingerprint, hosts: parsed.hosts, port: parsed.port, password: password)
+    }
+}

@@ -1,0 +1,262 @@
+import Base
+import ChatCore
+import CoreServices
+import Glibc
+import Posix
+
+/// Where the embedded core keeps everything: profiles, chats, messages and files. A folder of mode
+/// 0700 with a marker and a version; several processes may use it at once.
+///
+///     chatfs.db            all tables (`Schema`)
+///     bell                 written to when there is something for another process (`ChangeSignal`)
+///     profiles/<id>/lock   who holds the profile
+///     profiles/<id>/files  CryptoFiles of sent and received files
+///     profiles/<id>/staging, incoming   files on their way in
+///
+/// All methods block (disk, SQLite): from async code go through a thread pool.
+public final class DataDirectory: Sendable {
+    /// Absolute.
+    public let path: String
+    let folder: PrivateFolder
+    let store: DirectoryStore
+    let signal: ChangeSignal
+    let clock: any WallClock
+
+    static let purpose = "chatfs data"
+    private static let versionFile = "version"
+    private static let version = "1"
+
+    /// `${XDG_DATA_HOME}/chatfs`, with `~/.local/share` where the variable is not set.
+    public static func defaultPath() -> String {
+        func variable(_ name: String) -> String? {
+            guard let value = getenv(name) else { return nil }
+            let text = String(cString: value)
+            // Relative values are to be ignored (XDG Base Directory Specification).
+            return text.hasPrefix("/") ? text : nil
+        }
+        if let data = variable("XDG_DATA_HOME") { return data + "/chatfs" }
+        let home = variable("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
+        return home + "/.local/share/chatfs"
+    }
+
+    /// Opens the directory, making it when it is missing or empty.
+    ///
+    /// - Throws: `.wrongVersion` for the data of a newer version, `.storage` for a folder that holds
+    ///   something else or is open to others, `.file(.noSpace)`.
+    public convenience init(_ path: String? = nil) throws(ChatError) {
+        try self.init(path ?? Self.defaultPath(), clock: SystemWallClock())
+    }
+
+    /// Opens the directory where there is one: for who only looks.
+    /// - Throws: `.noSuchProfile` where there is none.
+    public convenience init(existing path: String?) throws(ChatError) {
+        guard Self.exists(path) else {
+            throw ChatError(
+                .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
+        }
+        try self.init(path)
+    }
+
+    /// Whether something is there that could be one, more than an empty folder; nil: at the default path.
+    public static func exists(_ path: String?) -> Bool {
+        let path = path ?? defaultPath()
+        if let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY),
+            let names = try? PrivateFolder.names(in: folder)
+        {
+            return !names.isEmpty
+        }
+        // What cannot be looked into is for the one who opens it.
+        var status = stat()
+        return stat(path, &status) == 0
+    }
+
+    /// - Parameter network: the network filesystem that a path lies on.
+    init(
+        _ path: String, clock: any WallClock, network: (String) -> String? = NetworkFilesystem.name
+    ) throws(ChatError) {
+        // Before anything is made there.
+        if let network = network(path) {
+            throw ChatError(
+                .storage,
+                "The data directory cannot be on a network filesystem (\(network)): its processes could not share "
+                    + "the database safely there. Name a folder on a disk of this machine with --data.")
+        }
+        do {
+            folder = try Self.open(path)
+            guard let absolute = realpath(path, nil) else {
+                throw SystemError(code: errno, operation: "open the data directory")
+            }
+            defer { free(absolute) }
+            self.path = String(cString: absolute)
+            _ = try folder.subfolder("profiles")
+            signal = try ChangeSignal(path: self.path + "/bell")
+            store = try DirectoryStore(path: self.path + "/chatfs.db")
+            self.clock = clock
+        } catch {
+            throw ChatError(wrapping: error)
+        }
+    }
+
+    /// Two processes may make the folder at the same time: the later one waits for the marker.
+    private static func open(_ path: String) throws -> PrivateFolder {
+        let start = ContinuousClock.now
+        while true {
+            do {
+                let folder = try PrivateFolder(path, purpose: purpose)
+                try checkVersion(of: folder)
+                return folder
+            } catch let error as SystemError {
+                let isBeingMade = [ENOTEMPTY, ENOENT, EEXIST].contains(error.code)
+                guard isBeingMade, ContinuousClock.now - start < .milliseconds(300) else {
+                    throw ChatError(
+                        .storage,
+                        "The data directory cannot be used: \(error.sentence) Name another with --data.",
+                        cause: error)
+                }
+                usleep(20_000)
+            }
+        }
+    }
+
+    private static func checkVersion(of folder: PrivateFolder) throws {
+        if let file = try? OpenFile(versionFile, flags: O_RDONLY, in: folder.directory) {
+            let found = String(decoding: try file.readAll(limit: 64), as: UTF8.self)
+            guard found == version + "\n" else {
+                throw ChatError(
+                    .wrongVersion,
+                    "The data directory was written by another version of ChatFS: use that version or "
+                        + "name another directory with --data.")
+            }
+        } else {
+            try folder.write(Array((version + "\n").utf8), to: versionFile)
+        }
+    }
+
+    // MARK: - Profiles
+
+    /// In the order in which they were made.
+    /// - Throws: `.storage`.
+    public func profiles() throws(ChatError) -> [Profile] {
+        try wrapping { try store.read { try $0.profiles.all() } }
+    }
+
+    /// The profile of this name, or without a name the only one there is.
+    public func profile(named name: String?) throws(ChatError) -> Profile {
+        let profiles = try profiles()
+        if let name {
+            if let profile = profiles.first(where: { $0.displayName == name }) { return profile }
+            let made = profiles.isEmpty ? "none yet" : profiles.map(\.displayName).joined(separator: ", ")
+            throw ChatError(
+                .noSuchProfile,
+                "There is no profile \(name); there are: \(made). "
+                    + "Make it with 'chatfs profile create NAME'.")
+        }
+        guard let profile = profiles.first else {
+            throw ChatError(
+                .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
+        }
+        guard profiles.count == 1 else {
+            let names = profiles.map(\.displayName).joined(separator: ", ")
+            throw ChatError(
+                .noSuchProfile, "There are several profiles: choose with --profile one of \(names).")
+        }
+        return profile
+    }
+
+    /// The folder of a profile's own, as `EmbeddedCore.folder`, and the one for files that are to be
+    /// sent: for who talks to the process that holds the profile. Made when they are missing.
+    public func folders(of profile: Profile) throws(ChatError) -> (own: String, staging: String) {
+        try wrapping {
+            let folders = try ProfileFolders(of: profile, in: self)
+            return (folders.path, folders.stagingPath)
+        }
+    }
+
+    /// Makes a profile with its note folder. Names are unique in a data directory; for their form see
+    /// `docs/semantics.md`.
+    /// - Throws: `.invalidCommand` for the form, `.nameTaken`.
+    public func createProfile(_ name: String) throws(ChatError) -> Profile {
+        let name = try DisplayName.checked(name, of: "profile")
+        return try wrapping {
+            try store.change { tables in
+                if try tables.profiles.profile(named: name) != nil {
+                    throw ChatError(.nameTaken, "There is already a profile \(name).")
+                }
+                return try tables.profiles.insert(name, at: clock.now())
+            }
+        }
+    }
+
+    /// The chats of a profile, also while another process has it.
+    /// - Throws: `.storage`.
+    public func chats(of profile: Profile) throws(ChatError) -> [Chat] {
+        try wrapping { try store.read { try $0.chats.all(of: profile.id) } }
+    }
+
+    // MARK: - Chats between profiles
+
+    /// Makes two profiles each other's contact.
+    /// - Throws: `.noSuchProfile`, `.nameTaken` when they are, `.invalidCommand` for one with itself.
+    public func connect(_ first: String, _ second: String) throws(ChatError) {
+        try changeForOthers { tables in
+            let (one, other) = (try profile(first, tables), try profile(second, tables))
+            guard one.id != other.id else {
+                throw ChatError(
+                    .invalidCommand, "A profile cannot be its own contact; it has Saved notes.")
+            }
+            let sides = [(one.id, other.id), (other.id, one.id)]
+            guard try !sides.allSatisfy({ try tables.chats.isConnected($0.0, to: $0.1) }) else {
+                throw ChatError(.nameTaken, "\(first) and \(second) are already each other's contact.")
+            }
+            // A side that was left goes on where it was.
+            for (own, contact) in sides {
+                let side = try tables.chats.connect(own, to: contact, at: clock.now())
+                if let side { try tables.announce([side]) }
+            }
+        }
+    }
+
+    /// Makes a group of at least two profiles. The first is its owner.
+    /// - Throws: `.noSuchProfile`, `.invalidCommand` for the name or the members.
+    public func createGroup(_ name: String, members: [String]) throws(ChatError) {
+        let name = try DisplayName.checked(name, of: "group")
+        guard members.count >= 2, Set(members).count == members.count else {
+            throw ChatError(.invalidCommand, "A group needs at least two members, each named once.")
+        }
+        try changeForOthers { tables in
+            let now = clock.now()
+            let group = try tables.chats.insertGroup(name, at: now)
+            for (position, member) in members.enumerated() {
+                let side = try tables.chats.addMember(
+                    try profile(member, tables).id, as: position == 0 ? .owner : .member, to: group, at: now)
+                try tables.announce([side])
+            }
+        }
+    }
+
+    private func profile(_ name: String, _ tables: DirectoryTables) throws -> Profile {
+        guard let profile = try tables.profiles.profile(named: name) else {
+            throw ChatError(
+                .noSuchProfile,
+                "There is no profile \(name): make it with 'chatfs profile create NAME'.")
+        }
+        return profile
+    }
+
+    // MARK: - Changing
+
+    /// A change that processes of other profiles are to see at once.
+    func changeForOthers(_ body: (DirectoryTables) throws -> Void) throws(ChatError) {
+        try wrapping { try store.change(body) }
+        signal.notify()
+    }
+
+    @discardableResult
+    func wrapping<Result>(_ body: () throws -> Result) throws(ChatError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw ChatError(wrapping: error)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import ChatCore
+import Glibc
+
+/// Files that somebody else fetches chunk by chunk, and copies of them that turned out to be damaged.
+final class FileClaims: Sendable {
+    private let store: ProfileStore
+    private let scheduler: TransferScheduler
+    private let relays: RelayApprovals
+    private let downloads: Downloads
+    private let damaged: DamagedCopies
+
+    init(
+        _ store: ProfileStore, _ scheduler: TransferScheduler, _ relays: RelayApprovals,
+        _ downloads: Downloads, _ damaged: DamagedCopies
+    ) {
+        self.store = store
+        self.scheduler = scheduler
+        self.relays = relays
+        self.downloads = downloads
+        self.damaged = damaged
+    }
+
+    func claim(_ file: FileID, approvedRelays: Bool) async throws(ChatError) -> ClaimedFile? {
+        guard !scheduler.isBusy(with: file) else { return nil }
+        guard scheduler.claim(file) else { throw FileReceiver.alreadyReceiving }
+        do throws(ChatError) {
+            let claimed = try await blocking.run { [self] in
+                try description(of: file, approvedRelays: approvedRelays).map { text in
+                    ClaimedFile(description: text, remains: damaged.remains(of: file))
+                }
+            }
+            if claimed == nil { scheduler.endClaim(file) }
+            return claimed
+        } catch {
+            scheduler.endClaim(file)
+            throw error
+        }
+    }
+
+    /// nil for a file that is not offered. Blocks.
+    private func description(of file: FileID, approvedRelays: Bool) throws -> String? {
+        let offer = try store.read { try $0.downloads.existingOffer(file) }
+        try offer.refuseWhenOver()
+        guard offer.isDescribed, StoredFileStatus.offered.contains(offer.status),
+            let description = try relays.description(of: file)
+        else { return nil }
+        try store.read { try relays.check(description, approvedNow: approvedRelays, $0) }
+        return description.text
+    }
+
+    func complete(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation {
+        defer { scheduler.endClaim(file) }
+        return try await blocking.run { [downloads] in
+            do {
+                return try downloads.keep(staged, of: file)
+            } catch {
+                unlink(staged.path)
+                throw error
+            }
+        }
+    }
+
+    func abandon(_ file: FileID, problem: FileProblem?) async {
+        scheduler.endClaim(file)
+        guard let problem, problem.isFinal else { return }
+        await blocking.attempt("note why a file cannot be received") { [store] in
+            try store.commit { change in
+                guard
+                    try change.setStatus(
+                        .rcvError, of: file, from: StoredFileStatus.offered, problem: problem)
+                else { return }
+                try change.tell({ .rcvFileError($0, problem) }, of: file)
+            }
+        }
+    }
+
+    // MARK: - Damaged copies
+
+    /// A received file whose description is here becomes an offer again; of every other one the damaged copy
+    /// stays where it is, too.
+    func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy {
+        try await blocking.run { [self] in
+            guard let item = try item(of: file) else { throw ChatError.noSuchFile }
+            // Another copy has come meanwhile.
+            guard item.file?.source == location else { return .offered(item) }
+            try damaged.setAside(location, of: file)
+            let isOffered = try store.commit { try offerAgain(file, at: location, $0) }
+            guard isOffered, let item = try self.item(of: file) else {
+                return .lost(FileProblem.damagedCopy.mentioning(damaged.remains(of: file)))
+            }
+            return .offered(item)
+        }
+    }
+
+    private func item(of file: FileID) throws -> ChatItem? {
+        try store.read { try $0.items.item(of: file) }
+    }
+
+    private func offerAgain(
+        _ file: FileID, at location: FileSourceLocation, _ change: ProfileChange
+    ) throws -> Bool {
+        let name = try change.tables.downloads.replaceableCopy(of: file)
+        guard let name, store.folders.filesPath + "/" + name == location.path else { return false }
+        try change.tables.downloads.offerAgain(file)
+        change.abandon(name)
+        try change.tell({ .chatItemUpdated($0) }, of: file)
+        return true
+    }
+
+    /// Removes damaged copies of files that are gone, or have a good one. Blocks.
+    func removeNeedlessDamagedCopies() throws {
+        for file in damaged.files where try !store.read({ try $0.downloads.lacksGoodCopy(file) }) {
+            damaged.remove(of: file)
+        }
+    }
+}

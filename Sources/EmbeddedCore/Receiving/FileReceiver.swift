@@ -1,0 +1,157 @@
+import Base
+import ChatCore
+
+/// Decides which offered files the core receives: those that somebody asks for, and by type and size those that
+/// nobody has to ask for. `Downloads` fetches them.
+final class FileReceiver: Sendable {
+    private let store: ProfileStore
+    private let scheduler: TransferScheduler
+    private let relays: RelayApprovals
+    private let inlineFiles: InlineFiles
+    private let downloads: Downloads
+
+    init(
+        _ store: ProfileStore, _ scheduler: TransferScheduler, _ relays: RelayApprovals,
+        _ inlineFiles: InlineFiles, _ downloads: Downloads
+    ) {
+        self.store = store
+        self.scheduler = scheduler
+        self.relays = relays
+        self.inlineFiles = inlineFiles
+        self.downloads = downloads
+    }
+
+    static let alreadyReceiving = ChatError(.alreadyReceiving, "The file is being received already.")
+
+    // MARK: - When asked
+
+    /// Begins to receive, or notes that it is requested as soon as the description is there. What is on
+    /// its way already goes on; what has come is told once more.
+    /// - Parameter acceptsEarly: it counts as accepted before its description has come.
+    func receive(
+        _ file: FileID, approvedRelays: Bool, acceptsEarly: Bool
+    ) async throws(ChatError) {
+        guard !scheduler.isClaimed(file) else { throw Self.alreadyReceiving }
+        let starts = try await blocking.run { [self] in
+            if try store.read({ try $0.inlineContents.holds(file) }) {
+                try inlineFiles.takeIn(file, telling: true)
+            }
+            while true {
+                let description = try relays.description(of: file)
+                let starts = try store.commit { change in
+                    try begin(
+                        file, description, approvedRelays: approvedRelays, acceptsEarly: acceptsEarly, change)
+                }
+                if let starts { return starts }
+            }
+        }
+        if starts { downloads.start(file) }
+    }
+
+    /// Whether the download is to be started now; nil when the description arrived after it was looked for.
+    private func begin(
+        _ file: FileID, _ description: ReceivedDescription?, approvedRelays: Bool, acceptsEarly: Bool,
+        _ change: ProfileChange
+    ) throws -> Bool? {
+        let offer = try change.tables.downloads.existingOffer(file)
+        switch offer.status {
+        case .rcvComplete:
+            try change.tell({ .rcvFileComplete($0) }, of: file)
+            return false
+        case .rcvAccepted, .rcvTransfer, .rcvWarning:
+            return offer.isDescribed
+        default:
+            try offer.refuseWhenOver()
+        }
+        if offer.isDescribed {
+            guard let description else { return nil }
+            try relays.check(description, approvedNow: approvedRelays, change.tables)
+        }
+        let status = offer.isDescribed || acceptsEarly ? .rcvAccepted : offer.status
+        try change.tables.downloads.request(file, status, isApproved: approvedRelays)
+        if status == .rcvAccepted { try change.tell({ .rcvFileAccepted($0) }, of: file) }
+        return offer.isDescribed
+    }
+
+    // MARK: - By itself
+
+    /// Whether a file that is described is to be received without a further word: it was asked for, or by
+    /// its type and size.
+    private func isWanted(_ item: ChatItem, _ file: ChatFile, _ tables: ProfileTables) throws -> Bool {
+        let offer = try tables.downloads.existingOffer(file.id)
+        guard offer.isDescribed, [.rcvInvitation, .rcvAccepted, .rcvAborted].contains(offer.status),
+            !scheduler.isClaimed(file.id)
+        else { return false }
+        return offer.isRequested || FilePolicy.receivesAtArrival(item.content, size: file.size)
+    }
+
+    /// The descriptions of those of the items' files that would begin by themselves now. Blocks; not inside
+    /// a transaction.
+    func descriptionsToBegin(of items: [ItemID]) throws -> [FileID: ReceivedDescription] {
+        let wanted = try store.read { tables in
+            try items.compactMap { id -> FileID? in
+                guard let item = try tables.items.item(id), let file = item.file,
+                    try isWanted(item, file, tables)
+                else { return nil }
+                return file.id
+            }
+        }
+        var descriptions: [FileID: ReceivedDescription] = [:]
+        for file in wanted { descriptions[file] = try relays.description(of: file) }
+        return descriptions
+    }
+
+    /// When a description has arrived, or relays were approved: whether the file is to be received now.
+    /// Relays that may not be contacted leave it an offer, which says so.
+    ///
+    /// - Parameter description: nil when the file was not wanted a moment ago. Who has asked for it since
+    ///   then has begun it too.
+    func beginWhenWanted(
+        _ item: ChatItem, _ file: ChatFile, _ description: ReceivedDescription?, _ change: ProfileChange
+    ) throws -> Bool {
+        guard let description, try isWanted(item, file, change.tables) else { return false }
+        let offer = try change.tables.downloads.existingOffer(file.id)
+        do {
+            try relays.check(description, approvedNow: offer.isApproved, change.tables)
+        } catch let error as ChatError {
+            guard case .file(let kind) = error.code, kind == .notApproved || offer.status == .rcvAccepted,
+                offer.problem.sentence != error.sentence
+            else { return false }
+            let problem = FileProblem(kind, error.sentence)
+            if try change.setStatus(.rcvAborted, of: file.id, from: [offer.status], problem: problem) {
+                try change.tell({ .chatItemUpdated($0) }, of: file.id)
+            }
+            return false
+        }
+        if try change.setStatus(.rcvAccepted, of: file.id, from: StoredFileStatus.offered) {
+            try change.tell({ .rcvFileAccepted($0) }, of: file.id)
+        }
+        return true
+    }
+
+    /// Begins to receive the described files of these states that are wanted without a further word. Answers
+    /// which those are. Blocks.
+    @discardableResult
+    func beginWanted(ofStatus statuses: [StoredFileStatus]) throws -> [FileID] {
+        let offers = try store.read { try $0.downloads.items(ofDescribed: statuses) }
+        let descriptions = try descriptionsToBegin(of: offers)
+        return try store.commit { change in
+            try offers.compactMap { offer -> FileID? in
+                guard let item = try change.tables.items.item(offer), let file = item.file,
+                    try beginWhenWanted(item, file, descriptions[file.id], change)
+                else { return nil }
+                return file.id
+            }
+        }
+    }
+
+    /// Relays were approved, or what holds for those that nobody decided about has changed.
+    func relaysWereApproved() async {
+        do throws(ChatError) {
+            let begun = try await blocking.run { [self] in try beginWanted(ofStatus: [.rcvAborted]) }
+            for file in begun { downloads.start(file) }
+        } catch {
+            log.warning("Files of approved relays could not be received: \(error.sentence)")
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Base
+import ChatCore
+import CoreServices
+
+/// What comes from the processes of other profiles. All calls block.
+final class Inbox: Sendable {
+    private let store: ProfileStore
+    private let inlineFiles: InlineFiles
+    private let receiver: FileReceiver
+    private let downloads: Downloads
+    private let claims: FileClaims
+
+    /// How many entries are acted on in one transaction.
+    private static let batch = 64
+
+    init(
+        _ store: ProfileStore, _ inlineFiles: InlineFiles, _ receiver: FileReceiver, _ downloads: Downloads,
+        _ claims: FileClaims
+    ) {
+        self.store = store
+        self.inlineFiles = inlineFiles
+        self.receiver = receiver
+        self.downloads = downloads
+        self.claims = claims
+    }
+
+    /// At the start: takes in what arrived meanwhile, without telling, since whoever listens reads
+    /// the lists afterwards. Files that no row names any more go.
+    func takeInAtStart() throws {
+        try inlineFiles.takeInAll(telling: false)
+        let (named, continued) = try store.commit { change in
+            try change.tables.inbox.removeAll(for: store.profile.id)
+            return (try change.tables.files.storedNames(), try change.tables.downloads.downloading())
+        }
+        try store.folders.removeAll(except: named)
+        try store.folders.removeIncoming(except: continued)
+        try store.folders.sweepStaging(now: SystemWallClock().now())
+        try claims.removeNeedlessDamagedCopies()
+    }
+
+    /// After every change signal, on its thread. False when something is left: a database that another process
+    /// holds for long, a full disk.
+    func takeIn() -> Bool {
+        do {
+            try inlineFiles.takeInAll(telling: true)
+            while try takeInEntries() == Self.batch {}
+            // A sender may have deleted what has one.
+            try claims.removeNeedlessDamagedCopies()
+            return true
+        } catch {
+            log.warning(
+                "New messages could not be taken in, and will be tried again: \(Base.sentence(of: error))")
+            return false
+        }
+    }
+
+    /// Acts on the oldest entries and tells them. Returns how many there were.
+    private func takeInEntries() throws -> Int {
+        // The snapshot first: most signals are for others, and those must not cost a write.
+        let waiting = try store.read { try $0.inbox.waiting(for: store.profile.id, limit: Self.batch) }
+        guard !waiting.isEmpty else { return 0 }
+        let described = waiting.compactMap { waiting -> ItemID? in
+            if case .described(let item) = waiting.entry { item } else { nil }
+        }
+        let descriptions = try receiver.descriptionsToBegin(of: described)
+        var followUps: [FollowUp] = []
+        try store.commit { change in
+            let entries = try change.tables.inbox.waiting(for: store.profile.id, limit: waiting.count)
+            for waiting in entries {
+                if let followUp = try act(on: waiting, descriptions, change) { followUps.append(followUp) }
+                try change.tables.inbox.remove(waiting.id)
+            }
+        }
+        for followUp in followUps { carryOut(followUp) }
+        return waiting.count
+    }
+
+    /// What is to be done after the commit.
+    private enum FollowUp {
+        case startDownload(FileID)
+        case endTransfer(FileID)
+    }
+
+    private func carryOut(_ followUp: FollowUp) {
+        switch followUp {
+        case .startDownload(let file): downloads.start(file)
+        case .endTransfer(let file): Task { [weak downloads] in await downloads?.end(file) }
+        }
+    }
+
+    /// Tells one entry.
+    private func act(
+        on waiting: InboxTable.Waiting, _ descriptions: [FileID: ReceivedDescription],
+        _ change: ProfileChange
+    ) throws -> FollowUp? {
+        switch waiting.entry {
+        case .newItem(let id):
+            guard let item = try change.tables.items.item(id) else { return nil }
+            change.tell(.newChatItems([item]))
+            if item.file?.status == .rcvComplete { change.tell(.rcvFileComplete(item)) }
+        case .described(let id):
+            guard let item = try change.tables.items.item(id), let file = item.file else { return nil }
+            change.tell(.rcvFileDescrReady(item))
+            if try receiver.beginWhenWanted(item, file, descriptions[file.id], change) {
+                return .startDownload(file.id)
+            }
+        case .cancelled(let id):
+            guard let item = try change.tables.items.item(id), let file = item.file else { return nil }
+            change.tell(.rcvFileSndCancelled(item))
+            return .endTransfer(file.id)
+        case .deleted(let id, let storedName):
+            change.abandon(storedName)
+            let chat = try change.tables.chats.chat(waiting.chat, of: store.profile.id)?.reference
+            if let chat { change.tell(.chatItemsDeleted([(chat, id)], .deleted)) }
+        case .chatUpdated:
+            if let chat = try change.tables.chats.chat(waiting.chat, of: store.profile.id) {
+                change.tell(.chatUpdated(chat))
+            }
+        }
+        return nil
+    }
+}

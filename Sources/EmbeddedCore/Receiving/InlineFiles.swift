@@ -1,0 +1,130 @@
+import Base
+import ChatCore
+import CoreServices
+
+/// Small files that arrive in their messages: their content becomes CryptoFiles and disappears from the rows. What
+/// the disk has no room for stays in its row and is tried again with the next arrival. All calls block.
+final class InlineFiles: Sendable {
+    private let store: ProfileStore
+    /// Content was taken out of rows since the journal was last emptied.
+    private let isInJournal = Lock(false)
+
+    /// How many are stored with one wait for the disk.
+    private static let batch = 64
+
+    init(_ store: ProfileStore) { self.store = store }
+
+    /// Stores all that have arrived.
+    /// - Parameter telling: whether anybody listens already.
+    func takeInAll(telling: Bool) throws {
+        let files = try store.read { try $0.inlineContents.files() }
+        for start in stride(from: 0, to: files.count, by: Self.batch) {
+            let group = files[start..<min(start + Self.batch, files.count)]
+            // What fails together is tried one by one, so that each tells what is wrong with it.
+            let left = (try? takeInTogether(group, telling: telling)) ?? Array(group)
+            for file in left {
+                do {
+                    try takeIn(file, telling: telling)
+                } catch {
+                    let failure = ChatError(wrapping: error)
+                    log.warning("A small file could not be stored: \(failure.sentence)")
+                    // The line above says what matters; its entry says it at the next start.
+                    try? warn(file, failure, telling: telling)
+                }
+            }
+        }
+        if !files.isEmpty { isInJournal.withLock { $0 = true } }
+    }
+
+    /// When no more messages come for a moment: the journal still holds what the rows held.
+    func emptyJournal() {
+        let isDue = isInJournal.withLock { isInJournal in
+            defer { isInJournal = false }
+            return isInJournal
+        }
+        // Another process may be reading: then the next one empties it.
+        if isDue { try? store.emptyJournal() }
+    }
+
+    /// Stores several with one wait for the disk and one transaction, all of them or none.
+    /// Returns those that need a look of their own.
+    private func takeInTogether(_ files: ArraySlice<FileID>, telling: Bool) throws -> [FileID] {
+        guard files.count > 2 else { return Array(files) }
+        var written: [(file: FileID, name: String, arguments: FileArguments)] = []
+        do {
+            for file in files {
+                guard let content = try content(of: file), let bytes = content.decoded() else { continue }
+                let (name, arguments) = try store.folders.write(bytes, durably: false)
+                written.append((file, name, arguments))
+            }
+            try store.folders.synchroniseAll()
+            try store.commit { change in
+                for (file, name, arguments) in written {
+                    try noteStored(file, name, arguments, telling: telling, change)
+                }
+            }
+        } catch {
+            for (_, name, _) in written { store.folders.remove(name) }
+            throw error
+        }
+        return files.filter { file in !written.contains { $0.file == file } }
+    }
+
+    /// Stores one. Nothing when another thread has done so.
+    func takeIn(_ file: FileID, telling: Bool) throws {
+        guard let content = try content(of: file) else { return }
+        guard let bytes = content.decoded() else { return try refuse(file, telling: telling) }
+        let (name, arguments) = try store.folders.write(bytes)
+        do {
+            try store.commit { try noteStored(file, name, arguments, telling: telling, $0) }
+        } catch {
+            store.folders.remove(name)
+            throw error
+        }
+    }
+
+    private func content(of file: FileID) throws -> InlineContentTable.Content? {
+        try store.read { try $0.inlineContents.content(of: file) }
+    }
+
+    /// The row of a small file whose CryptoFile is on disk.
+    private func noteStored(
+        _ file: FileID, _ name: String, _ arguments: FileArguments, telling: Bool, _ change: ProfileChange
+    ) throws {
+        guard try change.tables.inlineContents.replace(file, by: name, arguments) else {
+            return change.abandon(name)
+        }
+        // Told with its message, where that has not been told yet.
+        if telling, try !change.tables.inbox.announces(file) {
+            try change.tell({ .rcvFileComplete($0) }, of: file)
+        }
+    }
+
+    private func refuse(_ file: FileID, telling: Bool) throws {
+        try store.commit { change in
+            let problem = FileProblem(.damaged, "The message does not hold the file it should.")
+            try change.tables.inlineContents.drop(file)
+            _ = try change.setStatus(
+                .rcvError, of: file, from: [.rcvInvitation, .rcvWarning], problem: problem)
+            if telling { try change.tell({ .rcvFileError($0, problem) }, of: file) }
+        }
+    }
+
+    private func warn(_ file: FileID, _ failure: ChatError, telling: Bool) throws {
+        let problem = FileProblem(failure.fileProblemKind, failure.sentence)
+        try store.commit { change in
+            guard try change.setStatus(.rcvWarning, of: file, from: [.rcvInvitation], problem: problem) else {
+                return
+            }
+            if telling { try change.tell({ .rcvFileWarning($0, problem) }, of: file) }
+        }
+    }
+}
+
+extension InlineContentTable.Content {
+    /// nil when it is not what its message promised.
+    fileprivate func decoded() -> [UInt8]? {
+        guard let bytes = Base64URL.decode(text), UInt64(bytes.count) == size else { return nil }
+        return bytes
+    }
+}

@@ -1,0 +1,172 @@
+import Base
+import ChatCore
+import Glibc
+
+/// Cancelling transfers, deleting items, chats and the profile.
+final class Removals: Sendable {
+    private let store: ProfileStore
+    private let downloads: Downloads
+    private let deletions: ChunkDeletions
+    private let damaged: DamagedCopies
+
+    init(
+        _ store: ProfileStore, _ downloads: Downloads, _ deletions: ChunkDeletions, _ damaged: DamagedCopies
+    ) {
+        self.store = store
+        self.downloads = downloads
+        self.deletions = deletions
+        self.damaged = damaged
+    }
+
+    /// How old an own message may be that is deleted for everyone.
+    private static let deletionWindow = Duration.seconds(24 * 3600)
+
+    // MARK: - Transfers
+
+    /// Cancels a transfer. One that is received becomes an offer again; of one that is sent the chunks
+    /// are deleted and the recipients that do not have it yet are told, also when it was complete.
+    func cancel(_ file: FileID) async throws(ChatError) {
+        try await blocking.run { [self] in
+            try store.commit { change in
+                guard let found = try change.tables.files.cancellable(file) else {
+                    throw ChatError.noSuchFile
+                }
+                if found.isStandalone {
+                    try deletions.addRemains(ofUpload: file, change)
+                    try change.tables.files.remove(file)
+                } else if !found.status.isSent {
+                    try cancelReceived(file, change)
+                } else {
+                    guard found.transport == .xftp else {
+                        throw ChatError(.invalidCommand, "The file has been delivered with its message.")
+                    }
+                    try cancelSent(file, change)
+                }
+            }
+        }
+        await downloads.end(file)
+        deletions.start()
+    }
+
+    private func cancelReceived(_ file: FileID, _ change: ProfileChange) throws {
+        guard
+            try change.setStatus(
+                .rcvInvitation, of: file, from: StoredFileStatus.offered + StoredFileStatus.downloading)
+        else { throw ChatError(.invalidCommand, "The file transfer is over.") }
+        try change.tables.downloads.withdrawRequest(file)
+        try change.tell({ .chatItemUpdated($0) }, of: file)
+    }
+
+    private func cancelSent(_ file: FileID, _ change: ProfileChange) throws {
+        guard
+            try change.setStatus(
+                .sndCancelled, of: file, from: StoredFileStatus.uploading + [.sndError, .sndComplete])
+        else { throw ChatError(.invalidCommand, "The file transfer is cancelled already.") }
+        try deletions.addRemains(ofUpload: file, change)
+        for copy in try change.tables.items.copies(of: file)
+        where try change.tables.uploads.withdraw(copy.file) {
+            try change.post(.cancelled(copy.item), to: copy.side)
+        }
+        try change.tell({ .chatItemUpdated($0) }, of: file)
+    }
+
+    // MARK: - Items
+
+    /// Deletes items, all of them or, when one of them cannot be, none. Their files go with them; a
+    /// transfer under way ends, and its chunks are deleted. For everyone, finished uploads are deleted
+    /// from the relays too.
+    func delete(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) {
+        let files = try await blocking.run { [self] in
+            let files = try store.commit { change in
+                let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+                let files = try items.map { try delete($0, in: id, mode, change) }
+                change.tell(.chatItemsDeleted(items.map { (chat, $0) }, .deleted))
+                return files
+            }
+            // The journal still holds the keys until it is emptied: by the next process, where one is reading now.
+            try? store.emptyJournal()
+            return files
+        }
+        for file in files {
+            await downloads.end(file)
+            _ = try? await blocking.run { [damaged] in damaged.remove(of: file) }
+        }
+        deletions.start()
+    }
+
+    private func delete(
+        _ item: ItemID, in chat: Int64, _ mode: DeletionMode, _ change: ProfileChange
+    ) throws -> FileID {
+        guard let found = try change.tables.items.deletable(item, in: chat) else {
+            throw ChatError.noSuchItem
+        }
+        if mode == .broadcast { try deleteCopies(of: found, change) }
+        if found.direction == .sent, mode == .broadcast || found.status != .sndComplete {
+            try deletions.addRemains(ofUpload: found.file, change)
+        }
+        change.abandon(found.storedName)
+        try change.tables.items.delete(item)
+        return found.file
+    }
+
+    /// What the recipients have of an own message.
+    private func deleteCopies(of item: ItemTable.Deletable, _ change: ProfileChange) throws {
+        guard item.direction == .sent else {
+            throw ChatError(.invalidCommand, "Only your own messages can be deleted for everyone.")
+        }
+        guard store.clock.now() <= item.created.advanced(by: Self.deletionWindow) else {
+            throw ChatError(
+                .invalidCommand, "Only messages of the last 24 hours can be deleted for everyone.")
+        }
+        for copy in try change.tables.items.copies(of: item.file) {
+            try change.tables.items.delete(copy.item)
+            try change.post(.deleted(copy.item, storedName: copy.storedName), to: copy.side)
+        }
+    }
+
+    // MARK: - Chats and the profile
+
+    /// Leaves a chat and deletes all that it holds here. What the others have stays theirs.
+    func delete(_ chat: ChatReference) async throws(ChatError) {
+        if case .notes = chat { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
+        let id = try await blocking.run { [store] in
+            try store.commit { change in
+                let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+                try change.announce(change.tables.chats.leave(id))
+                return id
+            }
+        }
+        try await deleteItems(of: chat, id)
+        try await blocking.run { [store] in try store.commit { try $0.tables.chats.remove(id) } }
+    }
+
+    private func deleteItems(of chat: ChatReference, _ id: Int64) async throws(ChatError) {
+        let items = try await blocking.run { [store] in try store.read { try $0.items.ids(in: id) } }
+        try await delete(items, in: chat, mode: .internal)
+    }
+
+    /// Deletes the profile with all that the database has of it. Its contacts keep what they have. Chunks of
+    /// unfinished uploads stay on their relays until they expire.
+    func deleteProfile() async throws(ChatError) {
+        let chats = try await blocking.run { [store] in
+            try store.read { try $0.chats.all(of: store.profile.id) }
+        }
+        for chat in chats {
+            if case .notes(let id) = chat.reference {
+                try await deleteItems(of: chat.reference, id)
+            } else {
+                try await delete(chat.reference)
+            }
+        }
+        try await blocking.run { [store] in
+            try store.commit { change in
+                let profile = store.profile.id
+                try change.announce(change.tables.chats.sides(ofContact: profile))
+                try change.tables.chats.forgetContact(profile)
+                try change.tables.directory.profiles.remove(profile)
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// Delivers messages with a file to all sides of a chat. A small file goes inside, a larger one is uploaded.
+///
+/// The staged file gets its lasting name first and loses the staged one last, so a repetition after a crash finds
+/// either the file to send or the item that was sent.
+final class MessageSender: Sendable {
+    private let store: ProfileStore
+    private let uploads: Uploads
+
+    init(_ store: ProfileStore, _ uploads: Uploads) {
+        self.store = store
+        self.uploads = uploads
+    }
+
+    func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
+        let (item, isNew) = try await blocking.run { [self] in try deliver(message, to: chat) }
+        guard isNew, let file = item.file else { return item }
+        switch file.transport {
+        case .xftp: uploads.start(file.id)
+        case .inline: store.events.tell(.sndFileComplete(item))
+        case .smp, .local: break
+        }
+        return item
+    }
+
+    /// Small files in one transaction, with one wait for the disk, all or none. nil when they have to go one by
+    /// one: one of them does not fit into its message, or was sent before.
+    func sendTogether(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [ChatItem]? {
+        guard messages.count > 1 else { return nil }
+        do throws(ChatError) {
+            guard let items = try await blocking.run({ [self] in try deliver(messages, to: chat) }) else {
+                return nil
+            }
+            for item in items { store.events.tell(.sndFileComplete(item)) }
+            return items
+        } catch {
+            // Which of them is the reason shows when they go one by one.
+            log.debug("messages go one by one: \(error.sentence)")
+            return nil
+        }
+    }
+
+    /// The item, and whether it was sent only now. Blocks.
+    private func deliver(
+        _ message: ComposedMessage, to chat: ChatReference
+    ) throws -> (item: ChatItem, isNew: Bool) {
+        if let sent = try store.read({ try $0.items.item(sentAs: message.id) }) {
+            unlink(message.source.path)
+            return (sent, false)
+        }
+        let transport = try transport(of: message, to: chat)
+        let content = try transport == .inline ? inlineContent(of: message) : nil
+        let name = try store.folders.keep(message.source, size: message.size)
+        do {
+            let outcome = try store.commit { change in
+                if let sent = try change.tables.items.item(sentAs: message.id) {
+                    change.abandon(name)
+                    return (sent, false)
+                }
+                return (try insert(message, in: chat, transport, storedName: name, content, change), true)
+            }
+            unlink(message.source.path)
+            return outcome
+        } catch {
+            store.folders.remove(name)
+            throw error
+        }
+    }
+
+    private func deliver(_ messages: [ComposedMessage], to chat: ChatReference) throws -> [ChatItem]? {
+        var contents: [String] = []
+        for message in messages {
+            guard try store.read({ try $0.items.item(sentAs: message.id) }) == nil,
+                try transport(of: message, to: chat) == .inline
+            else { return nil }
+            contents.append(try inlineContent(of: message))
+        }
+        var names: [String] = []
+        let items: [ChatItem]
+        do {
+            for message in messages {
+                names.append(try store.folders.keep(message.source, size: message.size, durably: false))
+            }
+            try store.folders.synchroniseNames()
+            items = try store.commit { change in
+                try messages.indices.map { index in
+                    try insert(
+                        messages[index], in: chat, .inline, storedName: names[index], contents[index], change)
+                }
+            }
+        } catch {
+            for name in names { store.folders.remove(name) }
+            throw error
+        }
+        for message in messages { unlink(message.source.path) }
+        return items
+    }
+
+    /// How the bytes will travel; refuses what cannot.
+    private func transport(
+        of message: ComposedMessage, to chat: ChatReference
+    ) throws -> ChatFile.Transport {
+        try store.read { tables in
+            let id = try tables.chats.id(of: chat, of: store.profile.id)
+            let found = try tables.chats.chat(id, of: store.profile.id)
+            if let refused = found?.sendingRefused { throw ChatError(.sendingRefused, refused) }
+        }
+        if case .notes = chat { return .local }
+        if message.size <= FilePolicy.inlineLimit { return .inline }
+        guard message.size <= FilePolicy.xftpLimit else {
+            throw ChatError(
+                .tooLarge,
+                "The file is too large: chats take up to \(FilePolicy.xftpLimit) bytes (1 GiB), "
+                    + "Saved notes take any size.")
+        }
+        try uploads.requireRelay()
+        return .xftp
+    }
+
+    private func inlineContent(of message: ComposedMessage) throws -> String {
+        guard let arguments = message.source.arguments else {
+            throw ChatError(.invalidCommand, "The file to send is not encrypted.")
+        }
+        let reader = try CryptoFileReader(
+            file: try OpenFile(message.source.path, flags: O_RDONLY | O_NOFOLLOW), arguments: arguments)
+        guard reader.size == message.size else {
+            throw ChatError(.file(.damaged), "The file to send does not have the length it should have.")
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Int(message.size))
+        try reader.decrypt { bytes.append(contentsOf: $0) }
+        return Base64URL.encode(bytes)
+    }
+
+    /// Both sides of a message.
+    private func insert(
+        _ message: ComposedMessage, in chat: ChatReference, _ transport: ChatFile.Transport,
+        storedName: String, _ inlineContent: String?, _ change: ProfileChange
+    ) throws -> ChatItem {
+        let tables = change.tables
+        let chat = try tables.chats.id(of: chat, of: store.profile.id)
+        let recipients = try tables.chats.recipients(of: chat)
+        if recipients.isEmpty, transport != .local {
+            throw ChatError(.sendingRefused, "Nobody else is in this chat.")
+        }
+        let now = store.clock.now()
+        let envelope = ItemTable.Envelope(
+            message: message, transport: transport, created: now,
+            expires: transport == .xftp ? now.advanced(by: TransferTimes.relayExpiry) : nil,
+            recipients: recipients.count)
+        let origin = try tables.items.insertSent(envelope, in: chat, storedName: storedName)
+        try tables.chats.noteMessage(in: chat, at: now)
+        for (number, recipient) in recipients.enumerated() {
+            let item = try tables.items.insertReceived(
+                envelope, by: recipient, origin: origin, number: number, inlineContent: inlineContent)
+            try tables.chats.noteMessage(in: recipient.chat, at: now)
+            try change.post(.newItem(item), to: recipient)
+        }
+        guard let item = try tables.items.item(origin) else { throw ChatError.noSuchItem }
+        return item
+    }
+}

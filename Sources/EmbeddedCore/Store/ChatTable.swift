@@ -1,0 +1,179 @@
+import Base
+import ChatCore
+import Store
+
+/// One profile's side of a chat.
+struct ChatSide: Hashable {
+    var profile: Int64
+    var chat: Int64
+}
+
+/// The chats of all profiles: contacts, groups, notes. Each profile has its own side of a chat.
+struct ChatTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    static let notesName = "Saved notes"
+
+    // MARK: - Reading
+
+    func all(of profile: Int64) throws -> [Chat] { try chats(of: profile, only: nil) }
+
+    func chat(_ id: Int64, of profile: Int64) throws -> Chat? { try chats(of: profile, only: id).first }
+
+    private func chats(of profile: Int64, only chat: Int64?) throws -> [Chat] {
+        try connection.query(
+            """
+            SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, '') AS name,
+                c.alias IS NOT NULL AS is_named, c.ended
+            FROM chat c
+            LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
+            WHERE c.profile = ? AND c.id = coalesce(?, c.id) ORDER BY c.id
+            """, profile, chat
+        ) { row in
+            let kind = try row.value("kind", as: StoredChatKind.self)
+            return Chat(
+                reference: kind.reference(row.integer("id")),
+                displayName: kind == .notes ? Self.notesName : row.text("name"),
+                updatedAt: row.timestamp("updated"),
+                sendingRefused: try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence,
+                isNamedByUser: row.bool("is_named"))
+        }
+    }
+
+    /// The number of a chat of a profile.
+    /// - Throws: `ChatError.noSuchChat`.
+    func id(of chat: ChatReference, of profile: Int64) throws -> Int64 {
+        let (kind, id) = StoredChatKind.columns(of: chat)
+        guard
+            try connection.exists(
+                "SELECT 1 FROM chat WHERE id = ? AND profile = ? AND kind = ?", id, profile, kind)
+        else { throw ChatError.noSuchChat }
+        return id
+    }
+
+    /// Whether something can be sent into it.
+    func isOpen(_ chat: Int64) throws -> Bool {
+        try connection.exists("SELECT 1 FROM chat WHERE id = ? AND ended IS NULL", chat)
+    }
+
+    /// The other profiles of a chat that has not ended, each with its own side of it.
+    func recipients(of chat: Int64) throws -> [ChatSide] {
+        try connection.query(
+            """
+            SELECT other.profile, other.id FROM chat own JOIN chat other
+            ON other.profile = own.contact AND other.contact = own.profile
+            OR other.chat_group = own.chat_group AND other.profile != own.profile
+            WHERE own.id = ? AND own.ended IS NULL AND other.ended IS NULL ORDER BY other.profile
+            """, chat
+        ) { ChatSide(profile: $0.integer("profile"), chat: $0.integer("id")) }
+    }
+
+    /// The sides of those who have a profile as their contact.
+    func sides(ofContact profile: Int64) throws -> [ChatSide] {
+        try sides("SELECT profile, id FROM chat WHERE contact = ?", profile)
+    }
+
+    private func sides(_ query: String, _ value: Int64) throws -> [ChatSide] {
+        try connection.query(query, value) { row in
+            ChatSide(profile: row.integer("profile"), chat: row.integer("id"))
+        }
+    }
+
+    // MARK: - Changing
+
+    func noteMessage(in chat: Int64, at time: Timestamp) throws {
+        try connection.execute("UPDATE chat SET updated = ? WHERE id = ?", time, chat)
+    }
+
+    func setAlias(_ name: String, of chat: Int64) throws {
+        try connection.execute("UPDATE chat SET alias = ? WHERE id = ?", name, chat)
+    }
+
+    /// Whether a profile has another one as its contact and nobody has left.
+    func isConnected(_ profile: Int64, to contact: Int64) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM chat WHERE profile = ? AND contact = ? AND ended IS NULL", profile, contact)
+    }
+
+    /// One side of a contact. One that had ended goes on where it was.
+    func connect(_ profile: Int64, to contact: Int64, at time: Timestamp) throws -> ChatSide? {
+        try connection.execute(
+            """
+            INSERT INTO chat (profile, kind, contact, updated) VALUES (?, ?, ?, ?)
+            ON CONFLICT (profile, contact) DO UPDATE SET ended = NULL
+            """, profile, StoredChatKind.direct, contact, time)
+        return try connection.first(
+            "SELECT id FROM chat WHERE profile = ? AND contact = ?", profile, contact
+        ) { ChatSide(profile: profile, chat: $0.integer("id")) }
+    }
+
+    /// Ends a chat, also one that has ended, for a profile that leaves it: a group goes on without it, a contact
+    /// has ended for both.
+    /// - Returns: the sides that changed.
+    func leave(_ chat: Int64) throws -> [ChatSide] {
+        try connection.execute(
+            "UPDATE chat SET ended = coalesce(ended, ?) WHERE id = ?", StoredChatEnding.left, chat)
+        try connection.execute(
+            """
+            DELETE FROM member WHERE (chat_group, profile) IN
+            (SELECT chat_group, profile FROM chat WHERE id = ? AND chat_group IS NOT NULL)
+            """, chat)
+        let others = """
+            FROM chat other JOIN chat own ON other.profile = own.contact AND other.contact = own.profile
+            WHERE own.id = ? AND other.ended IS NULL
+            """
+        let changed =
+            try sides("SELECT profile, id FROM chat WHERE id = ?", chat)
+            + sides("SELECT other.profile, other.id \(others)", chat)
+        try connection.execute(
+            "UPDATE chat SET ended = ? WHERE id IN (SELECT other.id \(others))",
+            StoredChatEnding.contactLeft, chat)
+        return changed
+    }
+
+    /// Ends the chats with a contact that will not exist any more; they keep its name.
+    func forgetContact(_ profile: Int64) throws {
+        try connection.execute(
+            """
+            UPDATE chat SET ended = ?, contact = NULL,
+                alias = coalesce(alias, (SELECT name FROM profile WHERE id = chat.contact))
+            WHERE contact = ?
+            """, StoredChatEnding.contactDeleted, profile)
+    }
+
+    /// Removes one side of a chat that has no items any more, and its group with the last side and member.
+    func remove(_ chat: Int64) throws {
+        let group = try connection.first("SELECT chat_group FROM chat WHERE id = ?", chat) { row in
+            row.integerOrNil("chat_group")
+        }
+        try connection.execute("DELETE FROM chat WHERE id = ?", chat)
+        guard let group = group ?? nil else { return }
+        try connection.execute(
+            """
+            DELETE FROM chat_group WHERE id = ?
+            AND NOT EXISTS (SELECT 1 FROM chat WHERE chat_group = chat_group.id)
+            AND NOT EXISTS (SELECT 1 FROM member WHERE chat_group = chat_group.id)
+            """, group)
+    }
+
+    // MARK: - Groups
+
+    func insertGroup(_ name: String, at time: Timestamp) throws -> Int64 {
+        try connection.execute("INSERT INTO chat_group (name, created) VALUES (?, ?)", name, time)
+        return connection.lastInsertedID
+    }
+
+    /// Adds a member, with its side of the chat.
+    func addMember(
+        _ profile: Int64, as role: StoredMemberRole, to group: Int64, at time: Timestamp
+    ) throws -> ChatSide {
+        try connection.execute(
+            "INSERT INTO member (chat_group, profile, role) VALUES (?, ?, ?)", group, profile, role)
+        try connection.execute(
+            "INSERT INTO chat (profile, kind, chat_group, updated) VALUES (?, ?, ?, ?)",
+            profile, StoredChatKind.group, group, time)
+        return ChatSide(profile: profile, chat: connection.lastInsertedID)
+    }
+}

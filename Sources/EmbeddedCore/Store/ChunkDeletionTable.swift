@@ -1,0 +1,52 @@
+import Base
+import ChatCore
+import Store
+
+/// What is still to be deleted from relays, by the numbers of files that may be gone.
+struct ChunkDeletionTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    struct Deletion: Sendable {
+        var remains: UploadRemains
+        var created: Timestamp
+    }
+
+    /// Adds to what is noted of a file already.
+    func add(_ remains: UploadRemains, of file: FileID, at time: Timestamp) throws {
+        try connection.execute(
+            """
+            INSERT INTO chunk_deletion (file, profile, sender_description, upload_state, link_description, created)
+            VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (file) DO UPDATE SET
+                sender_description = coalesce(excluded.sender_description, sender_description),
+                upload_state = coalesce(excluded.upload_state, upload_state),
+                link_description = coalesce(excluded.link_description, link_description)
+            """, file.rawValue, profile, remains.senderDescription, remains.state, remains.linkDescription,
+            time)
+    }
+
+    func files() throws -> [FileID] {
+        try connection.query("SELECT file FROM chunk_deletion WHERE profile = ?", profile) {
+            FileID($0.integer("file"))
+        }
+    }
+
+    func deletion(of file: FileID) throws -> Deletion? {
+        try connection.first(
+            """
+            SELECT sender_description, upload_state, created, link_description FROM chunk_deletion
+            WHERE file = ?
+            """, file.rawValue
+        ) { Deletion(remains: UploadRemains($0), created: $0.timestamp("created")) }
+    }
+
+    func remove(_ file: FileID) throws {
+        try connection.execute("DELETE FROM chunk_deletion WHERE file = ?", file.rawValue)
+    }
+}

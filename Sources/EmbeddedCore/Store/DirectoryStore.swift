@@ -1,0 +1,79 @@
+import Store
+
+/// The database of a data directory, which the processes of all its profiles share. All of its SQL is in the tables
+/// of this folder. All calls block.
+final class DirectoryStore: Sendable {
+    private let database: Database
+
+    /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
+    init(path: String) throws(StoreError) {
+        database = try Database(path: path, migrations: Schema.migrations)
+    }
+
+    /// Reads from one snapshot.
+    func read<Result>(_ body: (DirectoryTables) throws -> Result) throws -> Result {
+        try database.read { try body(DirectoryTables($0)) }
+    }
+
+    /// Changes all that `body` changes, or, when it throws, nothing.
+    @discardableResult
+    func change<Result>(_ body: (DirectoryTables) throws -> Result) throws -> Result {
+        try database.transaction { try body(DirectoryTables($0)) }
+    }
+
+    /// What was deleted is gone from the journal too, unless another process is reading now: then the next one
+    /// empties it.
+    func emptyJournal() throws(StoreError) { try database.checkpoint() }
+
+    /// Whether the calling thread is inside a transaction, where nothing slow may be done.
+    var isInTransaction: Bool { database.isInTransaction }
+}
+
+/// The tables of all profiles, within one transaction.
+struct DirectoryTables {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    var profiles: ProfileTable { ProfileTable(connection) }
+    var chats: ChatTable { ChatTable(connection) }
+    var inbox: InboxTable { InboxTable(connection) }
+    var relays: RelayTable { RelayTable(connection) }
+
+    /// Has those who hold these chats look at them again.
+    func announce(_ sides: [ChatSide]) throws {
+        for side in sides { try inbox.post(.chatUpdated, to: side) }
+    }
+
+    func tables(of profile: Int64, _ context: ItemTable.FileContext) -> ProfileTables {
+        ProfileTables(connection, directory: self, profile: profile, context)
+    }
+}
+
+/// The tables as one profile has them, within one transaction.
+struct ProfileTables {
+    let directory: DirectoryTables
+    let items: ItemTable
+    let files: FileTable
+    let uploads: UploadTable
+    let downloads: DownloadTable
+    let inlineContents: InlineContentTable
+    let chunkDeletions: ChunkDeletionTable
+
+    fileprivate init(
+        _ connection: Connection, directory: DirectoryTables, profile: Int64,
+        _ context: ItemTable.FileContext
+    ) {
+        self.directory = directory
+        items = ItemTable(connection, of: profile, context)
+        files = FileTable(connection, of: profile)
+        uploads = UploadTable(connection, of: profile)
+        downloads = DownloadTable(connection, of: profile)
+        inlineContents = InlineContentTable(connection, of: profile)
+        chunkDeletions = ChunkDeletionTable(connection, of: profile)
+    }
+
+    var chats: ChatTable { directory.chats }
+    var inbox: InboxTable { directory.inbox }
+    var relays: RelayTable { directory.relays }
+}

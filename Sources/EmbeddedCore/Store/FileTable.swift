@@ -1,0 +1,99 @@
+import Base
+import ChatCore
+import Store
+
+/// The files of a profile: how they stand, and where the content of each is. What is sent, received and inline has
+/// tables of its own over the same rows.
+struct FileTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    func status(of file: FileID) throws -> StoredFileStatus? {
+        try connection.first(
+            "SELECT status FROM file WHERE id = ? AND profile = ?", file.rawValue, profile
+        ) { try $0.value("status") }
+    }
+
+    /// Sets the status of a file, with its problem or none, if it has one of `expected`. False when it has not.
+    func setStatus(
+        _ status: StoredFileStatus, of file: FileID, from expected: [StoredFileStatus],
+        problem: FileProblem? = nil
+    ) throws -> Bool {
+        guard let found = try self.status(of: file), expected.contains(found) else { return false }
+        try connection.execute(
+            "UPDATE file SET status = ?, problem = ?, problem_sentence = ? WHERE id = ?",
+            status, problem?.kind.rawValue, problem?.sentence, file.rawValue)
+        return true
+    }
+
+    /// What must be known of a file to cancel its transfer.
+    struct Cancellable {
+        var status: StoredFileStatus
+        var transport: ChatFile.Transport
+        /// It belongs to no chat.
+        var isStandalone: Bool
+    }
+
+    func cancellable(_ file: FileID) throws -> Cancellable? {
+        try connection.first(
+            "SELECT status, transport, item IS NULL AS is_standalone FROM file WHERE id = ? AND profile = ?",
+            file.rawValue, profile
+        ) { row in
+            Cancellable(
+                status: try row.value("status"), transport: try row.value("transport"),
+                isStandalone: row.bool("is_standalone"))
+        }
+    }
+
+    /// Removes a file that belongs to no chat.
+    func remove(_ file: FileID) throws {
+        try connection.execute("DELETE FROM file WHERE id = ?", file.rawValue)
+    }
+
+    /// The names of all CryptoFiles that rows name.
+    func storedNames() throws -> Set<String> {
+        Set(
+            try connection.query(
+                "SELECT stored_name FROM file WHERE profile = ? AND stored_name IS NOT NULL", profile
+            ) { $0.text("stored_name") })
+    }
+
+    /// Where the CryptoFile of a file is from now on.
+    func setSource(of file: FileID, _ storedName: String, _ arguments: FileArguments?) throws {
+        try connection.execute(
+            "UPDATE file SET stored_name = ?, key = ?, nonce = ? WHERE id = ?",
+            storedName, arguments?.key, arguments?.nonce, file.rawValue)
+    }
+
+    // MARK: - At the start
+
+    struct Unfinished: Sendable {
+        var file: FileID
+        var isUpload: Bool
+        var isStandalone: Bool
+    }
+
+    /// The transfers that have all that they need to go on.
+    func unfinished() throws -> [Unfinished] {
+        try connection.query(
+            """
+            SELECT id, status, item IS NULL AS is_standalone FROM file
+            WHERE profile = ? AND transport = 'xftp' AND (
+                status IN (\(StoredFileStatus.list(StoredFileStatus.uploading)))
+                OR status IN (\(StoredFileStatus.list(StoredFileStatus.downloading)))
+                    AND (description IS NOT NULL OR item IS NULL))
+            ORDER BY id
+            """, profile
+        ) { row in
+            Unfinished(
+                file: FileID(row.integer("id")),
+                isUpload: try row.value("status", as: StoredFileStatus.self).isSent,
+                isStandalone: row.bool("is_standalone"))
+        }
+    }
+}

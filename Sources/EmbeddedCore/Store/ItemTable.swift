@@ -1,0 +1,223 @@
+import Base
+import ChatCore
+import Store
+
+/// The messages of a profile, each with its file.
+///
+/// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient, whose `origin` is
+/// the sender's item.
+struct ItemTable {
+    private let connection: Connection
+    private let profile: Int64
+    private let context: FileContext
+
+    /// What items need besides their rows.
+    struct FileContext {
+        /// Where the profile's CryptoFiles lie.
+        let filesPath: String
+        /// How far running transfers are.
+        let progress: [FileID: TransferProgress]
+    }
+
+    init(_ connection: Connection, of profile: Int64, _ context: FileContext) {
+        self.connection = connection
+        self.profile = profile
+        self.context = context
+    }
+
+    // MARK: - Reading
+
+    private static let query = """
+        SELECT i.id AS item, c.kind AS chat_kind, c.id AS chat, i.direction, i.sender, i.time,
+            i.kind AS content_kind, i.preview, i.seconds, i.text,
+            f.id AS file, f.name, f.size, f.status, f.transport, f.stored_name, f.key, f.nonce, f.expires,
+            f.problem, f.problem_sentence,
+            (f.description IS NOT NULL OR f.transport = 'inline') AS is_described
+        FROM item i JOIN chat c ON c.id = i.chat JOIN file f ON f.item = i.id
+        """
+
+    /// nil when the profile has no such item.
+    func item(_ id: ItemID) throws -> ChatItem? {
+        try connection.first(
+            "\(Self.query) WHERE i.id = ? AND i.profile = ?", id.rawValue, profile, row: item)
+    }
+
+    /// nil also for a file that belongs to no chat.
+    func item(of file: FileID) throws -> ChatItem? {
+        try connection.first(
+            "\(Self.query) WHERE f.id = ? AND f.profile = ?", file.rawValue, profile, row: item)
+    }
+
+    /// Up to `count`, newest first, older than `before`.
+    func items(in chat: Int64, before: ItemID?, count: Int) throws -> [ChatItem] {
+        try connection.query(
+            "\(Self.query) WHERE i.chat = ? AND i.id < ? ORDER BY i.id DESC LIMIT ?",
+            chat, before?.rawValue ?? .max, count, row: item)
+    }
+
+    /// What was sent under this mark.
+    func item(sentAs message: String) throws -> ChatItem? {
+        let id = try connection.first(
+            "SELECT id FROM item WHERE profile = ? AND message_id = ?", profile, message
+        ) { ItemID($0.integer("id")) }
+        return try id.flatMap { try item($0) }
+    }
+
+    func ids(in chat: Int64) throws -> [ItemID] {
+        try connection.query("SELECT id FROM item WHERE chat = ?", chat) { ItemID($0.integer("id")) }
+    }
+
+    private func item(_ row: borrowing Row) throws -> ChatItem {
+        let kind = try row.value("content_kind", as: StoredContentKind.self)
+        return ChatItem(
+            id: ItemID(row.integer("item")),
+            chat: try row.value("chat_kind", as: StoredChatKind.self).reference(row.integer("chat")),
+            direction: try row.value("direction", as: StoredDirection.self).direction,
+            sender: row.text("sender"), time: row.timestamp("time"),
+            content: MessageContent(
+                kind: kind.kind(preview: row.text("preview"), seconds: Int(row.integer("seconds"))),
+                text: row.text("text")),
+            file: try file(row))
+    }
+
+    private func file(_ row: borrowing Row) throws -> ChatFile {
+        let id = FileID(row.integer("file"))
+        let status = try row.value("status", as: StoredFileStatus.self)
+        let source = row.textOrNil("stored_name").map { name in
+            FileSourceLocation(
+                path: context.filesPath + "/" + name,
+                arguments: FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce")))
+        }
+        return ChatFile(
+            id: id, name: row.text("name"), size: row.unsigned("size"),
+            status: status.status(
+                context.progress[id] ?? TransferProgress(done: 0, total: 0), try row.problem(),
+                isDescribed: row.bool("is_described")),
+            transport: try row.value("transport", as: ChatFile.Transport.self), source: source,
+            expires: row.timestampOrNil("expires"))
+    }
+
+    // MARK: - Deleting
+
+    struct Deletable {
+        var file: FileID
+        var status: StoredFileStatus
+        var storedName: String?
+        var direction: ChatItem.Direction
+        var created: Timestamp
+    }
+
+    /// What must be known of an item to delete it, nil when the chat has no such item.
+    func deletable(_ item: ItemID, in chat: Int64) throws -> Deletable? {
+        try connection.first(
+            """
+            SELECT f.id, f.status, f.stored_name, i.direction, i.created FROM item i
+            JOIN file f ON f.item = i.id WHERE i.id = ? AND i.chat = ?
+            """, item.rawValue, chat
+        ) { row in
+            Deletable(
+                file: FileID(row.integer("id")), status: try row.value("status"),
+                storedName: row.textOrNil("stored_name"),
+                direction: try row.value("direction", as: StoredDirection.self).direction,
+                created: row.timestamp("created"))
+        }
+    }
+
+    /// Deletes an item, also another profile's, with its file.
+    func delete(_ item: ItemID) throws {
+        try connection.execute("DELETE FROM item WHERE id = ?", item.rawValue)
+    }
+
+    // MARK: - Both sides of a message
+
+    /// What sender and recipients get alike.
+    struct Envelope {
+        var message: ComposedMessage
+        var transport: ChatFile.Transport
+        var created: Timestamp
+        var expires: Timestamp?
+        /// How many descriptions an upload of the file makes.
+        var recipients: Int
+    }
+
+    /// The sender's side. Returns the number of the item.
+    func insertSent(_ envelope: Envelope, in chat: Int64, storedName: String) throws -> ItemID {
+        let message = envelope.message
+        let item = try insert(
+            envelope, ChatSide(profile: profile, chat: chat), origin: nil, messageID: message.id, .sent,
+            time: message.modified ?? envelope.created)
+        let status: StoredFileStatus = envelope.transport == .inline ? .sndComplete : .sndStored
+        try connection.execute(
+            """
+            INSERT INTO file (profile, item, name, size, transport, status, stored_name, key, nonce,
+                created, expires, recipients) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            profile, item.rawValue, message.fileName, message.size, envelope.transport.rawValue, status,
+            storedName, message.source.arguments?.key, message.source.arguments?.nonce,
+            envelope.created, envelope.expires, envelope.recipients)
+        return item
+    }
+
+    /// The side of one recipient.
+    /// - Parameters:
+    ///   - number: which of the upload's descriptions is for it, from 0.
+    ///   - inlineContent: of a small file, base64url.
+    func insertReceived(
+        _ envelope: Envelope, by recipient: ChatSide, origin: ItemID, number: Int, inlineContent: String?
+    ) throws -> ItemID {
+        let item = try insert(
+            envelope, recipient, origin: origin, messageID: nil, .received, time: envelope.created)
+        try connection.execute(
+            """
+            INSERT INTO file (profile, item, name, size, transport, status, created, expires,
+                inline_content, recipient) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            recipient.profile, item.rawValue, envelope.message.fileName, envelope.message.size,
+            envelope.transport.rawValue, StoredFileStatus.rcvInvitation, envelope.created, envelope.expires,
+            inlineContent, number)
+        return item
+    }
+
+    private func insert(
+        _ envelope: Envelope, _ side: ChatSide, origin: ItemID?, messageID: String?,
+        _ direction: StoredDirection, time: Timestamp
+    ) throws -> ItemID {
+        let content = StoredContentKind.columns(of: envelope.message.content.kind)
+        try connection.execute(
+            """
+            INSERT INTO item (profile, chat, origin, message_id, direction, sender, time, created,
+                kind, preview, seconds, text)
+            VALUES (?, ?, ?, ?, ?, (SELECT name FROM profile WHERE id = ?), ?, ?, ?, ?, ?, ?)
+            """,
+            side.profile, side.chat, origin?.rawValue, messageID, direction, profile, time,
+            envelope.created, content.kind, content.preview, content.seconds,
+            envelope.message.content.text)
+        return ItemID(connection.lastInsertedID)
+    }
+
+    /// A recipient's side of a sent file.
+    struct ReceivedCopy {
+        var file: FileID
+        /// Which of the upload's descriptions is for it.
+        var number: Int
+        var item: ItemID
+        var side: ChatSide
+        var storedName: String?
+    }
+
+    /// The recipients' sides of a sent file.
+    func copies(of file: FileID) throws -> [ReceivedCopy] {
+        try connection.query(
+            """
+            SELECT f.id AS file, f.recipient, i.id AS item, i.profile, i.chat, f.stored_name FROM item i
+            JOIN file f ON f.item = i.id WHERE i.origin = (SELECT item FROM file WHERE id = ?)
+            """, file.rawValue
+        ) { row in
+            ReceivedCopy(
+                file: FileID(row.integer("file")), number: Int(row.integer("recipient")),
+                item: ItemID(row.integer("item")),
+                side: ChatSide(profile: row.integer("profile"), chat: row.integer("chat")),
+                storedName: row.textOrNil("stored_name"))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import Base
+import ChatCore
+import Posix
+
+/// What one profile sees of the database, and how its changes are told. Whoever has a `ProfileStore` has the profile:
+/// it holds the lock that keeps other processes out. All calls block.
+final class ProfileStore: Sendable {
+    let profile: Profile
+    let clock: any WallClock
+    let folders: ProfileFolders
+    let events: EventHub
+    private let directory: DirectoryStore
+    private let signal: ChangeSignal
+    private let progress: @Sendable () -> [FileID: TransferProgress]
+    private let lock: ProcessLock
+
+    /// - Parameter progress: how far running transfers are.
+    init(
+        _ profile: Profile, in directory: DataDirectory, folders: ProfileFolders, lock: ProcessLock,
+        progress: @escaping @Sendable () -> [FileID: TransferProgress]
+    ) {
+        self.profile = profile
+        self.folders = folders
+        self.lock = lock
+        self.progress = progress
+        clock = directory.clock
+        self.directory = directory.store
+        signal = directory.signal
+        events = EventHub()
+    }
+
+    /// Says that the profile will be free soon: who wants it waits instead of being refused.
+    func announceEnd() { lock.finish() }
+
+    /// Lets the profile go.
+    func close() {
+        events.close()
+        // The next one empties it.
+        try? directory.emptyJournal()
+        lock.release()
+    }
+
+    /// Reads from one snapshot of the store.
+    func read<Result>(_ body: (ProfileTables) throws -> Result) throws -> Result {
+        try directory.read { try body($0.tables(of: profile.id, context)) }
+    }
+
+    /// Changes the store, then tells the listeners of this process and wakes the others.
+    @discardableResult
+    func commit<Result>(_ body: (ProfileChange) throws -> Result) throws -> Result {
+        try events.publish { reserve in
+            var change: ProfileChange?
+            let result = try directory.change { tables in
+                reserve()
+                let begun = ProfileChange(tables.tables(of: profile.id, context))
+                change = begun
+                return try body(begun)
+            }
+            guard let change else { return (result, []) }
+            for name in change.abandonedFiles { folders.remove(name) }
+            if change.concernsOthers { signal.notify() }
+            return (result, change.events)
+        }
+    }
+
+    /// What was deleted is gone from the journal too.
+    func emptyJournal() throws { try directory.emptyJournal() }
+
+    /// Whether the calling thread is inside a transaction, where nothing slow may be done.
+    var isInTransaction: Bool { directory.isInTransaction }
+
+    private var context: ItemTable.FileContext {
+        ItemTable.FileContext(filesPath: folders.filesPath, progress: progress())
+    }
+}
+
+/// A change of the store under way: what its transaction works with, and what follows when it has
+/// been committed.
+final class ProfileChange {
+    let tables: ProfileTables
+    private(set) var events: [ChatEvent] = []
+    /// Entries were posted for other processes.
+    private(set) var concernsOthers = false
+    /// CryptoFiles, by their names in the files folder, that no row names any more.
+    private(set) var abandonedFiles: [String] = []
+
+    fileprivate init(_ tables: ProfileTables) { self.tables = tables }
+
+    /// For the listeners of this process.
+    func tell(_ event: ChatEvent) { events.append(event) }
+
+    /// Tells an event about a file's item as it is now; nothing when it has none.
+    func tell(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
+        if let item = try tables.items.item(of: file) { tell(event(item)) }
+    }
+
+    /// For the process of another profile.
+    func post(_ entry: InboxEntry, to side: ChatSide) throws {
+        try tables.inbox.post(entry, to: side)
+        concernsOthers = true
+    }
+
+    /// Has those who hold these chats look at them again.
+    func announce(_ sides: [ChatSide]) throws {
+        try tables.directory.announce(sides)
+        concernsOthers = true
+    }
+
+    func abandon(_ storedName: String?) {
+        if let storedName { abandonedFiles.append(storedName) }
+    }
+
+    /// Sets the status of a file if it has one of `expected`. False when it has not.
+    func setStatus(
+        _ status: StoredFileStatus, of file: FileID, from expected: [StoredFileStatus],
+        problem: FileProblem? = nil
+    ) throws -> Bool {
+        try tables.files.setStatus(status, of: file, from: expected, problem: problem)
+    }
+}

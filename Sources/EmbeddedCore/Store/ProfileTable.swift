@@ -1,0 +1,44 @@
+import Base
+import ChatCore
+import Store
+
+/// The profiles of a data directory.
+struct ProfileTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// In the order in which they were made.
+    func all() throws -> [Profile] {
+        try connection.query("SELECT id, name FROM profile ORDER BY id") { row in
+            Profile(id: row.integer("id"), displayName: row.text("name"))
+        }
+    }
+
+    func profile(named name: String) throws -> Profile? {
+        try connection.first("SELECT id FROM profile WHERE name = ?", name) { row in
+            Profile(id: row.integer("id"), displayName: name)
+        }
+    }
+
+    /// Makes a profile with its note folder.
+    func insert(_ name: String, at time: Timestamp) throws -> Profile {
+        try connection.execute("INSERT INTO profile (name, created) VALUES (?, ?)", name, time)
+        let id = connection.lastInsertedID
+        try connection.execute(
+            "INSERT INTO chat (profile, kind, updated) VALUES (?, ?, ?)", id, StoredChatKind.notes, time)
+        return Profile(id: id, displayName: name)
+    }
+
+    func rename(_ profile: Int64, to name: String) throws {
+        try connection.execute("UPDATE profile SET name = ? WHERE id = ?", name, profile)
+    }
+
+    /// Removes a profile with all of its rows. Its items are gone already.
+    func remove(_ profile: Int64) throws {
+        for table in ["file", "chat", "member", "news", "relay", "approval", "chunk_deletion"] {
+            try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
+        }
+        try connection.execute("DELETE FROM profile WHERE id = ?", profile)
+    }
+}

@@ -1,0 +1,74 @@
+import ChatCore
+import Store
+import XFTP
+
+/// The relays of profiles: where they upload to, and what the user said about those of others.
+struct RelayTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    // MARK: - Configured
+
+    /// Adds relays. One that is there keeps its place; a password given now replaces the one that was kept.
+    func add(_ relays: [RelayWithPassword], to profile: Int64) throws {
+        for relay in relays {
+            try connection.execute(
+                """
+                INSERT INTO relay (profile, address, password) VALUES (?, ?, ?)
+                ON CONFLICT (profile, address)
+                DO UPDATE SET password = coalesce(excluded.password, password)
+                """, profile, relay.address, relay.password)
+        }
+    }
+
+    /// False when there is no such relay.
+    func remove(_ address: String, from profile: Int64) throws -> Bool {
+        try connection.execute(
+            "DELETE FROM relay WHERE profile = ? AND address = ?", profile, address) > 0
+    }
+
+    /// In the order in which they were given.
+    func configured(of profile: Int64) throws -> [RelayWithPassword] {
+        try connection.query(
+            "SELECT address, password FROM relay WHERE profile = ? ORDER BY id", profile
+        ) { RelayWithPassword(address: $0.text("address"), password: $0.textOrNil("password")) }
+    }
+
+    // MARK: - Approved
+
+    func approve(_ endpoint: RelayEndpoint, for profile: Int64) throws {
+        try connection.execute(
+            "INSERT OR IGNORE INTO approval (profile, fingerprint, host, port) VALUES (?, ?, ?, ?)",
+            profile, endpoint.fingerprint, endpoint.host, Int(endpoint.port))
+    }
+
+    /// False when it was not approved.
+    func revoke(_ endpoint: RelayEndpoint, of profile: Int64) throws -> Bool {
+        try connection.execute(
+            "DELETE FROM approval WHERE profile = ? AND fingerprint = ? AND host = ? AND port = ?",
+            profile, endpoint.fingerprint, endpoint.host, Int(endpoint.port)) > 0
+    }
+
+    func setPolicy(_ policy: RelayApprovalPolicy, of profile: Int64) throws {
+        try connection.execute("UPDATE profile SET relay_policy = ? WHERE id = ?", policy.rawValue, profile)
+    }
+
+    /// What holds for the relays of received files.
+    func rules(of profile: Int64) throws -> RelayRules {
+        let approved = try connection.query(
+            "SELECT fingerprint, host, port FROM approval WHERE profile = ?", profile
+        ) { row in
+            RelayEndpoint(
+                fingerprint: row.bytes("fingerprint"), host: row.text("host"),
+                port: UInt16(clamping: row.integer("port")))
+        }
+        let policy = try connection.first("SELECT relay_policy FROM profile WHERE id = ?", profile) {
+            try $0.value("relay_policy", as: RelayApprovalPolicy.self)
+        }
+        let configured = try configured(of: profile).compactMap { RelayAddress($0.address) }
+        return RelayRules(
+            configured: Set(configured.flatMap(RelayEndpoint.all)), approved: Set(approved),
+            policy: policy ?? .ask)
+    }
+}

@@ -1,0 +1,143 @@
+import Base
+import ChatCore
+import Store
+
+/// What the rows of files say about sending them: the uploads of a profile, and files that belong to no chat.
+struct UploadTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    // MARK: - Uploads
+
+    /// An upload as its row has it.
+    struct Upload {
+        enum Source {
+            /// By its name in the files folder.
+            case stored(name: String, FileArguments)
+            /// Of a file that belongs to no chat.
+            case plain(path: String)
+        }
+
+        var source: Source
+        var fileName: String
+        var recipients: Int
+        /// From where it goes on.
+        var state: [UInt8]?
+        var created: Timestamp
+    }
+
+    func upload(of file: FileID) throws -> Upload? {
+        try connection.first(
+            """
+            SELECT name, recipients, upload_state, created, stored_name, key, nonce, plain_path
+            FROM file WHERE id = ?
+            """, file.rawValue
+        ) { row in
+            let source: Upload.Source =
+                if let path = row.textOrNil("plain_path") {
+                    .plain(path: path)
+                } else {
+                    .stored(
+                        name: row.text("stored_name"),
+                        FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce")))
+                }
+            return Upload(
+                source: source, fileName: row.text("name"), recipients: Int(row.integer("recipients")),
+                state: row.bytesOrNil("upload_state"), created: row.timestamp("created"))
+        }
+    }
+
+    /// Keeps from where a running upload goes on. False when it does not run any more.
+    func keepState(_ state: [UInt8], of file: FileID) throws -> Bool {
+        try connection.execute(
+            "UPDATE file SET upload_state = ? WHERE id = ? AND status = ?",
+            state, file.rawValue, StoredFileStatus.sndTransfer) > 0
+    }
+
+    /// The end of an upload: what deletes it, and its link if it has one.
+    func complete(_ file: FileID, senderDescription: String, link: UploadedLink?) throws {
+        try connection.execute(
+            """
+            UPDATE file SET sender_description = ?, upload_state = NULL, link = ?, link_description = ?
+            WHERE id = ?
+            """, senderDescription, link?.text, link?.senderDescription, file.rawValue)
+    }
+
+    /// Gives a recipient's file its description.
+    func describe(_ copy: FileID, _ description: String) throws {
+        try connection.execute("UPDATE file SET description = ? WHERE id = ?", description, copy.rawValue)
+    }
+
+    /// Takes a recipient's file back. False when the recipient has it, or has given it up.
+    func withdraw(_ copy: FileID) throws -> Bool {
+        try connection.execute(
+            """
+            UPDATE file SET status = ?, description = NULL WHERE id = ?
+            AND status NOT IN (\(StoredFileStatus.list([.rcvComplete, .rcvError])))
+            """, StoredFileStatus.rcvCancelled, copy.rawValue) > 0
+    }
+
+    /// What an upload has on relays.
+    func remains(of file: FileID) throws -> UploadRemains? {
+        try connection.first(
+            "SELECT sender_description, upload_state, link_description FROM file WHERE id = ?", file.rawValue,
+            row: UploadRemains.init)
+    }
+
+    func forgetRemains(of file: FileID) throws {
+        try connection.execute(
+            """
+            UPDATE file SET sender_description = NULL, upload_state = NULL, link_description = NULL
+            WHERE id = ?
+            """, file.rawValue)
+    }
+
+    // MARK: - Files that belong to no chat
+
+    /// - Parameter link: from which it is downloaded; nil for an upload.
+    func insertStandalone(
+        path: String, size: UInt64, link: String?, created: Timestamp, expires: Timestamp
+    ) throws -> FileID {
+        let name = path.split(separator: "/").last.map(String.init) ?? "file"
+        let status: StoredFileStatus = link == nil ? .sndStored : .rcvAccepted
+        try connection.execute(
+            """
+            INSERT INTO file (profile, name, size, transport, status, created, expires, recipients,
+                plain_path, link) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?)
+            """,
+            profile, name, size, ChatFile.Transport.xftp.rawValue, status, created, expires, path, link)
+        return FileID(connection.lastInsertedID)
+    }
+
+    struct StandaloneDownload: Sendable {
+        /// Where it goes to. Absolute.
+        var path: String
+        var link: String
+        var created: Timestamp
+    }
+
+    /// nil when it has ended.
+    func standaloneDownload(_ file: FileID) throws -> StandaloneDownload? {
+        try connection.first(
+            "SELECT plain_path, link, created FROM file WHERE id = ? AND status = ?", file.rawValue,
+            StoredFileStatus.rcvAccepted
+        ) { row in
+            StandaloneDownload(
+                path: row.text("plain_path"), link: row.text("link"), created: row.timestamp("created"))
+        }
+    }
+}
+
+extension UploadRemains {
+    /// From the columns `sender_description`, `upload_state` and `link_description`.
+    init(_ row: borrowing Row) {
+        self.init(
+            senderDescription: row.textOrNil("sender_description"), state: row.bytesOrNil("upload_state"),
+            linkDescription: row.textOrNil("link_description"))
+    }
+}

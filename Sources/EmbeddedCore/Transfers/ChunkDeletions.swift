@@ -1,0 +1,63 @@
+import Base
+import ChatCore
+
+/// Deleting from relays what was sent: noted in the transaction that makes it necessary, tried until
+/// the relays have answered or would have forgotten the chunks anyway.
+final class ChunkDeletions: Sendable {
+    private let store: ProfileStore
+    private let scheduler: TransferScheduler
+    private let transfers: any FileTransfers
+
+    init(_ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers) {
+        self.store = store
+        self.scheduler = scheduler
+        self.transfers = transfers
+    }
+
+    /// Notes what is to be deleted of a file. `start` begins with it, after the commit.
+    func add(_ remains: UploadRemains, of file: FileID, _ change: ProfileChange) throws {
+        try change.tables.chunkDeletions.add(remains, of: file, at: store.clock.now())
+    }
+
+    /// Moves what an upload left on relays among the chunks to delete.
+    func addRemains(ofUpload file: FileID, _ change: ProfileChange) throws {
+        guard let remains = try change.tables.uploads.remains(of: file),
+            remains.senderDescription != nil || remains.state != nil
+        else { return }
+        try add(remains, of: file, change)
+        try change.tables.uploads.forgetRemains(of: file)
+    }
+
+    /// Starts whatever is waiting. An upload that is still ending is waited for. Returns at once.
+    func start() {
+        Task { [weak self] in
+            guard let self else { return }
+            let files = await blocking.attempt("look for chunks that are to be deleted") { [store] in
+                try store.read { try $0.chunkDeletions.files() }
+            }
+            for file in files ?? [] {
+                scheduler.start(file, in: .deletion) { [weak self] in await self?.delete(file) ?? false }
+            }
+        }
+    }
+
+    /// One try. True when another is worth it.
+    private func delete(_ file: FileID) async -> Bool {
+        let found = await blocking.attempt("find chunks that are to be deleted") { [store] in
+            try store.read { try $0.chunkDeletions.deletion(of: file) }
+        }
+        guard let deletion = found ?? nil else { return false }
+        do throws(TransferFailure) {
+            try await transfers.deleteChunks(of: deletion.remains)
+        } catch {
+            if Task.isCancelled { return false }
+            let isOver = store.clock.now() > deletion.created.advanced(by: TransferTimes.relayExpiry)
+            if error.isTemporary && !isOver { return true }
+            log.notice("Chunks could not be deleted from a relay: \(error.problem.sentence)")
+        }
+        await blocking.attempt("forget chunks that are deleted") { [store] in
+            try store.commit { try $0.tables.chunkDeletions.remove(file) }
+        }
+        return false
+    }
+}

@@ -1,0 +1,155 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+
+/// Files of chats that the core itself fetches, from the first chunk to the CryptoFile in its folder; and the end of
+/// a download, whoever made it.
+final class Downloads: Sendable {
+    private let store: ProfileStore
+    private let scheduler: TransferScheduler
+    private let transfers: any FileTransfers
+    private let relays: RelayApprovals
+    private let damaged: DamagedCopies
+    private let reports: ProgressReports
+
+    init(
+        _ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers,
+        _ relays: RelayApprovals, _ damaged: DamagedCopies
+    ) {
+        self.store = store
+        self.scheduler = scheduler
+        self.transfers = transfers
+        self.relays = relays
+        self.damaged = damaged
+        reports = ProgressReports(scheduler: scheduler, events: store.events)
+    }
+
+    /// Begins a download, or goes on with it. Returns at once.
+    func start(_ file: FileID) {
+        scheduler.start(file, in: .download) { [weak self] in await self?.download(file) ?? false }
+    }
+
+    /// Stops a transfer and removes what it has received so far.
+    func end(_ file: FileID) async {
+        scheduler.endClaim(file)
+        await scheduler.stop(file)
+        let incoming = store.folders.incomingPath(of: file)
+        // Mostly nothing is there.
+        _ = try? await blocking.run { unlink(incoming) }
+    }
+
+    /// One try. True when another is worth it.
+    private func download(_ file: FileID) async -> Bool {
+        do throws(ChatError) {
+            guard let job = try await blocking.run({ [self] in try begin(file) }) else { return false }
+            switch await fetch(job, file) {
+            case .success:
+                _ = try await blocking.run { [self] in try keep(job.location, of: file) }
+                return false
+            case .failure where Task.isCancelled:
+                return false
+            case .failure(let failure):
+                let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.relayExpiry)
+                let isFinal = isOver || !failure.isTemporary
+                try await blocking.run { [self] in try note(failure.problem, isFinal: isFinal, of: file) }
+                return !isFinal
+            }
+        } catch {
+            log.warning("A file could not be received: \(error.sentence)")
+            let problem = FileProblem(error.fileProblemKind, error.sentence)
+            await blocking.attempt("note why a file was not received") { [self] in
+                try note(problem, isFinal: problem.isFinal, of: file)
+            }
+            return !problem.isFinal && problem.kind != .notApproved
+        }
+    }
+
+    private func fetch(_ job: Job, _ file: FileID) async -> Result<Void, TransferFailure> {
+        do throws(TransferFailure) {
+            return .success(
+                try await transfers.download(job.order) { [reports] done, total in
+                    reports.report(TransferProgress(done: done, total: total), of: file, item: job.item)
+                })
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private struct Job {
+        var description: String
+        /// Where the CryptoFile grows, with the key that it has from the first attempt on.
+        var location: FileSourceLocation
+        var item: ChatItem
+        var created: Timestamp
+
+        var order: DownloadOrder {
+            DownloadOrder(
+                source: .description(description),
+                destination: location.arguments.map { .cryptoFile($0) } ?? .plain, path: location.path)
+        }
+    }
+
+    private func begin(_ file: FileID) throws -> Job? {
+        guard let description = try relays.description(of: file) else { return nil }
+        return try store.commit { change in
+            // Deleted, or not offered any more.
+            guard let offer = try change.tables.downloads.offer(file), offer.isDescribed,
+                try change.setStatus(.rcvTransfer, of: file, from: StoredFileStatus.downloading),
+                let item = try change.tables.items.item(of: file)
+            else { return nil }
+            try relays.check(description, approvedNow: offer.isApproved, change.tables)
+            let arguments = try change.tables.downloads.arguments(
+                of: file, orElse: CryptoFile.freshArguments())
+            if offer.status == .rcvAccepted { change.tell(.rcvFileStart(item)) }
+            return Job(
+                description: description.text,
+                location: FileSourceLocation(
+                    path: store.folders.incomingPath(of: file), arguments: arguments),
+                item: item, created: offer.created)
+        }
+    }
+
+    /// Makes a CryptoFile the received content of a file. Returns where it lies now. Blocks.
+    func keep(_ location: FileSourceLocation, of file: FileID) throws -> FileSourceLocation {
+        let size = try store.read { try $0.downloads.existingOffer(file).size }
+        let name = try store.folders.keep(location, size: size)
+        do {
+            try store.commit { change in
+                try change.tables.downloads.existingOffer(file).refuseWhenOver()
+                guard
+                    try change.setStatus(
+                        .rcvComplete, of: file,
+                        from: StoredFileStatus.offered + StoredFileStatus.downloading)
+                else { throw ChatError(.invalidCommand, "The file has been received already.") }
+                try change.tables.files.setSource(of: file, name, location.arguments)
+                try change.tell({ .rcvFileComplete($0) }, of: file)
+            }
+        } catch {
+            store.folders.remove(name)
+            throw error
+        }
+        damaged.remove(of: file)
+        unlink(location.path)
+        return FileSourceLocation(
+            path: store.folders.filesPath + "/" + name, arguments: location.arguments)
+    }
+
+    /// Notes why a download ended or waits.
+    private func note(_ problem: FileProblem, isFinal: Bool, of file: FileID) throws {
+        let problem = isFinal ? problem.mentioning(damaged.remains(of: file)) : problem
+        let status: StoredFileStatus =
+            problem.kind == .notApproved ? .rcvAborted : isFinal ? .rcvError : .rcvWarning
+        try store.commit { change in
+            guard
+                try change.setStatus(status, of: file, from: StoredFileStatus.downloading, problem: problem)
+            else { return }
+            switch status {
+            case .rcvError: try change.tell({ .rcvFileError($0, problem) }, of: file)
+            case .rcvWarning: try change.tell({ .rcvFileWarning($0, problem) }, of: file)
+            default: try change.tell({ .chatItemUpdated($0) }, of: file)
+            }
+        }
+        if isFinal { unlink(store.folders.incomingPath(of: file)) }
+    }
+}

@@ -1,0 +1,96 @@
+import Base
+import ChatCore
+import CoreServices
+import Glibc
+import Posix
+import XFTP
+
+/// Files that belong to no chat: uploaded for a link, downloaded from one.
+final class StandaloneFiles: Sendable {
+    private let store: ProfileStore
+    private let scheduler: TransferScheduler
+    private let transfers: any FileTransfers
+    private let uploads: Uploads
+
+    init(
+        _ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers,
+        _ uploads: Uploads
+    ) {
+        self.store = store
+        self.scheduler = scheduler
+        self.transfers = transfers
+        self.uploads = uploads
+    }
+
+    func upload(_ path: String) async throws(ChatError) -> FileID {
+        let file = try await blocking.run { [self] in
+            let status = try OpenFile(path, flags: O_RDONLY).status()
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw ChatError(.invalidCommand, "Only a regular file can be uploaded.")
+            }
+            try uploads.requireRelay()
+            return try insert(path: path, size: UInt64(status.st_size), link: nil)
+        }
+        uploads.start(file)
+        return file
+    }
+
+    func download(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        let parsed = try await FileLink.parsed(link)
+        let file = try await blocking.run { [self] in
+            var status = stat()
+            guard lstat(path, &status) != 0 else {
+                throw ChatError(.invalidCommand, "There is something under that name already.")
+            }
+            return try insert(path: path, size: parsed.fileDescription.size, link: link)
+        }
+        startDownload(file)
+        return file
+    }
+
+    private func insert(path: String, size: UInt64, link: String?) throws -> FileID {
+        let now = store.clock.now()
+        return try store.commit { change in
+            try change.tables.uploads.insertStandalone(
+                path: path, size: size, link: link, created: now,
+                expires: now.advanced(by: TransferTimes.relayExpiry))
+        }
+    }
+
+    /// Begins a download, or goes on with it. Returns at once.
+    func startDownload(_ file: FileID) {
+        scheduler.start(file, in: .download) { [weak self] in await self?.download(file) ?? false }
+    }
+
+    /// One try. True when another is worth it.
+    private func download(_ file: FileID) async -> Bool {
+        let found = await blocking.attempt("find a download") { [store] in
+            try store.read { try $0.uploads.standaloneDownload(file) }
+        }
+        guard let job = found ?? nil else { return false }
+        let order = DownloadOrder(source: .link(job.link), destination: .plain, path: job.path)
+        do throws(TransferFailure) {
+            try await transfers.download(order) { [scheduler] done, total in
+                _ = scheduler.note(TransferProgress(done: done, total: total), of: file)
+            }
+            await end(file, .rcvStandaloneFileComplete(file, path: job.path))
+            return false
+        } catch {
+            if Task.isCancelled { return false }
+            let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.relayExpiry)
+            if error.isTemporary && !isOver { return true }
+            await end(file, .rcvStandaloneFileError(file, error.problem))
+            return false
+        }
+    }
+
+    /// The row of a download is needed no longer.
+    private func end(_ file: FileID, _ event: ChatEvent) async {
+        await blocking.attempt("forget a download that has ended") { [store] in
+            try store.commit { change in
+                try change.tables.files.remove(file)
+                change.tell(event)
+            }
+        }
+    }
+}

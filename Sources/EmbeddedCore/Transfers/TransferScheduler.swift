@@ -1,0 +1,133 @@
+import Base
+import ChatCore
+
+/// Which transfers of a profile are running or waiting for a free slot, how far they are, and which
+/// files somebody else is fetching. At most one piece of work per file.
+final class TransferScheduler: Sendable {
+    enum Lane: Hashable {
+        case upload
+        case download
+        case deletion
+    }
+
+    /// One try; true when another is wanted, later.
+    typealias Work = @Sendable () async -> Bool
+
+    private struct State {
+        var tasks: [FileID: (lane: Lane, task: Task<Void, Never>)] = [:]
+        /// What begins when the file's present work has ended.
+        var following: [FileID: (lane: Lane, work: Work)] = [:]
+        /// The waits between two tries.
+        var backoffs: [FileID: Task<Void, Never>] = [:]
+        var progress: [FileID: TransferProgress] = [:]
+        var claims: Set<FileID> = []
+        var isClosed = false
+    }
+
+    private let state = Lock(State())
+    private let slots: [Lane: AsyncSemaphore]
+    private let retry: RetryPolicy
+
+    /// - Parameter running: transfers at once in each lane; more would only share the same line and
+    ///   hold more chunks in memory.
+    init(retry: RetryPolicy, running: Int = 2) {
+        self.retry = retry
+        slots = [
+            .upload: AsyncSemaphore(running), .download: AsyncSemaphore(running),
+            .deletion: AsyncSemaphore(1),
+        ]
+    }
+
+    /// Starts work on a file, repeated with growing delay as long as it wants. When the file has some in
+    /// this lane already, that does not wait any longer for its next try; work of another lane is waited for.
+    func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
+        state.withLock { state in
+            guard let present = state.tasks[file] else { return begin(file, in: lane, work, &state) }
+            if present.lane == lane {
+                state.backoffs[file]?.cancel()
+            } else {
+                state.following[file] = (lane, work)
+            }
+        }
+    }
+
+    private func begin(_ file: FileID, in lane: Lane, _ work: @escaping Work, _ state: inout State) {
+        guard let slots = slots[lane], !state.isClosed else { return }
+        let task = Task { [retry, shared = self.state, weak self] in
+            var number = 1
+            while await slots.acquire() {
+                let wantsMore = await work()
+                slots.release()
+                number += 1
+                guard wantsMore, let delay = retry.delay(beforeTry: number) else { break }
+                guard await Self.wait(delay, beforeRetrying: file, shared) else { break }
+            }
+            self?.end(file)
+        }
+        state.tasks[file] = (lane, task)
+    }
+
+    /// Waits until the time has passed or somebody wants the next try. False when there is to be none.
+    private static func wait(
+        _ delay: Duration, beforeRetrying file: FileID, _ state: Lock<State>
+    ) async -> Bool {
+        let backoff = Task { _ = try? await Task.sleep(for: delay) }
+        state.withLock { $0.backoffs[file] = backoff }
+        await withTaskCancellationHandler {
+            await backoff.value
+        } onCancel: {
+            backoff.cancel()
+        }
+        state.withLock { $0.backoffs[file] = nil }
+        return !Task.isCancelled
+    }
+
+    private func end(_ file: FileID) {
+        state.withLock { state in
+            state.tasks[file] = nil
+            state.progress[file] = nil
+            guard let (lane, work) = state.following.removeValue(forKey: file) else { return }
+            begin(file, in: lane, work, &state)
+        }
+    }
+
+    func isBusy(with file: FileID) -> Bool { state.withLock { $0.tasks[file] != nil } }
+
+    /// Cancels the work on a file and waits for its end. Never from that work itself.
+    func stop(_ file: FileID) async {
+        let task = state.withLock { $0.tasks[file]?.task }
+        task?.cancel()
+        await task?.value
+    }
+
+    /// Ends everything and takes no more.
+    func close() async {
+        let tasks = state.withLock { state in
+            state.isClosed = true
+            return state.tasks.values.map(\.task)
+        }
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+    }
+
+    // MARK: - Progress
+
+    var progress: [FileID: TransferProgress] { state.withLock { $0.progress } }
+
+    /// Notes how far a transfer is; true when that is worth telling: a new hundredth, or the end.
+    func note(_ progress: TransferProgress, of file: FileID) -> Bool {
+        state.withLock { state in
+            let last = state.progress.updateValue(progress, forKey: file)
+            guard let last, last.total == progress.total, progress.done < progress.total else { return true }
+            let step = max(progress.total / 100, 1)
+            return progress.done / step != last.done / step
+        }
+    }
+
+    // MARK: - Claims
+
+    /// False when the file is claimed already.
+    func claim(_ file: FileID) -> Bool { state.withLock { $0.claims.insert(file).inserted } }
+    func isClaimed(_ file: FileID) -> Bool { state.withLock { $0.claims.contains(file) } }
+    func endClaim(_ file: FileID) { state.withLock { _ = $0.claims.remove(file) } }
+}

@@ -1,0 +1,175 @@
+import Base
+import ChatCore
+import Posix
+
+/// Sending what does not fit into a message, and files that belong to no chat.
+final class Uploads: Sendable {
+    private let store: ProfileStore
+    private let scheduler: TransferScheduler
+    private let transfers: any FileTransfers
+    private let deletions: ChunkDeletions
+    private let reports: ProgressReports
+
+    init(
+        _ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers,
+        _ deletions: ChunkDeletions
+    ) {
+        self.store = store
+        self.scheduler = scheduler
+        self.transfers = transfers
+        self.deletions = deletions
+        reports = ProgressReports(scheduler: scheduler, events: store.events)
+    }
+
+    static let noRelay = ChatError(
+        .file(.noRelay),
+        "No relay is configured, and files above \(FilePolicy.inlineLimit) bytes need one: "
+            + "give its address once with --relay.")
+
+    /// Refuses when there is nowhere to upload to. Blocks.
+    func requireRelay() throws {
+        let relays = try store.read { try $0.relays.configured(of: store.profile.id) }
+        if relays.isEmpty { throw Self.noRelay }
+    }
+
+    /// An upload of `size` bytes will follow in a moment. Returns at once.
+    func expect(_ size: UInt64) {
+        guard size > FilePolicy.inlineLimit else { return }
+        ThreadPool.shared.submit { [store, transfers] in
+            // A hint: the upload itself asks again, and fails aloud.
+            let relays = try? store.read { try $0.relays.configured(of: store.profile.id) }
+            if let relays { transfers.expectUpload(to: relays) }
+        }
+    }
+
+    /// Begins an upload, or goes on with it. Returns at once.
+    func start(_ file: FileID) {
+        scheduler.start(file, in: .upload) { [weak self] in await self?.upload(file) ?? false }
+    }
+
+    private struct Job {
+        var order: UploadOrder
+        /// nil for a file that belongs to no chat.
+        var item: ChatItem?
+        var created: Timestamp
+    }
+
+    /// One try. True when another is worth it.
+    private func upload(_ file: FileID) async -> Bool {
+        do throws(ChatError) {
+            guard let job = try await blocking.run({ [self] in try begin(file) }) else { return false }
+            switch await run(job, file) {
+            case .success(let (result, link)):
+                let isKept = try await blocking.run { [self] in try complete(file, result, link: link) }
+                if !isKept { deletions.start() }
+                return false
+            // Cancelled or shutting down: whoever did it has seen to the row.
+            case .failure where Task.isCancelled:
+                return false
+            case .failure(let failure):
+                let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.uploadTimeout)
+                let isFinal = isOver || !failure.isTemporary
+                try await blocking.run { [self] in try note(failure.problem, isFinal: isFinal, of: file) }
+                return !isFinal
+            }
+        } catch {
+            log.warning("A file could not be sent: \(error.sentence)")
+            return true
+        }
+    }
+
+    private func run(
+        _ job: Job, _ file: FileID
+    ) async -> Result<(UploadResult, link: UploadedLink?), TransferFailure> {
+        do throws(TransferFailure) {
+            let result = try await transfers.upload(job.order) { [self] state in
+                try keep(state, of: file)
+            } progress: { [reports] done, total in
+                reports.report(TransferProgress(done: done, total: total), of: file, item: job.item)
+            }
+            guard job.item == nil, let description = result.recipientDescriptions.first else {
+                return .success((result, nil))
+            }
+            return .success((result, try await transfers.link(to: description, relays: job.order.relays)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func begin(_ file: FileID) throws -> Job? {
+        try store.commit { change in
+            let wasStarted = try change.tables.files.status(of: file) == .sndTransfer
+            guard try change.setStatus(.sndTransfer, of: file, from: StoredFileStatus.uploading) else {
+                return nil
+            }
+            let item = try change.tables.items.item(of: file)
+            if let item, !wasStarted { change.tell(.sndFileStart(item)) }
+            let relays = try change.tables.relays.configured(of: store.profile.id)
+            return try change.tables.uploads.upload(of: file).map { upload in
+                let source: UploadOrder.Source =
+                    switch upload.source {
+                    case .plain(let path): .plain(path: path)
+                    case .stored(let name, let arguments):
+                        .cryptoFile(path: store.folders.filesPath + "/" + name, arguments: arguments)
+                    }
+                return Job(
+                    order: UploadOrder(
+                        source: source, fileName: upload.fileName, recipients: upload.recipients,
+                        relays: relays, state: upload.state),
+                    item: item, created: upload.created)
+            }
+        }
+    }
+
+    /// Keeps the state of a running upload: in its row, or, when that was cancelled or deleted
+    /// meanwhile, among the chunks to delete.
+    private func keep(_ state: [UInt8], of file: FileID) throws {
+        try store.commit { change in
+            if try !change.tables.uploads.keepState(state, of: file) {
+                try deletions.add(UploadRemains(senderDescription: nil, state: state), of: file, change)
+            }
+        }
+    }
+
+    /// The end of an upload, for sender and recipients at once. False when it was cancelled in the
+    /// last moment: its chunks are to be deleted then.
+    private func complete(_ file: FileID, _ result: UploadResult, link: UploadedLink?) throws -> Bool {
+        try store.commit { change in
+            guard try change.setStatus(.sndComplete, of: file, from: StoredFileStatus.uploading) else {
+                let remains = UploadRemains(
+                    senderDescription: result.senderDescription, state: nil,
+                    linkDescription: link?.senderDescription)
+                try deletions.add(remains, of: file, change)
+                return false
+            }
+            try change.tables.uploads.complete(
+                file, senderDescription: result.senderDescription, link: link)
+            if let link { change.tell(.sndStandaloneFileComplete(file, links: [link.text])) }
+            for copy in try change.tables.items.copies(of: file)
+            where result.recipientDescriptions.indices.contains(copy.number) {
+                try change.tables.uploads.describe(copy.file, result.recipientDescriptions[copy.number])
+                try change.post(.described(copy.item), to: copy.side)
+            }
+            try change.tell({ .sndFileCompleteXFTP($0) }, of: file)
+            return true
+        }
+    }
+
+    /// Notes why an upload ended or waits.
+    private func note(_ problem: FileProblem, isFinal: Bool, of file: FileID) throws {
+        try store.commit { change in
+            guard
+                try change.setStatus(
+                    isFinal ? .sndError : .sndWarning, of: file, from: StoredFileStatus.uploading,
+                    problem: problem)
+            else { return }
+            if isFinal { try deletions.addRemains(ofUpload: file, change) }
+            guard let item = try change.tables.items.item(of: file) else {
+                if isFinal { change.tell(.sndStandaloneFileError(file, problem)) }
+                return
+            }
+            change.tell(isFinal ? .sndFileError(item, problem) : .sndFileWarning(item, problem))
+        }
+        if isFinal { deletions.start() }
+    }
+}

@@ -1,0 +1,172 @@
+import Base
+import ChatCore
+import CoreServices
+import Cryptography
+import Glibc
+import Posix
+import XFTP
+
+/// Whole transfers over real relays.
+final class XFTPTransfers: FileTransfers {
+    private let client: XFTPClient
+
+    init(client: XFTPClient) { self.client = client }
+
+    func expectUpload(to relays: [RelayWithPassword]) {
+        client.openAhead(relays.prefix(1).compactMap(\.relayAddress), connections: 2)
+    }
+
+    func upload(
+        _ order: UploadOrder, checkpoint: @escaping @Sendable ([UInt8]) throws -> Void,
+        progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) -> UploadResult {
+        let source = try await Self.blocking { try Self.open(order.source) }
+        let relays = order.relays.compactMap(\.relayAddress)
+        return try await Self.mapped {
+            let state = try order.state.map(UploadStateText.decode)
+            let uploaded = try await FileUpload.run(
+                source, fileName: order.fileName, recipients: order.recipients, relays: relays,
+                client: self.client, state: state,
+                save: { try checkpoint(UploadStateText.encode($0)) }, progress: progress)
+            return UploadResult(
+                senderDescription: uploaded.sender.text,
+                recipientDescriptions: uploaded.recipients.map(\.text))
+        }
+    }
+
+    func link(
+        to description: String, relays: [RelayWithPassword]
+    ) async throws(TransferFailure) -> UploadedLink {
+        try await Self.mapped {
+            let described = try await FileDescription.parse(description)
+            guard described.chunks.count > 1 else { return UploadedLink(text: FileLink(described).text) }
+            // As the SimpleX agent does: a description of several chunks is uploaded itself.
+            let redirect = try await FileUpload.redirect(
+                to: described, relays: relays.compactMap(\.relayAddress), client: self.client)
+            return UploadedLink(
+                text: FileLink(redirect.short).text, senderDescription: redirect.sender.text)
+        }
+    }
+
+    func download(
+        _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
+    ) async throws(TransferFailure) {
+        try await Self.mapped {
+            let description =
+                switch order.source {
+                case .description(let text): try await FileDescription.parse(text)
+                case .link(let link): try await FileLink.parse(link).fileDescription
+                }
+            let destination = try await ThreadPool.shared.run {
+                try Self.open(order.destination, path: order.path, for: description)
+            }
+            try await FileDownload.run(
+                description, client: self.client, to: destination, progress: progress)
+        }
+    }
+
+    func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
+        try await Self.mapped {
+            for description in [remains.senderDescription, remains.linkDescription].compactMap(\.self) {
+                try await FileDeletion.run(try await FileDescription.parse(description), client: self.client)
+            }
+            if let state = remains.state {
+                try await FileUpload.delete(try UploadStateText.decode(state), client: self.client)
+            }
+        }
+    }
+
+    // MARK: - Files
+
+    private static func open(_ source: UploadOrder.Source) throws -> any UploadSource {
+        switch source {
+        case .plain(let path):
+            return try PlainFileSource(try OpenFile(path, flags: O_RDONLY))
+        case .cryptoFile(let path, let arguments):
+            let file = try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+            return CryptoFileSource(try CryptoFileReader(file: file, arguments: arguments))
+        }
+    }
+
+    private static func open(
+        _ destination: DownloadOrder.Destination, path: String, for description: FileDescription
+    ) throws -> any DownloadDestination {
+        switch destination {
+        case .cryptoFile(let arguments):
+            let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
+            return try CryptoFileDestination(file: file, arguments: arguments)
+        case .plain:
+            let slash = path.lastIndex(of: "/")
+            let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+            let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+            return try PlainFileDestination(folder: folder, for: description) { _, attempt in
+                attempt == 1 ? name : nil
+            }
+        }
+    }
+
+    // MARK: - Errors
+
+    private static func blocking<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws(TransferFailure) -> Result {
+        try await mapped { try await ThreadPool.shared.run(body) }
+    }
+
+    private static func mapped<Result: Sendable>(
+        _ body: () async throws -> Result
+    ) async throws(TransferFailure) -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw TransferFailure(wrapping: error)
+        }
+    }
+}
+
+extension TransferFailure {
+    /// What an error on the way of a file means for it.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as TransferFailure:
+            self = error
+        case let error as XFTPError:
+            let isFull = Self.isFullDisk(error.cause)
+            let isDamaged = (error.cause as? CryptographyError)?.code == .notAuthentic
+            let kind =
+                isFull ? FileProblem.Kind.noSpace : isDamaged ? .damaged : Self.kind(of: error.code)
+            self.init(
+                problem: FileProblem(kind, error.sentence),
+                isTemporary: error.isTemporary || isFull || kind == .relayFull)
+        default:
+            let failure = ChatError(wrapping: error)
+            let kind = failure.fileProblemKind
+            self.init(problem: FileProblem(kind, failure.sentence), isTemporary: kind == .noSpace)
+        }
+    }
+
+    private static func kind(of code: XFTPError.Code) -> FileProblem.Kind {
+        switch code {
+        case .malformedDescription, .damaged: .damaged
+        case .relay(.authorization): .expired
+        case .relay(.noFile): .neverUploaded
+        case .relay(.blocked): .blocked
+        case .relay(.quota): .relayFull
+        case .timedOut, .relay(.timeout): .timedOut
+        case .relay, .unreachable, .wrongIdentity, .protocolViolation: .unreachable
+        case .relayNotAllowed: .notApproved
+        case .noRelay: .noRelay
+        case .tooLarge: .tooLarge
+        case .source, .storage, .wrongState, .cancelled: .other
+        }
+    }
+
+    private static func isFullDisk(_ cause: (any Error)?) -> Bool {
+        var next = cause
+        while let error = next {
+            if let error = error as? SystemError { return error.isFullDisk }
+            next = (error as? any DescribedError)?.cause
+        }
+        return false
+    }
+}

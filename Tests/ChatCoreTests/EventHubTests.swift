@@ -1,0 +1,68 @@
+import Testing
+
+@testable import ChatCore
+
+@Suite struct EventHubTests {
+    private func deletion(_ number: Int64) -> ChatEvent {
+        .chatItemsDeleted([(chat: .notes(1), item: ItemID(number))], .deleted)
+    }
+
+    @Test func everyListenerGetsEveryEventInTheOrderOfTheCommits() async {
+        let hub = EventHub()
+        let streams = [hub.listen(), hub.listen()]
+        let numbers = (0..<5).map { _ in hub.reserve() }
+        // Handed over in another order, and one change failed.
+        for index in [3, 0, 4, 1, 2] {
+            hub.deliver(index == 1 ? [] : [deletion(Int64(index))], ofChange: numbers[index])
+        }
+        hub.close()
+        for stream in streams {
+            var seen: [Int64] = []
+            for await event in stream {
+                if case .chatItemsDeleted(let items, _) = event { seen += items.map(\.item.rawValue) }
+            }
+            #expect(seen == [0, 2, 3, 4])
+        }
+    }
+
+    @Test func aListenerThatComesLaterHearsOnlyWhatFollowsAndAClosedHubEndsAtOnce() async {
+        let hub = EventHub()
+        hub.tell(deletion(1))
+        let stream = hub.listen()
+        hub.tell(deletion(2))
+        hub.close()
+        var count = 0
+        for await _ in stream { count += 1 }
+        for await _ in hub.listen() { count += 100 }
+        #expect(count == 1)
+    }
+
+    @Test func aChangeThatFailsTellsNothingAndHoldsUpNobody() async {
+        struct Failure: Error {}
+        let hub = EventHub()
+        let stream = hub.listen()
+        #expect(throws: Failure.self) {
+            try hub.publish { reserve -> (result: Int, events: [ChatEvent]) in
+                reserve()
+                throw Failure()
+            }
+        }
+        // Before its transaction began.
+        #expect(throws: Failure.self) {
+            try hub.publish { _ -> (result: Int, events: [ChatEvent]) in throw Failure() }
+        }
+        let result = hub.publish { reserve in
+            reserve()
+            // Told by another thread while this change is not over: later than this one.
+            hub.tell(deletion(2))
+            return (7, [deletion(1)])
+        }
+        #expect(result == 7)
+        hub.close()
+        var seen: [Int64] = []
+        for await event in stream {
+            if case .chatItemsDeleted(let items, _) = event { seen += items.map(\.item.rawValue) }
+        }
+        #expect(seen == [1, 2])
+    }
+}

@@ -1,0 +1,177 @@
+import Base
+import ChatCore
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite struct StoreDamageTests {
+    /// A word that no version ever wrote is told as damage wherever it stands, by a sentence that says what to do;
+    /// it does not become some other value.
+    @Test(arguments: [
+        "UPDATE file SET status = 'rcv_lost'", "UPDATE file SET transport = 'pigeon'",
+        "UPDATE file SET problem = 'sunspots'", "UPDATE item SET kind = 'sticker'",
+        "UPDATE file SET status = ''", "UPDATE file SET status = 'RCV_COMPLETE'",
+    ])
+    func anUnknownWordInAFileIsDamage(statement: String) async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice")
+        _ = try await alice.send(try alice.compose([1, 2, 3]), to: alice.chat(named: "bob"))
+        let chat = try await alice.chat(named: "bob")
+        #expect(try await alice.items(of: chat, before: nil, count: 9).count == 1)
+        try world.database().transaction { _ = try $0.execute(statement) }
+        let error = await refusal { _ = try await alice.items(of: chat, before: nil, count: 9) }
+        #expect(error?.code == .storage)
+        #expect(error?.sentence.contains("corrupt") == true)
+        #expect(error?.sentence.contains("backup") == true)
+        await alice.shutDown()
+        // It is told when the profile is opened, too, where that reads the row; nothing traps.
+        if let again = try? await world.open("bob") { await again.shutDown() }
+    }
+
+    @Test func anUnknownEndingOfAChatIsDamage() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let profile = try world.directory.profile(named: "alice")
+        try world.database().transaction { _ = try $0.execute("UPDATE chat SET ended = 'eloped'") }
+        let error = #expect(throws: ChatError.self) { try world.directory.chats(of: profile) }
+        #expect(error?.code == .storage)
+        #expect(error?.sentence.contains("'ended'") == true)
+    }
+
+    /// Above all it opens no relay.
+    @Test func anUnknownRelayPolicyIsDamage() async throws {
+        let world = try World()
+        let profile = try world.directory.profile(named: "alice")
+        try world.database().transaction { connection in
+            _ = try connection.execute("UPDATE profile SET relay_policy = 'whatever'")
+        }
+        let error = #expect(throws: ChatError.self) { try world.directory.relayPolicy(of: profile) }
+        #expect(error?.code == .storage)
+        #expect(await refusal { _ = try await world.open("alice") }?.code == .storage)
+    }
+
+    @Test func anUnknownInboxEntryIsDamageAndNotRemoved() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        try world.database().transaction { _ = try $0.execute("UPDATE news SET kind = 'rumour'") }
+        let profile = try world.directory.profile(named: "bob")
+        let error = #expect(throws: StoreError.self) {
+            try world.directory.store.read { try $0.inbox.waiting(for: profile.id, limit: 9) }
+        }
+        #expect(error?.code == .damaged)
+        let left = try world.database().read {
+            try $0.first("SELECT count(*) AS count FROM news") { $0.integer("count") }
+        }
+        #expect(left == 2)
+    }
+
+    /// What is written is what is read, for every word there is: a case that is added cannot be forgotten on
+    /// one side.
+    @Test func everyStatusIsWrittenAndReadBack() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        let alice = try await world.open("alice")
+        let sent = try await alice.send(try alice.compose([1]), to: alice.chat(named: "bob"))
+        let file = try #require(sent.file).id
+        let problem = FileProblem(.blocked, "It is blocked.")
+        for status in StoredFileStatus.allCases {
+            let isChanged = try alice.store.commit { change in
+                try change.setStatus(status, of: file, from: StoredFileStatus.allCases, problem: problem)
+            }
+            #expect(isChanged)
+            let found = try alice.store.read { try $0.items.item(of: file)?.file?.status }
+            let progress = TransferProgress(done: 0, total: 0)
+            #expect(found == status.status(progress, problem, isDescribed: true))
+            #expect(status.isSent == status.rawValue.hasPrefix("snd"))
+        }
+        #expect(Set(StoredFileStatus.allCases.map(\.rawValue)).count == StoredFileStatus.allCases.count)
+        await alice.shutDown()
+    }
+}
+
+@Suite struct OldSchemaTests {
+    /// A database as each earlier version left it, with a message in every state that it knew, opens with all that
+    /// it held.
+    @Test(arguments: 1...Schema.migrations.count)
+    func aDatabaseOfEachEarlierVersionOpens(version: Int) async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.makeFolder("data")
+        _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
+        // The first version had no transfers, so no file that needs a relay.
+        let received: [StoredFileStatus] = [
+            .rcvInvitation, .rcvComplete, .rcvCancelled, .rcvError, .rcvWarning,
+        ]
+        do {
+            let old = try Database(
+                path: path + "/chatfs.db", migrations: Array(Schema.migrations.prefix(version)))
+            try old.transaction { try fill($0, version: version, received) }
+        }
+        let directory = try DataDirectory(path)
+        #expect(try directory.profiles().map(\.displayName) == ["alice", "bob"])
+        let alice = try directory.profile(named: "alice")
+        #expect(try directory.relayPolicy(of: alice) == .ask)
+        let core = try await EmbeddedCore.open(directory, profile: "alice")
+        let chats = try await core.chats()
+        #expect(chats.map(\.displayName) == ["Saved notes", "bob", "Club"])
+        #expect(chats.allSatisfy { $0.sendingRefused == nil && !$0.isNamedByUser })
+        let items = try await core.items(of: .direct(3), before: nil, count: 99)
+        #expect(items.count == received.count + 1)
+        #expect(items.last?.file?.status == .sndComplete)
+        #expect(items.dropLast().allSatisfy { $0.sender == "bob" && $0.content.text == "caption" })
+        let errors = items.compactMap { item -> FileProblem? in
+            if case .rcvError(let problem)? = item.file?.status { problem } else { nil }
+        }
+        #expect(errors == [FileProblem(.expired, "It has expired.")])
+        // It goes on from there.
+        let sent = try await core.send(try core.compose([7]), to: .direct(3))
+        #expect(try sent.content() == [7])
+        try directory.rename(.direct(3), of: alice, to: "Robert")
+        #expect(try await core.chat(named: "Robert") == .direct(3))
+        await core.shutDown()
+        // And is of this version from now on.
+        let names = try Database(path: path + "/chatfs.db", migrations: Schema.migrations).read {
+            try $0.query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
+        }
+        #expect(names == Schema.migrations.map(\.name))
+    }
+
+    private func fill(
+        _ connection: Connection, version: Int, _ received: [StoredFileStatus]
+    ) throws {
+        try connection.executeScript(
+            """
+            INSERT INTO profile (id, name, created) VALUES (1, 'alice', 1), (2, 'bob', 1);
+            INSERT INTO chat_group (id, name, created) VALUES (1, 'Club', 1);
+            INSERT INTO member (chat_group, profile, role) VALUES (1, 1, 'owner'), (1, 2, 'member');
+            INSERT INTO chat (id, profile, kind, contact, chat_group, updated) VALUES
+                (1, 1, 'notes', NULL, NULL, 1), (2, 2, 'notes', NULL, NULL, 1),
+                (3, 1, 'direct', 2, NULL, 1), (4, 2, 'direct', 1, NULL, 1),
+                (5, 1, 'group', NULL, 1, 1), (6, 2, 'group', NULL, 1, 1);
+            INSERT INTO item (id, profile, chat, message_id, direction, sender, time, created, kind, preview,
+                seconds, text) VALUES (1, 1, 3, 'm', 'sent', 'alice', 5, 5, 'image', 'data:', 0, 'mine');
+            INSERT INTO file (id, profile, item, name, size, transport, status, stored_name, key, nonce, created)
+                VALUES (1, 1, 1, 'a.jpg', 5, 'inline', 'snd_complete', 'x', x'01', x'02', 5);
+            INSERT INTO news (profile, kind, chat, item) VALUES (1, 'new', 3, 2), (1, 'chat', 3, NULL);
+            """)
+        for (number, status) in received.enumerated() {
+            let id = number + 2
+            try connection.execute(
+                """
+                INSERT INTO item (id, profile, chat, origin, direction, sender, time, created, kind, preview,
+                    seconds, text) VALUES (?, 1, 3, ?, 'received', 'bob', 5, 5, 'file', '', 0, 'caption')
+                """, id, 100 + id)
+            try connection.execute(
+                """
+                INSERT INTO file (id, profile, item, name, size, transport, status, problem, problem_sentence,
+                    created) VALUES (?, 1, ?, 'b.pdf', 9, 'inline', ?, ?, ?, 5)
+                """, id, id, status, status == .rcvError ? "expired" : nil,
+                status == .rcvError ? "It has expired." : nil)
+        }
+        guard version >= 2 else { return }
+        try connection.execute("INSERT INTO relay (profile, address) VALUES (1, 'not an address')")
+    }
+}

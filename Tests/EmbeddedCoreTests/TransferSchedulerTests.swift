@@ -1,0 +1,128 @@
+import Base
+import ChatCore
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite struct TransferSchedulerTests {
+    private let retry = RetryPolicy(first: .milliseconds(1), longest: .milliseconds(4), tries: .max)
+
+    @Test func noMoreThanTheSlotsRunAtOnceAndAllRunInTheEnd() async throws {
+        let scheduler = TransferScheduler(retry: retry, running: 2)
+        let counts = Lock((running: 0, most: 0, ended: 0))
+        for number in 1...20 {
+            scheduler.start(FileID(Int64(number)), in: .upload) {
+                counts.withLock { counts in
+                    counts.running += 1
+                    counts.most = max(counts.most, counts.running)
+                }
+                try? await Task.sleep(for: .milliseconds(2))
+                counts.withLock { counts in
+                    counts.running -= 1
+                    counts.ended += 1
+                }
+                return false
+            }
+        }
+        try await wait(until: "all have run") { counts.withLock { $0.ended } == 20 }
+        #expect(counts.withLock { $0.most } <= 2)
+        #expect(counts.withLock { $0.running } == 0)
+    }
+
+    @Test func workThatWantsMoreIsRepeatedUntilItIsStopped() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let tries = Lock(0)
+        scheduler.start(FileID(1), in: .download) {
+            tries.withLock { $0 += 1 }
+            return true
+        }
+        try await wait(until: "it was tried five times") { tries.withLock { $0 } >= 5 }
+        await scheduler.stop(FileID(1))
+        let after = tries.withLock { $0 }
+        #expect(!scheduler.isBusy(with: FileID(1)))
+        try await Task.sleep(for: .milliseconds(30))
+        #expect(tries.withLock { $0 } == after)
+    }
+
+    @Test func whoAsksAgainDoesNotWaitForTheNextTry() async throws {
+        let scheduler = TransferScheduler(
+            retry: RetryPolicy(first: .seconds(3600), longest: .seconds(3600), tries: .max))
+        let tries = Lock(0)
+        scheduler.start(FileID(1), in: .download) {
+            tries.withLock { $0 += 1 }
+            return true
+        }
+        try await wait(until: "it was tried") { tries.withLock { $0 } == 1 }
+        for number in 2...4 {
+            try await wait(until: "it is tried again") {
+                // Asking while it is being tried is too early: it has not failed yet.
+                if tries.withLock({ $0 }) < number { scheduler.start(FileID(1), in: .download) { true } }
+                return tries.withLock { $0 } == number
+            }
+        }
+        await scheduler.stop(FileID(1))
+        #expect(!scheduler.isBusy(with: FileID(1)))
+    }
+
+    @Test func whoWaitsInLineCanBeStoppedAndTheLineMovesOn() async throws {
+        let scheduler = TransferScheduler(retry: retry, running: 1)
+        let order = Lock<[Int64]>([])
+        let gate = Lock(false)
+        scheduler.start(FileID(1), in: .upload) {
+            while !gate.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+            order.withLock { $0.append(1) }
+            return false
+        }
+        for number in Int64(2)...4 {
+            scheduler.start(FileID(number), in: .upload) {
+                order.withLock { $0.append(number) }
+                return false
+            }
+        }
+        await scheduler.stop(FileID(3))
+        gate.withLock { $0 = true }
+        try await wait(until: "the others have run") { order.withLock { $0.count } == 3 }
+        #expect(Set(order.withLock { $0 }) == [1, 2, 4])
+    }
+
+    @Test func workOfAnotherLaneFollowsAndWorkOfTheSameIsNotDoubled() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let order = Lock<[String]>([])
+        let gate = Lock(false)
+        for _ in 0..<2 {
+            scheduler.start(FileID(1), in: .upload) {
+                while !gate.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+                order.withLock { $0.append("upload") }
+                return false
+            }
+        }
+        scheduler.start(FileID(1), in: .deletion) {
+            order.withLock { $0.append("deletion") }
+            return false
+        }
+        gate.withLock { $0 = true }
+        try await wait(until: "both have run") { order.withLock { $0.count } == 2 }
+        #expect(order.withLock { $0 } == ["upload", "deletion"])
+    }
+
+    @Test func aClosedSchedulerTakesNothingMore() async {
+        let scheduler = TransferScheduler(retry: retry)
+        await scheduler.close()
+        scheduler.start(FileID(1), in: .upload) {
+            Issue.record("it ran")
+            return false
+        }
+        #expect(!scheduler.isBusy(with: FileID(1)))
+    }
+
+    @Test func progressIsToldInHundredthsAndAtTheEnd() {
+        let scheduler = TransferScheduler(retry: retry)
+        var told = 0
+        for done in 0...10_000
+        where scheduler.note(TransferProgress(done: UInt64(done), total: 10_000), of: FileID(1)) {
+            told += 1
+        }
+        #expect((100...103).contains(told))
+    }
+}
