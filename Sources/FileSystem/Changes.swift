@@ -33,7 +33,7 @@ extension FileSystem {
         }
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return blocking {
-            let draft = try self.outbox.create(name: name.bytes, in: chat.reference)
+            let draft = try self.outbox.createDraft(named: name.bytes, in: chat.reference)
             let id = DraftID(draft.id)
             self.drafts.withLock { $0[id] = draft }
             do {
@@ -43,7 +43,7 @@ extension FileSystem {
             } catch {
                 draft.closed(.ofItsMaker)
                 // It is empty: the next mount drops what is left of it.
-                try? self.outbox.remove(draft)
+                try? self.outbox.remove(draft.id)
                 self.drafts.withLock { $0[id] = nil }
                 throw error
             }
@@ -66,14 +66,14 @@ extension FileSystem {
         let replaced = target.flatMap(editableDraft)
         if target != nil && replaced == nil { return .refused(.notPermitted) }
         return blocking {
-            try self.outbox.rename(draft, to: newName.bytes)
+            try self.outbox.rename(draft.id, to: newName.bytes)
             do {
                 try self.names.rename(draft: DraftID(draft.id), to: newName, replacing: target)
                 if let replaced { self.drafts.withLock { $0[DraftID(replaced.id)] = nil } }
             } catch {
                 // What was replaced is gone, but no file is under a name that the index does not know.
                 do {
-                    try self.outbox.rename(draft, to: name.bytes)
+                    try self.outbox.rename(draft.id, to: name.bytes)
                 } catch {
                     self.log.error(
                         "a draft has another name for the core than here: \(sentenceWithCauses(of: error))")
@@ -131,7 +131,7 @@ extension FileSystem {
     }
 
     private func change(
-        _ draft: Draft, of node: Node, _ change: AttributeChange
+        _ draft: any DraftFile, of node: Node, _ change: AttributeChange
     ) -> Answer<Attributes> {
         let isEditable = draft.state.isEditable
         // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
@@ -160,7 +160,7 @@ extension FileSystem {
     }
 
     /// The draft behind a node while it may still be changed.
-    private func editableDraft(_ node: Node) -> Draft? {
+    private func editableDraft(_ node: Node) -> (any DraftFile)? {
         guard case .draft(let id) = node.content, node.folder != .recovered,
             let draft = draft(id, at: node.id),
             draft.state == .draft
@@ -168,9 +168,9 @@ extension FileSystem {
         return draft
     }
 
-    private func drop(_ draft: Draft) throws {
+    private func drop(_ draft: any DraftFile) throws {
         // Once it was, and the index could not be written.
-        if draft.state != .removed { try outbox.remove(draft) }
+        if draft.state != .removed { try outbox.remove(draft.id) }
         _ = try names.remove(draft: DraftID(draft.id))
         drafts.withLock { $0[DraftID(draft.id)] = nil }
     }
@@ -178,7 +178,7 @@ extension FileSystem {
     /// A file that the core is taking can be taken back for good only when it is known as what it became. The core
     /// is local and answers in moments; one that hangs is waited for five seconds.
     private func unlink(
-        _ draft: Draft, at id: NodeID, _ name: EntryName, in folder: NodeID
+        _ draft: any DraftFile, at id: NodeID, _ name: EntryName, in folder: NodeID
     ) async -> Result<Void, FileSystemError> {
         let deadline = ContinuousClock.now + .seconds(5)
         while draft.isAtTheCore, isDraft(id), ContinuousClock.now < deadline {
@@ -226,7 +226,7 @@ extension FileSystem {
     }
 }
 
-extension Draft {
+extension DraftFile {
     /// Being handed over, or handed over and not known as an item yet.
     fileprivate var isAtTheCore: Bool { [.sending, .sent].contains(state) }
 }

@@ -76,7 +76,7 @@ extension FileSystem {
             guard let file = self.draft(draft, at: id) else { return .refused(.gone) }
             if name == "user.chatfs.retry" {
                 return blocking {
-                    guard try self.outbox.retry(file) else { throw FileSystemError.notPermitted }
+                    guard try self.outbox.retry(file.id) else { throw FileSystemError.notPermitted }
                 }
             }
             guard let text = String(validating: value, as: UTF8.self) else {

@@ -14,11 +14,11 @@ import Posix
 public final class FileSystem: Sendable {
     let names: Namespace
     let contents: any ContentStore
-    let outbox: Outbox
+    let outbox: any DraftStore
     let core: any ChatCore
     let settings: Settings
     /// Drafts by id, so that nothing has to ask the outbox for one.
-    let drafts = Lock<[DraftID: Draft]>([:])
+    let drafts = Lock<[DraftID: any DraftFile]>([:])
     /// Drafts that the kernel may ask for by number.
     let references = KernelReferences()
     /// Open handles by node: what is deleted can still be looked at through them.
@@ -57,7 +57,7 @@ public final class FileSystem: Sendable {
     }
 
     public init(
-        names: Namespace, contents: any ContentStore, outbox: Outbox, core: any ChatCore,
+        names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
         settings: Settings, clock: any WallClock = SystemWallClock()
     ) {
         self.names = names
@@ -152,7 +152,7 @@ public final class FileSystem: Sendable {
     }
 
     /// The draft behind a node: removed too, while the kernel knows it or somebody has it open.
-    func draft(_ id: DraftID, at node: NodeID) -> Draft? {
+    func draft(_ id: DraftID, at node: NodeID) -> (any DraftFile)? {
         if let draft = drafts.withLock({ $0[id] }) ?? references.draft(node) { return draft }
         guard case .draft(let draft, _) = openHandles.withLock({ $0[node]?.first?.value.source }) else {
             return nil

@@ -9,7 +9,7 @@ import Posix
 public final class FileHandle: Sendable {
     enum Source: Sendable {
         case content(any OpenContent, size: UInt64)
-        case draft(Draft, DraftOpening)
+        case draft(any DraftFile, DraftOpening)
         /// Made when it was opened: `status.json`, `transfers`.
         case produced([UInt8])
     }

@@ -11,14 +11,14 @@ import Posix
 final class KernelReferences: Sendable {
     private struct Reference {
         var node: Node
-        let draft: Draft
+        let draft: any DraftFile
         var count: UInt64
     }
 
     private let references = Lock<[NodeID: Reference]>([:])
 
     /// The kernel is about to be told of a draft. False when that is gone: whoever found it looks again.
-    func add(_ node: Node, _ draft: Draft) -> Bool {
+    func add(_ node: Node, _ draft: any DraftFile) -> Bool {
         references.withLock { references in
             if references[node.id] != nil {
                 references[node.id]?.count += 1
@@ -32,7 +32,7 @@ final class KernelReferences: Sendable {
 
     /// The kernel has forgotten that it was told so often. What it does not know any more is let go by the
     /// caller, who may wait for the disk.
-    func remove(_ count: UInt64, of id: NodeID) -> Draft? {
+    func remove(_ count: UInt64, of id: NodeID) -> (any DraftFile)? {
         references.withLock { references in
             guard let reference = references[id] else { return nil }
             guard reference.count <= count else {
@@ -45,10 +45,10 @@ final class KernelReferences: Sendable {
     }
 
     /// The draft is one no more, whatever the kernel knows. To be let go, as above.
-    func removeAll(of id: NodeID) -> Draft? { remove(.max, of: id) }
+    func removeAll(of id: NodeID) -> (any DraftFile)? { remove(.max, of: id) }
 
     /// At the very end: all of them, to be let go.
-    func removeAll() -> [Draft] {
+    func removeAll() -> [any DraftFile] {
         references.withLock { references in
             defer { references = [:] }
             return references.values.map(\.draft)
@@ -56,7 +56,7 @@ final class KernelReferences: Sendable {
     }
 
     func node(_ id: NodeID) -> Node? { references.withLock { $0[id]?.node } }
-    func draft(_ id: NodeID) -> Draft? { references.withLock { $0[id]?.draft } }
+    func draft(_ id: NodeID) -> (any DraftFile)? { references.withLock { $0[id]?.draft } }
 }
 
 extension FileSystem {
@@ -85,7 +85,7 @@ extension FileSystem {
         letGo(draft)
     }
 
-    func letGo(_ draft: Draft) {
+    func letGo(_ draft: any DraftFile) {
         if draft.state == .removed {
             // Its bytes go from the disk: not on a thread that answers requests.
             ThreadPool.shared.submit { draft.letGo() }

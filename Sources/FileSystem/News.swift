@@ -9,7 +9,7 @@ import Posix
 /// become messages. Taken in one after the other.
 enum News: Sendable {
     case core(ChatEvent)
-    case outbox(OutboxChange)
+    case outbox(DraftChange)
     case content(HydrationChange)
 }
 
@@ -29,7 +29,7 @@ public final class NewsFeed: Sendable {
         self.news = news
         self.line = line
         let events = fileSystem.core.events()
-        let changes = fileSystem.outbox.changes()
+        let changes = fileSystem.outbox.draftChanges()
         let conditions = fileSystem.contents.changes()
         fromOutbox = Task { for await change in changes { line.yield(.outbox(change)) } }
         fromOthers = [
@@ -64,7 +64,7 @@ extension FileSystem {
         let feed = NewsFeed(of: self)
         do {
             let chats = try await core.chats()
-            let waiting = outbox.drafts()
+            let waiting = outbox.draftFiles()
             try await ThreadPool.shared.run { () throws(any Error) in
                 _ = try self.names.show(chats)
                 for draft in waiting { try self.show(draft) }
@@ -84,7 +84,7 @@ extension FileSystem {
     private static let patience = Duration.milliseconds(100)
 
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.
-    private func show(_ draft: Draft) throws {
+    private func show(_ draft: any DraftFile) throws {
         let id = DraftID(draft.id)
         let name = EntryName(draft.snapshot.name)
         drafts.withLock { $0[id] = draft }
@@ -164,7 +164,7 @@ extension FileSystem {
         if reason != .deleted { notify(.content(node.id)) }
     }
 
-    private func take(_ change: OutboxChange) async throws {
+    private func take(_ change: DraftChange) async throws {
         switch change {
         case .changed(let draft):
             if let node = names.node(of: DraftID(draft.id)) { notify(.attributes(node.id)) }
@@ -196,9 +196,9 @@ extension FileSystem {
         }
     }
 
-    private func acknowledge(_ draft: Draft) {
+    private func acknowledge(_ draft: any DraftFile) {
         do {
-            try outbox.acknowledge(draft)
+            try outbox.acknowledge(draft.id)
         } catch {
             log.warning("a sent file is told of again by the next mount: \(sentenceWithCauses(of: error))")
         }

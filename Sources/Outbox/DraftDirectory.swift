@@ -20,6 +20,8 @@ final class DraftDirectory: Sendable {
     /// By age.
     var drafts: [Draft] { state.withLock { $0.drafts.values.sorted { $0.id < $1.id } } }
 
+    func draft(_ id: Int64) -> Draft? { state.withLock { $0.drafts[id] } }
+
     func draft(named name: [UInt8], in chat: ChatReference) -> Draft? {
         state.withLock { $0.names[Name(chat: chat, bytes: name)] }
     }

@@ -92,6 +92,9 @@ public final class Outbox: Sendable {
     /// `recovered`. From memory.
     public func drafts() -> [Draft] { directory.drafts }
 
+    /// The one with this number, as far as it is known.
+    public func draft(_ id: Int64) -> Draft? { directory.draft(id) }
+
     /// Each call opens a stream of its own, with everything from then on.
     public func changes() -> AsyncStream<OutboxChange> { context.changes.stream() }
 

@@ -69,7 +69,7 @@ public struct OutboxError: DescribedError {
     static let tooLargeHere = "The file is larger than this disk, or a limit of this user, lets a file be."
     static let noSpaceSentence =
         "The disk is full: a file that is sent needs its size on disk twice for a moment."
-    static let immutable = OutboxError(
+    public static let immutable = OutboxError(
         .notPermitted, "This file is on its way already and can no longer be changed.")
     static let gone = OutboxError(.gone, "This file was removed.")
     static let leaving = OutboxError(.shuttingDown, "The outbox is closing: nothing new can be written.")

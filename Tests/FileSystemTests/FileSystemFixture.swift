@@ -7,12 +7,15 @@ import Outbox
 import Posix
 import TestSupport
 
-/// A file system over a scripted core and contents in memory, with a real index and a real outbox.
+/// A file system over a scripted core and contents in memory, with a real index and a real outbox, or drafts in
+/// memory where the test gives them.
 final class FileSystemFixture {
     let folder: TemporaryFolder
     let core: ScriptedCore
     let contents = MemoryContents()
-    let outbox: Outbox
+    /// Nil with drafts in memory.
+    let outbox: Outbox?
+    private let drafts: MemoryDrafts?
     let fileSystem: FileSystem
     let news: NewsFeed
 
@@ -22,7 +25,7 @@ final class FileSystemFixture {
     static func make(
         deletion: DeletionPolicy = .refused, quietTime: Duration = .milliseconds(50),
         readDeadline: Duration = .milliseconds(200), showsEverything: Bool = true,
-        clock: any OutboxClock = SystemOutboxClock(),
+        clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
         items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
@@ -37,7 +40,7 @@ final class FileSystemFixture {
             ])
         items(core)
         let fixture = try await FileSystemFixture(
-            folder, core, deletion, quietTime, readDeadline, clock)
+            folder, core, deletion, quietTime, readDeadline, clock, drafts)
         if showsEverything { await fixture.fileSystem.everythingShown() }
         return fixture
     }
@@ -45,26 +48,34 @@ final class FileSystemFixture {
     /// On a folder that an earlier mount may have used.
     init(
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
-        _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock()
+        _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
+        _ drafts: MemoryDrafts? = nil
     ) async throws {
         self.folder = folder
         self.core = core
-        outbox = try Outbox(
-            core: core, folder: try PrivateFolder(folder.path("outbox"), purpose: "outbox"),
-            quietTime: quietTime, clock: clock)
+        self.drafts = drafts
+        let outbox =
+            drafts != nil
+            ? nil
+            : try Outbox(
+                core: core, folder: try PrivateFolder(folder.path("outbox"), purpose: "outbox"),
+                quietTime: quietTime, clock: clock)
+        self.outbox = outbox
+        guard let store: any DraftStore = drafts ?? outbox else { throw FileSystemError(EIO) }
         fileSystem = FileSystem(
-            names: try Namespace(path: folder.path("names.sqlite")), contents: contents, outbox: outbox,
+            names: try Namespace(path: folder.path("names.sqlite")), contents: contents, outbox: store,
             core: core,
             settings: FileSystem.Settings(
                 readDeadline: readDeadline, deletion: deletion,
                 cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt"))
         news = try await fileSystem.begin()
-        outbox.start()
+        outbox?.start()
     }
 
     /// Ends the mount.
     func end() async {
-        await outbox.shutDown()
+        await outbox?.shutDown()
+        drafts?.end()
         await news.finish()
         fileSystem.close()
     }

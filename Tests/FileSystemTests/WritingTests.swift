@@ -117,7 +117,7 @@ struct WritingTests {
         }
         fixture.fileSystem.releaseAll()
         #expect(fixture.fileSystem.hasWriters)
-        await fixture.outbox.shutDown()
+        await fixture.outbox?.shutDown()
         await fixture.news.finish()
         #expect(fixture.core.state.withLock { $0.sent.isEmpty })
     }
@@ -136,7 +136,7 @@ struct WritingTests {
         fixture.fileSystem.releaseAll()
         #expect(!fixture.fileSystem.hasWriters)
         fixture.fileSystem.release(handle)
-        await fixture.outbox.shutDown()
+        await fixture.outbox?.shutDown()
         await fixture.news.finish()
         #expect(fixture.core.state.withLock { $0.sent.count } == 1)
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.txt") == "sent")

@@ -43,6 +43,17 @@ public struct DraftSnapshot: Hashable, Sendable {
     public var state: DraftState
     /// Why it is not sent: `user.chatfs.error`. Nil when nothing is wrong.
     public var problem: String?
+
+    public init(
+        name: [UInt8], size: UInt64, modified: Timestamp, caption: String, state: DraftState, problem: String?
+    ) {
+        self.name = name
+        self.size = size
+        self.modified = modified
+        self.caption = caption
+        self.state = state
+        self.problem = problem
+    }
 }
 
 /// What a file description may be used for.

@@ -4,9 +4,9 @@ import Glibc
 public struct DraftOpening: Hashable, Sendable {
     public let access: DraftAccess
     /// Never used again for the same draft.
-    let number: Int
+    public let number: Int
 
-    init(_ access: DraftAccess, _ number: Int) {
+    public init(_ access: DraftAccess, _ number: Int) {
         self.access = access
         self.number = number
     }
