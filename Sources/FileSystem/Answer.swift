@@ -1,3 +1,4 @@
+import Base
 import Hydration
 
 /// How an operation is answered: at once, or by work that waits (disk, relay, core) and runs in a
@@ -18,11 +19,4 @@ public enum ReadAnswer: Sendable {
     case ready(any ReadyBytes)
     case failed(FileSystemError)
     case later(@Sendable (ReadBuffer) async -> Result<Int, FileSystemError>)
-}
-
-/// Raw memory that one reader fills. Its owner keeps it alive until the reader has answered.
-public struct ReadBuffer: @unchecked Sendable {
-    // Safe: handed to one task at a time; the owner reads it only after that task has answered.
-    public let bytes: UnsafeMutableRawBufferPointer
-    public init(_ bytes: UnsafeMutableRawBufferPointer) { self.bytes = bytes }
 }

@@ -20,11 +20,9 @@ public protocol ContentStore: Sendable {
 /// The bytes of one item, while somebody has it open.
 public protocol OpenContent: Sendable {
     /// Answers on the calling thread when every byte is at hand.
-    func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ImmediateRead
-    /// Waits for the bytes, at most `deadline` without progress; ends early when its task is cancelled.
-    func read(
-        _ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration
-    ) async -> DeferredRead
+    func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
+    /// Waits for the bytes, at most `timeout` without progress; ends early when its task is cancelled.
+    func read(_ range: Range<UInt64>, into buffer: ReadBuffer, timeout: Duration) async -> ReadResult
     /// Called on the same thread after a read was answered there: time to make what a sequential reader will
     /// ask for next. As short as a read.
     func prepareNext()
@@ -41,10 +39,4 @@ extension Hydrator: ContentStore {
     public func content(of item: ChatItem) -> any OpenContent { open(item) }
 }
 
-extension HydratedFile: OpenContent {
-    public func read(
-        _ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration
-    ) async -> DeferredRead {
-        await read(range, into: buffer.bytes, deadline: deadline)
-    }
-}
+extension HydratedFile: OpenContent {}

@@ -170,7 +170,7 @@ extension FileSystem {
             case .filled(let count): return .filled(count)
             case .ready(let ready): return .ready(ready)
             case .failed(let problem): return .failed(FileSystemError(problem))
-            case .notYet: return waitingRead(content, range)
+            case .pending, .cancelled: return waitingRead(content, range)
             }
         }
     }
@@ -183,10 +183,10 @@ extension FileSystem {
     private func waitingRead(_ content: any OpenContent, _ range: Range<UInt64>) -> ReadAnswer {
         .later { [settings] buffer in
             let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))
-            switch await content.read(range, into: part, deadline: settings.readDeadline) {
+            switch await content.read(range, into: part, timeout: settings.readDeadline) {
             case .filled(let count): return .success(count)
             case .failed(let problem): return .failure(FileSystemError(problem))
-            case .cancelled: return .failure(FileSystemError(EINTR))
+            case .cancelled, .pending, .ready: return .failure(FileSystemError(EINTR))
             }
         }
     }

@@ -33,7 +33,8 @@ struct XFTPSource: ChunkSource {
         let fetched = BufferedChunk(buffers, reader, chunk)
         // The first byte is a sign as well: it tells how far away the relay is.
         let counted = Lock(Self.progressStep)
-        try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.patience) { count in
+        try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.retryPolicy) {
+            count in
             let tells = counted.withLock { sum in
                 sum += count
                 defer { if sum >= Self.progressStep { sum = 0 } }
@@ -46,7 +47,7 @@ struct XFTPSource: ChunkSource {
 
     /// A relay that refuses connections is known to be gone after four to five seconds: whoever reads hears it
     /// then. The hydrator goes on trying.
-    private static let patience = RetryPolicy(first: .milliseconds(200), longest: .seconds(2), tries: 6)
+    private static let retryPolicy = RetryPolicy(first: .milliseconds(200), longest: .seconds(2), tries: 6)
 
     /// Bytes between two signs of life.
     private static let progressStep = 256 << 10
@@ -95,7 +96,7 @@ private final class BufferedChunk: FetchedChunk {
 final class SpareBuffers: Sendable {
     private let state = Lock((spare: [ChunkBuffer](), out: 0))
     /// As many as go through the check or wait for it while others arrive.
-    private static let most = 6
+    private static let maxSpare = 6
 
     func take(_ size: Int) -> ChunkBuffer {
         let found: ChunkBuffer? = state.withLock { state in
@@ -116,7 +117,7 @@ final class SpareBuffers: Sendable {
                 defer { state.spare = [] }
                 return state.spare
             }
-            return state.spare.count > Self.most ? [state.spare.removeFirst()] : []
+            return state.spare.count > Self.maxSpare ? [state.spare.removeFirst()] : []
         }
         withExtendedLifetime(released) {}
     }
@@ -126,10 +127,11 @@ extension Hydrator {
     /// The hydrator of the program: claimed files come over XFTP.
     public convenience init(
         core: any ChatCore, client: XFTPClient, cacheFolder: PrivateFolder,
-        settings: HydrationSettings = HydrationSettings(), wishes: WishedFiles? = nil
+        settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil
     ) throws(HydrationError) {
         let buffers = SpareBuffers()
-        try self.init(core: core, cacheFolder: cacheFolder, settings: settings, wishes: wishes) { claim in
+        try self.init(core: core, cacheFolder: cacheFolder, settings: settings, retention: retention) {
+            claim in
             try await ThreadPool.shared.run { try XFTPSource(claim, client: client, buffers: buffers) }
         }
     }

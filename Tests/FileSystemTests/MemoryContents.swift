@@ -49,7 +49,7 @@ final class MemoryContents: ContentStore {
         let file: FileID
         let content: Content
 
-        func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ImmediateRead {
+        func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
             switch content {
             case .here, .changed:
                 for (index, position) in range.enumerated() {
@@ -57,16 +57,16 @@ final class MemoryContents: ContentStore {
                 }
                 return .filled(range.count)
             case .failing(let problem): return .failed(problem)
-            case .later, .never: return .notYet
+            case .later, .never: return .pending
             }
         }
 
         func prepareNext() {}
 
-        func read(_ range: Range<UInt64>, into buffer: ReadBuffer, deadline: Duration) async -> DeferredRead {
+        func read(_ range: Range<UInt64>, into buffer: ReadBuffer, timeout: Duration) async -> ReadResult {
             if case .never = content {
                 do {
-                    try await Task.sleep(for: deadline)
+                    try await Task.sleep(for: timeout)
                     return .failed(FileProblem(.timedOut, "No answer yet; still trying."))
                 } catch {
                     return .cancelled

@@ -9,124 +9,106 @@ import Testing
     /// for bytes in the middle of another has made its fetch begin.
     private struct TwoRelays {
         static let file = FileID(1)
-        var machine: HydrationMachine
-        var generation: UInt64 = 0
-        var begun: [Int] = []
-        var woken: [HydrationMachine.Action] = []
+        var simulation: Simulation
+        let download: Token
 
         init(settings: HydrationSettings = HydrationSettings()) {
-            machine = HydrationMachine(settings: settings)
+            simulation = Simulation(settings: settings)
             let places = (0..<8).map { ChunkPlace(size: 65_536, relay: $0 == 4 ? "silent" : "good") }
-            var item = World(seed: 1).item(Self.file)
-            item.file?.size = 8 * 65_536 - 1000
-            machine.open(item, item.file!, now: .zero)
-            perform(
-                machine.wait(1, Self.file, for: .bytes(0..<10), patience: .seconds(30), now: .zero), places)
-            perform(machine.arrived(Self.file, generation, chunk: 0, contentOffset: 20, now: .zero))
-            machine.landed(Self.file, generation, 0)
-            woken = []
+            simulation.open(
+                Simulation.item(Self.file, size: 8 * 65_536 - 1000, .rcvInvitation(described: true)))
+            simulation.wait(1, Self.file, for: .bytes(0..<10), timeout: .seconds(30))
+            download = simulation.prepareChunks(ChunkLayout(places)!)
+            simulation.arriveAndEnd(Simulation.Fetch(file: download, chunk: 0))
+            simulation.answers = []
         }
 
-        mutating func wait(_ waiter: UInt64, forChunk chunk: UInt64, at now: Duration) {
+        var begun: [Int] { simulation.begun.map(\.chunk) }
+        var answers: [Simulation.Answer] { simulation.answers }
+
+        mutating func wait(_ reader: UInt64, forChunk chunk: UInt64) {
             let start = chunk * 65_536 + 1000
-            perform(
-                machine.wait(
-                    waiter, Self.file, for: .bytes(start..<start + 10), patience: .seconds(30), now: now))
+            simulation.wait(reader, Self.file, for: .bytes(start..<start + 10), timeout: .seconds(30))
         }
 
         mutating func progress(_ chunk: Int, at now: Duration) {
-            perform(machine.progressed(Self.file, generation, chunk: chunk, now: now))
-            perform(machine.tick(now: now))
-        }
-
-        private mutating func perform(
-            _ actions: [HydrationMachine.Action], _ places: [ChunkPlace] = []
-        ) {
-            for action in actions {
-                switch action {
-                case .prepare(let file, let generation):
-                    self.generation = generation
-                    perform(
-                        machine.prepared(
-                            file, generation, .chunks(ChunkLayout(places)!, isReceivedByCore: false),
-                            now: .zero))
-                case .fetch(_, _, let chunk): begun.append(chunk)
-                case .wake: woken.append(action)
-                default: break
-                }
-            }
+            simulation.now = now
+            simulation.progress(Simulation.Fetch(file: download, chunk: chunk))
+            simulation.tick()
         }
     }
 
     @Test func aReaderOfASilentRelayIsAnsweredInTimeWhileOtherChunksOfTheFileComeSlowly() {
         var world = TwoRelays()
-        world.wait(2, forChunk: 4, at: .zero)
-        world.wait(3, forChunk: 1, at: .zero)
+        world.wait(2, forChunk: 4)
+        world.wait(3, forChunk: 1)
         #expect(world.begun == [0, 4, 1])
         for second in stride(from: 10, through: 40, by: 10) { world.progress(1, at: .seconds(second)) }
-        #expect(world.woken == [.wake(2, .timedOut)])
+        #expect(world.answers == [.init(reader: 2, problem: .timedOut)])
     }
 
     @Test func aReaderIsNotLateWhileItsChunkComesHoweverSlowlyButNotForEver() {
         var world = TwoRelays()
-        world.wait(2, forChunk: 4, at: .zero)
+        world.wait(2, forChunk: 4)
         for second in stride(from: 20, to: 600, by: 20) { world.progress(4, at: .seconds(second)) }
-        #expect(world.woken == [])
+        #expect(world.answers.isEmpty)
         world.progress(4, at: .seconds(600))
-        #expect(world.woken == [.wake(2, .timedOut)])
+        #expect(world.answers == [.init(reader: 2, problem: .timedOut)])
     }
 
     @Test func aReaderWhoseChunkHasNotBegunWaitsForThoseThatAreUnderWayBeforeIt() {
         var settings = HydrationSettings()
         settings.chunksPerFile = 1
         var world = TwoRelays(settings: settings)
-        world.wait(2, forChunk: 1, at: .zero)
-        world.wait(3, forChunk: 4, at: .zero)
+        world.wait(2, forChunk: 1)
+        world.wait(3, forChunk: 4)
         #expect(world.begun == [0, 1])
         for second in stride(from: 20, through: 100, by: 20) { world.progress(1, at: .seconds(second)) }
-        #expect(world.woken == [])
+        #expect(world.answers.isEmpty)
     }
 
-    /// A file that only the core can fetch, and a reader of it with a patience of ten seconds.
+    /// A file that only the core can fetch, and a reader of it with a timeout of ten seconds.
     private struct OwnDownload {
-        var machine = HydrationMachine(settings: HydrationSettings())
-        var item = World(seed: 1).item(FileID(1))
-        var woken: [HydrationMachine.Action] = []
+        static let file = FileID(1)
+        var simulation = Simulation()
 
         init() {
-            machine.open(item, item.file!, now: .zero)
-            for action in machine.wait(9, FileID(1), for: .bytes(0..<10), patience: .seconds(10), now: .zero)
-            {
-                guard case .prepare(let file, let generation) = action else { continue }
-                _ = machine.prepared(file, generation, .awaitingCore, now: .zero)
-            }
+            simulation.open(Simulation.item(Self.file, size: 1000, .rcvInvitation(described: true)))
+            simulation.wait(9, Self.file, for: .bytes(0..<10))
+            let (file, preparation) = simulation.preparations.removeLast()
+            simulation.prepared(file, preparation, .awaitingCore)
         }
 
+        var answers: [Simulation.Answer] { simulation.answers }
+
         mutating func received(_ count: UInt64, at second: Int) {
-            item.file?.status = .rcvTransfer(received: count, total: 10_000)
-            _ = machine.update(item, now: .seconds(second))
-            tick(at: second)
+            simulation.now = .seconds(second)
+            let item = Simulation.item(
+                Self.file, size: 1000, .rcvTransfer(received: count, total: 10_000))
+            simulation.step(Self.file) { $0.update(item, now: $1) }
+            simulation.tick()
         }
 
         mutating func tick(at second: Int) {
-            woken += machine.tick(now: .seconds(second)).filter { if case .wake = $0 { true } else { false } }
+            simulation.now = .seconds(second)
+            simulation.tick()
         }
     }
 
     @Test func aReaderIsNotLateWhileBytesComeToTheCoreHoweverLongTheFileTakes() {
         var download = OwnDownload()
         for step in 1...1000 { download.received(UInt64(step), at: 9 * step) }
-        #expect(download.woken == [])
+        #expect(download.answers.isEmpty)
         download.tick(at: 9011)
-        #expect(download.woken == [.wake(9, .timedOut)])
+        #expect(download.answers == [.init(reader: 9, problem: .timedOut)])
     }
 
-    @Test func newsOfTheCoreWithoutBytesDoesNotHoldAReaderForEver() {
+    @Test func eventsOfTheCoreWithoutBytesDoesNotHoldAReaderForEver() {
         var download = OwnDownload()
         for second in stride(from: 9, to: 200, by: 9) { download.received(7, at: second) }
-        #expect(download.woken == [])
+        #expect(download.answers.isEmpty)
         download.received(7, at: 207)
         download.tick(at: 209)
-        #expect(download.woken == [.wake(9, .timedOut)])
+        #expect(download.answers == [.init(reader: 9, problem: .timedOut)])
     }
 }

@@ -90,9 +90,7 @@ import XFTP
         async let first = file.bytes(0..<10)
         try await wait(until: "the chunk was refused") { !source.fetches.isEmpty }
         try await wait(until: "the core is waited for") {
-            stage.hydrator.withMachine { machine in
-                if case .awaitingCore = machine.entries[FileID(1)]?.phase { true } else { false }
-            }
+            stage.machine(of: FileID(1))?.phase.name == .awaitingCore
         }
         let plain = Pattern.bytes(0..<100_000, seed: 1)
         let path = stage.folder.path("received")

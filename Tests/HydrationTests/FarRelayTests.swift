@@ -63,43 +63,28 @@ import Testing
     /// A file of twenty chunks on one relay, of which somebody waits for the whole.
     private struct OneRelay {
         static let file = FileID(1)
-        var machine = HydrationMachine(settings: HydrationSettings())
-        var generation: UInt64 = 0
-        var begun: [Int] = []
+        var simulation = Simulation()
+        let download: Token
 
         init() {
-            var item = World(seed: 1).item(Self.file)
-            item.file?.size = 20 * (4 << 20) - 1000
-            machine.open(item, item.file!, now: .zero)
-            perform(machine.wait(1, Self.file, for: .whole, patience: .seconds(30), now: .zero))
+            simulation.open(
+                Simulation.item(Self.file, size: 20 * (4 << 20) - 1000, .rcvInvitation(described: true)))
+            simulation.wait(1, Self.file, for: .whole, timeout: .seconds(30))
+            download = simulation.prepareChunks(
+                ChunkLayout(Array(repeating: ChunkPlace(size: 4 << 20, relay: "relay"), count: 20))!)
         }
+
+        var begun: [Int] { simulation.begun.map(\.chunk) }
 
         mutating func progress(_ chunk: Int, at now: Duration) {
-            perform(machine.progressed(Self.file, generation, chunk: chunk, now: now))
+            simulation.now = now
+            simulation.progress(Simulation.Fetch(file: download, chunk: chunk))
         }
 
-        /// It is here, has passed the check, and its memory is free again.
+        /// It is here, has been stored, and its memory is free again.
         mutating func arrive(_ chunk: Int, at now: Duration) {
-            let offset: UInt64? = chunk == 0 ? 20 : nil
-            perform(machine.arrived(Self.file, generation, chunk: chunk, contentOffset: offset, now: now))
-            machine.landed(Self.file, generation, chunk)
-            perform(machine.schedule(now: now))
-        }
-
-        private mutating func perform(_ actions: [HydrationMachine.Action]) {
-            for action in actions {
-                switch action {
-                case .prepare(let file, let generation):
-                    self.generation = generation
-                    let places = Array(repeating: ChunkPlace(size: 4 << 20, relay: "relay"), count: 20)
-                    perform(
-                        machine.prepared(
-                            file, generation, .chunks(ChunkLayout(places)!, isReceivedByCore: false),
-                            now: .zero))
-                case .fetch(_, _, let chunk): begun.append(chunk)
-                default: break
-                }
-            }
+            simulation.now = now
+            simulation.arriveAndEnd(Simulation.Fetch(file: download, chunk: chunk))
         }
     }
 }

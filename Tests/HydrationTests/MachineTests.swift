@@ -16,29 +16,18 @@ import Testing
     @Test func twoFilesOfOneRelayTakeTurns() {
         var settings = HydrationSettings()
         settings.chunksPerRelay = 1
-        var machine = HydrationMachine(settings: settings)
+        var simulation = Simulation(settings: settings)
         let layout = ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 8))!
-        var fetched: [FileID] = []
-        var actions: [HydrationMachine.Action] = []
         for id in [FileID(1), FileID(2)] {
-            let item = World(seed: 1).item(id)
-            machine.open(item, item.file!, now: .zero)
-            actions += machine.wait(
-                UInt64(id.rawValue), id, for: .bytes(0..<5 * 65_536), patience: .seconds(10), now: .zero)
+            simulation.open(Simulation.item(id, size: 8 * 65_536 - 1000, .rcvInvitation(described: true)))
+            simulation.wait(UInt64(id.rawValue), id, for: .bytes(0..<5 * 65_536))
         }
-        while !actions.isEmpty {
-            switch actions.removeFirst() {
-            case .prepare(let id, let generation):
-                actions += machine.prepared(
-                    id, generation, .chunks(layout, isReceivedByCore: false), now: .zero)
-            case .fetch(let id, let generation, let chunk):
-                fetched.append(id)
-                actions += machine.arrived(
-                    id, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero)
-                machine.landed(id, generation, chunk)
-                actions += machine.schedule(now: .zero)
-            default: break
-            }
+        while !simulation.preparations.isEmpty { _ = simulation.prepareChunks(layout) }
+        var fetched: [FileID] = []
+        while !simulation.begun.isEmpty {
+            let fetch = simulation.begun.removeFirst()
+            fetched.append(simulation.owners[fetch.file]!)
+            simulation.arriveAndEnd(fetch)
         }
         #expect(fetched.count == 12)
         for file in [FileID(1), FileID(2)] {
@@ -47,38 +36,29 @@ import Testing
     }
 
     @Test func smallChunksAreNotFetchedFurtherAheadThanTheCheckCanTakeThem() {
-        var machine = HydrationMachine(settings: HydrationSettings())
+        let file = FileID(1)
+        var simulation = Simulation()
         let layout = ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 40))!
-        let item = World(seed: 1).item(FileID(1))
-        machine.open(item, item.file!, now: .zero)
-        var actions = machine.wait(1, FileID(1), for: .whole, patience: .seconds(10), now: .zero)
+        simulation.open(Simulation.item(file, size: 40 * 65_536 - 1000, .rcvInvitation(described: true)))
+        simulation.wait(1, file, for: .whole)
+        let download = simulation.prepareChunks(layout)
         var fetched: [Int] = []
-        var generation: UInt64 = 0
-        func carryOut() {
-            while !actions.isEmpty {
-                switch actions.removeFirst() {
-                case .prepare(let id, let begun):
-                    generation = begun
-                    actions += machine.prepared(
-                        id, begun, .chunks(layout, isReceivedByCore: false), now: .zero)
-                case .fetch(let id, let generation, let chunk):
-                    fetched.append(chunk)
-                    actions += machine.arrived(
-                        id, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero)
-                default: break
-                }
+        func arrive() {
+            while !simulation.begun.isEmpty {
+                let fetch = simulation.begun.removeFirst()
+                fetched.append(fetch.chunk)
+                simulation.arrive(fetch)
             }
         }
-        carryOut()
+        arrive()
         #expect(fetched == Array(0..<5))
-        machine.landed(FileID(1), generation, 0)
-        actions = machine.passed(FileID(1), generation, upTo: 1, now: .zero) + machine.schedule(now: .zero)
-        carryOut()
+        simulation.end(Simulation.Fetch(file: download, chunk: 0))
+        simulation.step(file) { $0.stored(download, upTo: 1, now: $1) }
+        arrive()
         #expect(fetched == Array(0..<6))
         // Who needs another one has it at once.
-        actions = machine.wait(
-            2, FileID(1), for: .bytes(20 * 65_536..<20 * 65_536 + 10), patience: .seconds(10), now: .zero)
-        carryOut()
+        simulation.wait(2, file, for: .bytes(20 * 65_536..<20 * 65_536 + 10))
+        arrive()
         #expect(fetched == Array(0..<6) + [20])
     }
 }

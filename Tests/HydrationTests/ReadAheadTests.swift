@@ -8,7 +8,7 @@ import Testing
     private func windows(_ reads: [Range<UInt64>]) -> [Int] {
         var readAhead = ReadAhead()
         for read in reads { readAhead.note(read) }
-        return readAhead.windows(most: 8).map(\.chunks)
+        return readAhead.windows(limit: 8).map(\.chunks)
     }
 
     private func run(from start: UInt64, pieces: Int) -> [Range<UInt64>] {
@@ -50,63 +50,38 @@ import Testing
     /// A reader in the middle of a long file, four chunks ahead of whom are under way and one more is wanted.
     private struct Halfway {
         static let file = FileID(1)
-        var machine: HydrationMachine
-        var generation: UInt64 = 0
-        var holds = false
-        var held: [Int] = []
+        var simulation: Simulation
+        let download: Token
 
         init() {
             var settings = HydrationSettings()
             settings.finishesWhatWasRead = false
-            machine = HydrationMachine(settings: settings)
-            var item = World(seed: 1).item(Self.file)
-            item.file?.size = 64 * 65_536 - 1000
-            machine.open(item, item.file!, now: .zero)
+            simulation = Simulation(settings: settings)
+            simulation.open(
+                Simulation.item(Self.file, size: 64 * 65_536 - 1000, .rcvInvitation(described: true)))
+            simulation.wait(100, Self.file, for: .bytes(0..<10))
+            download = simulation.prepareChunks(
+                ChunkLayout(Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 64))!)
             for chunk in 0..<39 as Range<UInt64> {
-                holds = chunk > 33
                 let range = chunk * 65_536..<chunk * 65_536 + 60_000
-                let (place, actions) = machine.locate(Self.file, range, now: .zero)
-                carryOut(actions)
-                if place == .notYet {
-                    carryOut(
-                        machine.wait(chunk, Self.file, for: .bytes(range), patience: .seconds(9), now: .zero))
+                if case .pending = simulation.locate(Self.file, range) {
+                    simulation.wait(chunk, Self.file, for: .bytes(range))
+                }
+                while chunk <= 33, !simulation.begun.isEmpty {
+                    simulation.arriveAndEnd(simulation.begun.removeFirst())
                 }
             }
-        }
-
-        mutating func carryOut(_ actions: [HydrationMachine.Action]) {
-            for action in actions {
-                switch action {
-                case .prepare(let file, let generation):
-                    self.generation = generation
-                    let places = Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 64)
-                    carryOut(
-                        machine.prepared(
-                            file, generation, .chunks(ChunkLayout(places)!, isReceivedByCore: false),
-                            now: .zero))
-                case .fetch(_, _, let chunk): if holds { held.append(chunk) } else { arrive(chunk) }
-                default: break
-                }
-            }
-        }
-
-        mutating func arrive(_ chunk: Int) {
-            carryOut(
-                machine.arrived(
-                    Self.file, generation, chunk: chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero))
-            machine.landed(Self.file, generation, chunk)
-            carryOut(machine.schedule(now: .zero))
         }
     }
 
     @Test(arguments: [false, true])
     func nothingIsBegunAheadOfAReaderWhoHasClosed(closes: Bool) {
         var world = Halfway()
-        let underWay = world.held
+        let underWay = world.simulation.begun
         #expect(underWay.count == 4)
-        world.held = []
-        if closes { world.carryOut(world.machine.close(Halfway.file, now: .zero)) }
-        for chunk in underWay { world.arrive(chunk) }
-        #expect(world.held.isEmpty == closes, "\(underWay), then \(world.held)")
+        world.simulation.begun = []
+        if closes { world.simulation.step(Halfway.file) { machine, now in machine.close(now: now) } }
+        for fetch in underWay { world.simulation.arriveAndEnd(fetch) }
+        #expect(world.simulation.begun.isEmpty == closes)
     }
 }

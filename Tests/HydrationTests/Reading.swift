@@ -1,22 +1,25 @@
+import Base
 import ChatCore
 
 @testable import Hydration
 
 extension HydratedFile {
     /// What a reader gets: at once when it is here, otherwise after waiting.
-    func bytes(_ range: Range<UInt64>, deadline: Duration = .seconds(60)) async throws -> [UInt8] {
+    func bytes(_ range: Range<UInt64>, timeout: Duration = .seconds(60)) async throws -> [UInt8] {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(range.count, 1), alignment: 1)
         defer { buffer.deallocate() }
         switch read(range, into: buffer) {
         case .filled(let count): return Array(buffer[..<count])
         case .ready(let ready): return Array(ready.bytes)
         case .failed(let problem): throw ReadFailure(problem: problem)
-        case .notYet: break
+        case .pending, .cancelled: break
         }
-        switch await read(range, into: buffer, deadline: deadline) {
+        switch await read(range, into: ReadBuffer(buffer), timeout: timeout) {
         case .filled(let count): return Array(buffer[..<count])
         case .failed(let problem): throw ReadFailure(problem: problem)
         case .cancelled: throw CancellationError()
+        case .ready, .pending:
+            throw ReadFailure(problem: FileProblem(.other, "No answer of a read that waits."))
         }
     }
 
@@ -28,7 +31,7 @@ extension HydratedFile {
         case .filled(let count): .filled(count)
         case .ready(let ready): .filled(ready.bytes.count)
         case .failed(let problem): .failed(problem)
-        case .notYet: .notYet
+        case .pending, .cancelled: .pending
         }
     }
 }
@@ -36,7 +39,7 @@ extension HydratedFile {
 enum Immediate: Hashable {
     case filled(Int)
     case failed(FileProblem)
-    case notYet
+    case pending
 }
 
 struct ReadFailure: Error {

@@ -38,12 +38,12 @@ import XFTP
         let stage = try Stage()
         let source = MemorySource(size: 20 * 65_536)
         let file = stage.hydrator.open(stage.offer(source))
-        #expect(file.immediate(0..<1) == .notYet)
+        #expect(file.immediate(0..<1) == .pending)
         #expect(try await file.bytes(0..<1) == Pattern.bytes(0..<1, seed: 1))
         #expect(source.fetches == [0])
         // Now it is at hand, and the chunk behind it is not.
         #expect(file.immediate(0..<65_000) == .filled(65_000))
-        #expect(file.immediate(65_000..<66_000) == .notYet)
+        #expect(file.immediate(65_000..<66_000) == .pending)
         await stage.hydrator.shutDown()
     }
 
@@ -108,7 +108,7 @@ import XFTP
             7, size: 300_000, status: .rcvComplete,
             source: FileSourceLocation(path: path, arguments: arguments))
         let file = stage.hydrator.open(item)
-        #expect(file.immediate(0..<10) == .notYet)
+        #expect(file.immediate(0..<10) == .pending)
         #expect(try await file.bytes(100_000..<200_000) == Array(plain[100_000..<200_000]))
         #expect(file.immediate(299_990..<300_010) == .filled(10))
         #expect(file.immediate(300_000..<300_010) == .filled(0))

@@ -8,7 +8,7 @@ import Posix
 extension Stage {
     /// Chunks whose bytes are in the cache's own file on the disk.
     func chunksOnDisk(of file: FileID) -> Set<Int> {
-        guard case .chunks(let download) = hydrator.shared.withLock({ $0.contents[file] }) else { return [] }
+        guard case .chunks(let download) = machine(of: file)?.phase.content else { return [] }
         let places = download.stream.places.withLock { $0.chunks }
         return Set(places.filter { if case .disk = $0.value { true } else { false } }.keys)
     }

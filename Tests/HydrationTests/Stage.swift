@@ -15,20 +15,25 @@ struct Stage {
     let hydrator: Hydrator
     private let sources: Lock<[String: MemorySource]>
 
-    init(settings: HydrationSettings = HydrationSettings(), wishes: WishedFiles? = nil) throws {
+    init(settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil) throws {
         folder = try TemporaryFolder()
         core = MemoryCore(stagingFolder: try folder.makeFolder("staging"))
         let sources = Lock<[String: MemorySource]>([:])
         self.sources = sources
         hydrator = try Hydrator(
             core: core, cacheFolder: PrivateFolder(folder.path("cache"), purpose: "test cache"),
-            settings: settings, wishes: wishes
+            settings: settings, retention: retention
         ) { claim in
             guard let source = sources.withLock({ $0[claim.description] }) else {
                 throw XFTPError(.malformedDescription, "The file description makes no sense.")
             }
             return source
         }
+    }
+
+    /// A file's machine as it is at this moment; nil when it has no object.
+    func machine(of file: FileID) -> CachedFile.Machine? {
+        hydrator.context.registry[file]?.withMachine { $0 }
     }
 
     /// An item that can be claimed and is fetched from `source`.

@@ -24,10 +24,8 @@ import Testing
             _ = try await file.bytes(start..<start + 1)
         }
         try await wait(until: "all but the last have passed") {
-            guard let entry = stage.hydrator.withMachine({ $0.entries[FileID(1)] }),
-                case .chunks(let download) = entry.phase
-            else { return false }
-            return download.passed == last
+            guard case .chunks(_, let chunks) = stage.machine(of: FileID(1))?.phase else { return false }
+            return chunks.storedCount == last
         }
         return (stage, source, file, gate)
     }
@@ -85,7 +83,7 @@ import Testing
         let kept = try await wait(for: "the copy that is kept") {
             stage.core.state.withLock { $0.completed[FileID(1)] }
         }
-        try await wait(until: "it is served") { stage.hydrator.wholeContent(of: FileID(1)) != nil }
+        try await wait(until: "it is served") { stage.hydrator.context.registry[FileID(1)]?.whole != nil }
         #expect(try await file.bytes(0..<1000) == Pattern.bytes(0..<1000, seed: 1))
         let stored = try OpenFile(kept.path, flags: O_RDWR)
         try stored.write(try stored.read(count: 1, at: 5_000_000).map { $0 ^ 1 }, at: 5_000_000)

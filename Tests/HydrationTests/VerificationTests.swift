@@ -23,7 +23,7 @@ import Testing
         let file = stage.hydrator.open(try Self.hole(1, size: 1 << 40, on: stage))
         let waiting = Task { _ = try? await file.bytes(0..<10) }
         func deadline() -> Duration? {
-            stage.hydrator.withMachine { $0.entries[FileID(1)]?.waiters.first?.deadline }
+            stage.machine(of: FileID(1))?.waiting.readers.first?.deadline
         }
         let first = try await wait(for: "somebody waits") { deadline() }
         try await wait(until: "the deadline has moved on") { (deadline() ?? first) > first }
@@ -39,12 +39,8 @@ import Testing
         }
         try await wait(until: "all are being checked") {
             (1...8 as ClosedRange<Int64>).allSatisfy { number in
-                stage.hydrator.withMachine { machine in
-                    guard let entry = machine.entries[FileID(number)], case .preparing = entry.phase else {
-                        return false
-                    }
-                    return !entry.waiters.isEmpty
-                }
+                let machine = stage.machine(of: FileID(number))
+                return machine?.phase.name == .preparing && machine?.waiting.isEmpty == false
             }
         }
         for _ in 0..<20 { await ThreadPool.shared.run {} }

@@ -82,7 +82,7 @@ import XFTP
         // On a busy machine the deadline may come before the download begins: another reader begins it.
         let patient = Task { try await file.bytes(0..<10) }
         try await wait(until: "the download has begun") { source.fetches == [0] }
-        await expectProblem(.timedOut) { try await file.bytes(0..<10, deadline: .milliseconds(60)) }
+        await expectProblem(.timedOut) { try await file.bytes(0..<10, timeout: .milliseconds(60)) }
         // The kernel's repetition is answered at once, the same way.
         #expect(file.immediate(0..<10) == .failed(.timedOut))
         gate.open()
@@ -96,7 +96,7 @@ import XFTP
         let stage = try Stage()
         stage.core.state.withLock { $0.claims[FileID(3)] = .success(nil) }
         let file = stage.hydrator.open(stage.item(3, size: 10))
-        await expectProblem(.timedOut) { try await file.bytes(0..<10, deadline: .milliseconds(60)) }
+        await expectProblem(.timedOut) { try await file.bytes(0..<10, timeout: .milliseconds(60)) }
         await stage.hydrator.shutDown()
     }
 

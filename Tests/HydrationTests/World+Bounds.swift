@@ -7,73 +7,86 @@ import Testing
 extension World {
     /// Nothing that is silent is under way for nobody.
     func checkCancelled() {
-        for flight in machine.flights where !flight.isHere && !flight.isCancelled {
-            let isSilent = !flight.hasBytes || now - flight.lastSign >= machine.settings.stalledAfter
-            guard let entry = machine.current(flight.file, flight.generation) else {
+        for flight in simulation.scheduler.flights where !flight.hasArrived && !flight.isCancelled {
+            let settings = simulation.settings
+            let isSilent = !flight.hasBytes || simulation.now - flight.lastSign >= settings.stalledAfter
+            guard let file = simulation.owners[flight.fetch.file], let machine = machine(of: file),
+                let chunks = machine.phase.chunks(of: flight.fetch.file)
+            else {
                 Issue.record("fetched for an attempt that is over")
                 continue
             }
-            let isMended =
-                if case .chunks(let download) = entry.phase { !download.damaged.isEmpty } else { false }
-            let isKept =
-                isMended || machine.pinned.contains(flight.file) || machine.settings.finishesWhatWasRead
-            #expect(!isSilent || isKept || entry.opens > 0 || !entry.waiters.isEmpty)
+            let isRetained =
+                !chunks.damaged.isEmpty || pinned.contains(file) || settings.finishesWhatWasRead
+            #expect(!isSilent || isRetained || machine.opens > 0 || !machine.waiting.isEmpty)
         }
     }
 
     func check() {
-        let settings = machine.settings
-        #expect(machine.flights.count <= settings.chunksInFlight)
-        let coming = machine.flights.filter { !$0.isHere }
+        let (settings, flights) = (simulation.settings, simulation.scheduler.flights)
+        #expect(flights.count <= settings.chunksInFlight)
+        #expect(Set(flights.map(\.fetch)).count == flights.count, "one chunk is fetched twice at a time")
+        let coming = flights.filter { !$0.hasArrived }
         // The world is slow: relays come to be far away.
         for (_, flights) in Dictionary(grouping: coming, by: \.relay) {
             #expect(flights.count <= settings.chunksPerRelay + settings.moreFromFar)
         }
-        for entry in machine.entries.values {
-            #expect(entry.waiters.allSatisfy { $0.deadline <= now + .seconds(5) })
-            // Whose answer is known waits no longer.
-            switch entry.phase {
-            case .awaitingCore: #expect(!entry.file.status.isReadable)
-            case .whole, .failed: #expect(entry.waiters.isEmpty)
-            case .chunks(let download):
-                #expect(!entry.waiters.contains { download.dead != nil || download.satisfies($0.goal) })
-                #expect(!download.isChecked || !download.isCompleting)
-            case .idle, .preparing: break
-            }
-            guard case .chunks(let download) = entry.phase else { continue }
-            #expect(download.inFlight <= settings.chunksPerFile + settings.moreFromFar)
-            #expect(download.inFlight == download.states.filter { $0 == .inFlight }.count)
-        }
-        #expect(machine.flights.count(where: \.isBackground) <= settings.backgroundChunks)
-        let fresh = machine.flights.filter { $0.isHere || now - $0.lastSign < settings.stalledAfter }
+        for (file, machine) in simulation.files { check(file, machine) }
+        #expect(flights.count { $0.priority == .background } <= settings.backgroundChunks)
+        let fresh = flights.filter { $0.hasArrived || simulation.now - $0.lastSign < settings.stalledAfter }
         let bytes = fresh.reduce(0) { $0 + $1.bytes }
         // A relay that was silent and whose chunk then arrived after all may exceed the bound.
         #expect(
             bytes <= settings.bytesInFlight + settings.moreBytesFromFar || fresh.count == 1 || lateArrivals)
-        #expect(Set(machine.rotation).count == machine.rotation.count)
-        let asked = Set(machine.entries.values.flatMap { $0.waiters.map(\.id) })
-        #expect(asked == Set(waiting.keys))
+        let asked = simulation.files.values.flatMap { $0.waiting.readers.map(\.id) }
+        #expect(Set(asked) == Set(waiting.keys))
+        #expect(asked.count == waiting.count)
+    }
+
+    private func check(_ file: FileID, _ machine: Simulation.Machine) {
+        #expect(!machine.isRetired, "a retired file stayed")
+        #expect(machine.opens == opens[file, default: 0])
+        #expect(machine.waiting.readers.allSatisfy { $0.deadline <= simulation.now + .seconds(5) })
+        #expect(machine.waiting.isEmpty || machine.needsTicks, "nobody sees to its readers' deadlines")
+        // Whose answer is known waits no longer.
+        switch machine.phase {
+        case .awaitingCore: #expect(!machine.file.status.isReadable)
+        case .whole, .failed, .retired: #expect(machine.waiting.isEmpty)
+        case .idle, .preparing: break
+        case .chunks(let download, let chunks):
+            #expect(
+                !machine.waiting.readers.contains { chunks.finalProblem != nil || chunks.satisfies($0.goal) })
+            let available = chunks.states.indices.filter { chunks.states[$0] == .available }
+            #expect(chunks.availableBytes == available.reduce(0) { $0 + chunks.layout.size(of: $1) })
+            #expect(chunks.damaged.allSatisfy { $0 < chunks.storedCount })
+            // What the file takes to be under way, the scheduler does too.
+            let inFlight = Set(chunks.states.indices.filter { chunks.states[$0] == .inFlight })
+            #expect(inFlight.count <= simulation.settings.chunksPerFile + simulation.settings.moreFromFar)
+            let own = simulation.scheduler.flights.filter { $0.fetch.file === download && !$0.hasArrived }
+            #expect(inFlight == Set(own.map(\.fetch.chunk)))
+        }
     }
 
     /// Everything answers from now on: nobody may be left waiting.
     mutating func settle() {
         var rounds = 0
-        while !waiting.isEmpty || !pending.isEmpty || !here.isEmpty {
+        while !waiting.isEmpty || !pending.isEmpty || !inMemory.isEmpty || !resumed.isEmpty {
             rounds += 1
             guard rounds < 10_000 else {
                 Issue.record("\(waiting.count) readers wait for ever")
                 return
             }
-            now += .milliseconds(10)
-            if !here.isEmpty {
-                land()
+            simulation.now += .milliseconds(10)
+            if !inMemory.isEmpty || !resumed.isEmpty {
+                freeMemory()
             } else if pending.isEmpty {
-                perform(machine.tick(now: now))
+                simulation.tick()
             } else {
                 carryOutOne(fails: false)
             }
+            takeEffects()
             check()
         }
-        #expect(machine.flights.isEmpty)
+        #expect(simulation.scheduler.flights.isEmpty)
     }
 }

@@ -35,8 +35,8 @@ struct BlockCache: Sendable {
 
     var usesDisk: Bool { mode != .memory }
 
-    /// Room for the stream of one file. Blocks on the disk; a disk without room for even that is no
-    /// obstacle, its chunks stay in memory.
+    /// A place for the stream of one file. Blocks on the disk; a full disk is no obstacle, the chunks stay in
+    /// memory.
     /// - Parameter contentOffset: where in the stream the content is expected to begin.
     func makeStream(_ layout: ChunkLayout, contentOffset: UInt64) throws -> CachedStream {
         let id = lastStream.withLock { last in
@@ -66,7 +66,7 @@ struct BlockCache: Sendable {
     }
 
     /// Whether `bytes` more may be kept on the disk.
-    func hasRoom(for bytes: UInt64) -> Bool {
+    func hasCapacity(for bytes: UInt64) -> Bool {
         if let limit, usage.total + bytes > limit { return false }
         guard let free = freeBytes() else { return true }
         return free >= bytes && free - bytes >= minimumFree

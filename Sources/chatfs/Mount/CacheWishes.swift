@@ -10,13 +10,13 @@ struct CacheWishes: Sendable {
     let fileSystem: FileSystem
     let core: any ChatCore
 
-    private let asked: AskedHydration
+    private let requests: HydrationRequests
 
     init(hydrator: Hydrator, fileSystem: FileSystem, core: any ChatCore) {
         self.hydrator = hydrator
         self.core = core
         self.fileSystem = fileSystem
-        asked = AskedHydration(hydrator)
+        requests = HydrationRequests(hydrator)
     }
 
     func grant(_ wish: CacheWish) async -> CacheAnswer {
@@ -40,9 +40,9 @@ struct CacheWishes: Sendable {
             case .show, .clear, .tryAgain: break
             case .cancel: return try await cancel(item, file)
             case .hydrate:
-                return switch await asked.ask(item) {
+                return switch await requests.ask(item) {
                 case .ended(let problem): CacheAnswer(problem: problem?.sentence)
-                case .coming(let progress): CacheAnswer(isDone: false, progress: progress)
+                case .pending(let progress): CacheAnswer(isDone: false, progress: progress)
                 }
             case .dehydrate:
                 if hydrator.isPinned(file.id) {
@@ -69,7 +69,7 @@ struct CacheWishes: Sendable {
             }
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
             try await hydrator.unpin(file.id)
-            await asked.cancel(file.id)
+            await requests.cancel(file.id)
             guard hydrator.dehydrate(file.id) else {
                 return CacheAnswer(problem: "The file is being read: close it first.")
             }
@@ -89,7 +89,7 @@ struct CacheWishes: Sendable {
     /// Goes on with what an earlier mount left pinned or unfinished.
     func resume() async {
         await fileSystem.everythingShown()
-        for file in hydrator.wishedFiles.sorted() {
+        for file in hydrator.retainedFiles.sorted() {
             if let item = fileSystem.item(of: file) { hydrator.resume(item) } else { hydrator.remove(file) }
         }
     }

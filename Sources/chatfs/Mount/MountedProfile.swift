@@ -96,11 +96,11 @@ final class MountedProfile: Sendable {
             )
         }
         let remembered = try await ThreadPool.shared.run { () throws(any Error) in
-            try WishedFiles(in: OpenFile(own, flags: O_RDONLY))
+            try RetentionList(in: OpenFile(own, flags: O_RDONLY))
         }
         let hydrator = try Hydrator(
             core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
-            wishes: remembered)
+            retention: remembered)
         let fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core,
             settings: FileSystem.Settings(

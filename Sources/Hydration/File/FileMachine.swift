@@ -1,0 +1,562 @@
+import ChatCore
+
+/// One file that is open, retained or has blocks in the cache: where its bytes are, who waits for them, and
+/// what is done next. Pure: events go in with the time (counted from the hydrator's start), effects come out
+/// for `CachedFile` to carry out.
+///
+/// The content belongs to the phase, and says by its identity which attempt an answer is of: events that name
+/// another preparation, download or copy than the present one are late, and ignored. All else that does not fit
+/// the phase is a bug and traps in debug builds.
+struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
+    typealias Phase = FilePhase<Download, Whole>
+    typealias Effect = FileEffect<Download, Whole>
+    typealias Target = ReadTarget<Download, Whole>
+
+    private(set) var phase = Phase.idle
+    /// As the core described it last.
+    private(set) var item: ChatItem
+    private(set) var file: ChatFile
+    private(set) var retention: Retention
+    private(set) var opens = 0
+    private(set) var isRemoved = false
+    private(set) var lastUse: Duration
+    private(set) var waiting = WaitingReaders()
+    private var readAhead = ReadAhead()
+    private var retry = RetryState()
+    private let settings: HydrationSettings
+
+    init(
+        _ item: ChatItem, _ file: ChatFile, retention: Retention, settings: HydrationSettings, now: Duration
+    ) {
+        self.item = item
+        self.file = file
+        self.retention = retention
+        self.settings = settings
+        lastUse = now
+    }
+
+    var isRetired: Bool { phase.name == .retired }
+    /// Received to its end whether or not somebody reads it, as often as it takes.
+    var isRetained: Bool { !isRemoved && !retention.isEmpty }
+
+    // MARK: - Openings
+
+    /// Another opening. nil when the object is retired.
+    /// - Parameter outdated: the stored copy, when it was found changed since it was checked.
+    mutating func open(_ item: ChatItem, outdated: Whole?, now: Duration) -> [Effect]? {
+        guard !isRetired else { return nil }
+        opens += 1
+        lastUse = now
+        return (outdated.map { self.outdated($0) } ?? []) + update(item, now: now) + retryCompletion()
+    }
+
+    mutating func close(now: Duration) -> [Effect] {
+        guard !isRetired else { return [] }
+        assert(opens > 0, "closed more often than opened")
+        opens -= 1
+        lastUse = now
+        guard opens == 0 else { return [] }
+        readAhead.forget()
+        if case .chunks(_, let chunks) = phase, chunks.isReceivedByCore, file.status.isGivenUp, !isRemoved {
+            return prepare()
+        }
+        return retireIfUnused()
+    }
+
+    // MARK: - Readers
+
+    /// Where a range of the content is, which must not reach beyond its end.
+    mutating func locate(_ range: Range<UInt64>, now: @autoclosure () -> Duration) -> (Target, [Effect]) {
+        switch phase {
+        case .whole(let whole, _): return (.whole(whole), [])
+        case .failed(let problem): return (.failed(problem), [])
+        case .retired: return (.failed(.leaving), [])
+        case .idle where isRemoved: return (.failed(.deleted), [])
+        case .idle, .preparing, .awaitingCore:
+            return (retry.answer(now: now()).map(Target.failed) ?? .pending, [])
+        case .chunks(let download, let chunks):
+            let now = now()
+            readAhead.note(range)
+            lastUse = now
+            let effects = noteReading(chunks)
+            if let position = chunks.position(of: range) {
+                return (.chunks(download, position: position), effects)
+            }
+            return (chunks.problem(for: range, now: now).map(Target.failed) ?? .pending, effects)
+        }
+    }
+
+    /// A reader waits. It is answered at once or later, at the latest when `timeout` has passed without a byte
+    /// arriving of the chunks that it needs, or 20 times that in all; while the core fetches the whole, since it
+    /// last had more of it.
+    mutating func wait(
+        _ id: WaitingReaders.ID, for goal: WaitingReaders.Goal, timeout: Duration, now: Duration
+    ) -> [Effect] {
+        if isRetired { return [.answer(id, .leaving)] }
+        if let problem = retry.answer(now: now) { return [.answer(id, problem)] }
+        if case .chunks(_, let chunks) = phase, case .bytes(let range) = goal,
+            let problem = chunks.problem(for: range, now: now)
+        {
+            return [.answer(id, problem)]
+        }
+        waiting.add(id, goal, timeout: timeout, now: now)
+        var effects: [Effect] = []
+        if case .idle = phase, !isRemoved { effects = prepare() }
+        if goal == .whole { effects += retryCompletion() }
+        return effects + answerReaders()
+    }
+
+    /// A reader gave up. The others, and what is on its way, go on.
+    mutating func leave(_ id: WaitingReaders.ID) { waiting.remove(id) }
+
+    /// Answers who has waited long enough, and tries again what is due.
+    mutating func tick(now: Duration) -> [Effect] {
+        var effects: [Effect] = []
+        let late = waiting.takeExpired(now: now)
+        if !late.isEmpty {
+            if case .chunks(let download, var chunks) = phase {
+                for case .bytes(let range) in late.map(\.goal) {
+                    chunks.timedOut(range, now: now, settings: settings)
+                }
+                phase = .chunks(download, chunks)
+            } else {
+                retry.remember(.timedOut, until: now + settings.failureMemory)
+            }
+            effects = late.map { .answer($0.id, .timedOut) } + [.conditionChanged]
+        }
+        if isRetained, let nextTry = retry.nextTry, nextTry <= now { effects += attempt() }
+        return effects
+    }
+
+    /// Whether time alone can bring something: somebody's deadline, or another try.
+    var needsTicks: Bool {
+        if isRetired { return false }
+        if !waiting.isEmpty || (isRetained && retry.nextTry != nil) { return true }
+        guard case .chunks(_, let chunks) = phase, !isRemoved else { return false }
+        return chunks.nextRetry != nil && (opens > 0 || wantsWhole(chunks))
+    }
+
+    // MARK: - What the core and commands say
+
+    /// The item as the core has it now.
+    mutating func update(_ item: ChatItem, now: Duration) -> [Effect] {
+        guard let file = item.file, !isRemoved, !isRetired else { return [] }
+        let before = self.file.status
+        self.item = item
+        self.file = file
+        let status = file.status
+        if before != status { retry.forgetProblem() }
+        switch phase {
+        case .awaitingCore:
+            if status.isReadable || (status.isDescribed && !before.isDescribed) { return prepare() }
+            if let problem = status.problem { return preparationFailed(problem, now: now) }
+            // The core gets on with it.
+            if status.hasMore(than: before) { waiting.moveEnds(now: now) }
+            waiting.extendDeadlines(now: now)
+            return [.conditionChanged]
+        case .chunks(let download, var chunks):
+            // The core was faster than the chunks, or has what could not be fetched.
+            if status.isReadable, !before.isReadable, !chunks.isComplete, chunks.completion != .inProgress {
+                return prepare()
+            }
+            // It gave up its own copy: the bytes come anew, for one that is kept here. Readers who have all
+            // of them go on with those.
+            if chunks.isReceivedByCore, status.isGivenUp, !chunks.isComplete || opens == 0 {
+                return prepare()
+            }
+            guard let problem = status.problem, problem.isFinal, chunks.finalProblem == nil else { return [] }
+            chunks.end(problem)
+            phase = .chunks(download, chunks)
+            return answerReaders() + [.conditionChanged]
+        case .failed where before != status:
+            phase.move(to: .idle)
+            return attempt() + retireIfUnused()
+        case .idle where before != status: return attempt()
+        case .idle, .preparing, .whole, .failed, .retired: return []
+        }
+    }
+
+    /// The item is deleted. `atOnce`: also what open readers could still have had.
+    mutating func remove(atOnce: Bool) -> [Effect] {
+        guard !isRetired else { return [] }
+        var effects = finished()
+        isRemoved = true
+        if atOnce {
+            if let content = phase.content { effects.append(.erase(content)) }
+            effects += fail(.deleted) + [.contentInvalid]
+        } else {
+            switch phase {
+            case .chunks(let download, var chunks):
+                chunks.end(.deleted)
+                phase = .chunks(download, chunks)
+            case .preparing, .awaitingCore:
+                phase.move(to: .idle)
+                effects.append(.conditionChanged)
+            case .idle, .whole, .failed, .retired: break
+            }
+        }
+        return effects + answerReaders() + retireIfUnused()
+    }
+
+    /// Pinned: kept whole from now on, whatever else is evicted. Not any more: what is available stays for now;
+    /// what is under way ends, unless somebody else wants it.
+    mutating func setPinned(_ isPinned: Bool) -> [Effect] {
+        guard !isRetired else { return [] }
+        if isPinned { retention.insert(.pinned) } else { retention.remove(.pinned) }
+        return retireIfUnused()
+    }
+
+    /// Goes on with what an earlier mount left pinned or unfinished, or what has just been pinned.
+    mutating func resume(_ item: ChatItem, now: Duration) -> [Effect] {
+        // The core has come to its end meanwhile: opening it can wait for a reader.
+        if item.file?.status.isReadable == true, !retention.contains(.pinned) {
+            return finished() + retireIfUnused()
+        }
+        return update(item, now: now) + attempt()
+    }
+
+    /// Something changed that may have stood in the way of many files.
+    mutating func tryAgain() -> [Effect] {
+        retry.forgetProblem()
+        return retry.nextTry == nil ? [] : attempt()
+    }
+
+    /// Back to what the core has; nil when the file is in use. Never what is open, waited for, pinned, or just
+    /// being handed to the core.
+    /// - Parameter invalidates: the kernel's pages go too.
+    mutating func evict(invalidates: Bool) -> [Effect]? {
+        if isRetired { return [] }
+        guard isEvictable else { return nil }
+        var effects = finished()
+        if case .chunks(_, let chunks) = phase, chunks.finalProblem == nil {
+            effects.append(.abandonClaim(nil))
+        }
+        return effects + retire() + (invalidates ? [.contentInvalid] : []) + [.conditionChanged]
+    }
+
+    /// The hydrator ends: everybody is answered.
+    mutating func shutDown() -> [Effect] {
+        guard !isRetired else { return [] }
+        let answers = waiting.takeAll().map { Effect.answer($0.id, .leaving) }
+        return answers + retire()
+    }
+
+    var isEvictable: Bool {
+        guard opens == 0, waiting.isEmpty, !retention.contains(.pinned) else { return false }
+        switch phase {
+        case .chunks(_, let chunks): return chunks.completion != .inProgress
+        case .whole, .idle, .failed: return true
+        case .preparing, .awaitingCore, .retired: return false
+        }
+    }
+
+    func condition(now: Duration) -> HydrationCondition {
+        switch phase {
+        case .retired: return HydrationCondition()
+        case .idle: return HydrationCondition(problem: retry.problem)
+        case .preparing, .awaitingCore: return HydrationCondition(stage: .receiving)
+        case .whole(_, let cached):
+            return HydrationCondition(stage: .hydrated, progress: 100, cached: cached)
+        case .failed(let problem): return HydrationCondition(problem: problem)
+        case .chunks(_, let chunks):
+            let isTriedAlone = opens > 0 || wantsWhole(chunks)
+            return HydrationCondition(
+                stage: chunks.isComplete ? .hydrated : .receiving, progress: chunks.progress,
+                problem: chunks.problem,
+                nextTry: isTriedAlone ? chunks.nextRetry.map { max($0 - now, .zero) } : nil,
+                cached: chunks.availableBytes)
+        }
+    }
+
+    // MARK: - Preparation
+
+    /// nil when it is not the present one.
+    mutating func prepared(
+        _ preparation: Preparation, _ result: PreparationResult<Download, Whole>, now: Duration
+    ) -> [Effect]? {
+        guard phase.isPresent(preparation) else { return nil }
+        retry.succeeded()
+        switch result {
+        case .chunks(let download, let layout, let isReceivedByCore):
+            phase.move(
+                to: .chunks(
+                    download,
+                    ChunkMap(layout: layout, contentSize: file.size, isReceivedByCore: isReceivedByCore)))
+            return answerReaders() + [.conditionChanged]
+        case .whole(let whole, let cached):
+            phase.move(to: .whole(whole, cached: cached))
+            return finished() + answerReaders() + retireIfUnused() + [.conditionChanged]
+        // The event that is waited for may have come before the answer that it must be waited for.
+        case .awaitingCore where file.status.isReadable: return prepare()
+        case .awaitingDescription where file.status != .rcvInvitation(described: false): return prepare()
+        case .awaitingCore, .awaitingDescription:
+            phase.move(to: .awaitingCore)
+            return [.conditionChanged]
+        }
+    }
+
+    mutating func preparationFailed(
+        _ preparation: Preparation, _ problem: FileProblem, now: Duration
+    ) -> [Effect] {
+        phase.isPresent(preparation) ? preparationFailed(problem, now: now) : []
+    }
+
+    /// The check of its stored copy gets on: who waits for it waits as long as it does.
+    mutating func verifying(_ preparation: Preparation, now: Duration) {
+        guard phase.isPresent(preparation) else { return }
+        waiting.moveEnds(now: now)
+        waiting.extendDeadlines(now: now)
+    }
+
+    /// Its durable copy is damaged and the core offers it once more: it is fetched as one that was never here,
+    /// and to its end, as it had been.
+    mutating func offeredAgain(_ preparation: Preparation, _ item: ChatItem) -> [Effect] {
+        guard let file = item.file, phase.isPresent(preparation), !isRemoved else { return [] }
+        self.item = item
+        self.file = file
+        let retained = file.status.isReadable ? [] : retainUnfinished()
+        return [.contentInvalid] + retained + prepare()
+    }
+
+    /// The core's copy was changed or replaced since it was checked: nothing more is served from what was
+    /// opened, and who reads next has it checked anew.
+    mutating func outdated(_ whole: Whole) -> [Effect] {
+        guard case .whole(let present, _) = phase, present === whole, !isRemoved else { return [] }
+        phase.move(to: .idle)
+        return [.contentInvalid, .conditionChanged] + attempt()
+    }
+
+    // MARK: - Chunks
+
+    /// What to fetch; nil when no chunks are to be had.
+    func fetchRequests(now: Duration) -> (download: Download, layout: ChunkLayout, FetchRequests)? {
+        guard case .chunks(let download, let chunks) = phase else { return nil }
+        if isRemoved { return (download, chunks.layout, FetchRequests()) }
+        let requests = FetchRequests(
+            chunks, waiting, readAhead, isOpen: opens > 0, wantsWhole: wantsWhole(chunks),
+            isPinned: retention.contains(.pinned), settings: settings, now: now)
+        return (download, chunks.layout, requests)
+    }
+
+    /// A fetch was granted. False when the chunk is not wanted any more.
+    mutating func started(_ download: Download, _ chunk: Int) -> Bool {
+        phase.withChunks(of: download) { $0.started(chunk) } ?? false
+    }
+
+    /// Bytes of a chunk are coming.
+    mutating func progressed(_ download: Download, _ chunk: Int, now: Duration) {
+        guard let chunks = phase.chunks(of: download) else { return }
+        waiting.extendDeadlines(now: now) { chunks.isProgress(chunk, for: $0) }
+    }
+
+    /// A chunk is in the cache.
+    /// - Parameter contentOffset: with the first chunk, from the header.
+    mutating func arrived(
+        _ download: Download, _ chunk: Int, contentOffset: UInt64?, now: Duration
+    ) -> [Effect] {
+        let isPresent: Void? = phase.withChunks(of: download) {
+            $0.arrived(chunk, contentOffset: contentOffset)
+        }
+        guard isPresent != nil else { return [] }
+        progressed(download, chunk, now: now)
+        return [.conditionChanged] + answerReaders()
+    }
+
+    /// A fetch has ended without a chunk, or with one that could not be kept.
+    mutating func fetchFailed(
+        _ download: Download, _ chunk: Int, _ problem: FileProblem, wasCancelled: Bool, now: Duration
+    ) -> [Effect] {
+        guard let chunks = phase.chunks(of: download) else { return [] }
+        if wasCancelled {
+            // No failure: who has come back meanwhile has it fetched at once.
+            phase.withChunks(of: download) { $0.cancelled(chunk) }
+            return [.conditionChanged]
+        }
+        if chunks.isReceivedByCore, problem.kind == .notApproved { return leaveToCore(now: now) }
+        let concerned = waiting.take {
+            if case .bytes(let range) = $0.goal { chunks.needed(for: range).contains(chunk) } else { true }
+        }
+        phase.withChunks(of: download) { $0.failed(chunk, problem, now: now, settings: settings) }
+        var effects: [Effect] = concerned.map { .answer($0.id, problem) } + [.conditionChanged]
+        if problem.isFinal { effects += finished() + [.abandonClaim(problem)] }
+        return effects + answerReaders()
+    }
+
+    /// Blocks of chunks could not be read back, or went for those of others: they are fetched again when
+    /// somebody wants them.
+    mutating func lost(_ download: Download, _ lost: [Int]) -> [Effect] {
+        let isPresent: Void? = phase.withChunks(of: download) { chunks in
+            for chunk in lost { chunks.lost(chunk) }
+        }
+        return isPresent == nil ? [] : [.conditionChanged]
+    }
+
+    /// So many chunks, from the first on, have gone through the storage pipeline.
+    mutating func stored(_ download: Download, upTo count: Int, now: Duration) -> [Effect] {
+        completeIfTrue(download, now: now) { $0.stored(upTo: count) }
+    }
+
+    /// A chunk is where the disk had lost it.
+    mutating func repaired(_ download: Download, _ chunk: Int, now: Duration) -> [Effect] {
+        completeIfTrue(download, now: now) { $0.repaired(chunk) }
+    }
+
+    private mutating func completeIfTrue(
+        _ download: Download, now: Duration, _ event: (inout ChunkMap) -> Bool
+    ) -> [Effect] {
+        guard let completes = phase.withChunks(of: download, event) else { return [] }
+        waiting.extendDeadlines(now: now) { $0 == .whole }
+        return completes ? [.complete(download)] : []
+    }
+
+    /// The disk has not kept what was written of these chunks: they come once more, whether or not somebody
+    /// reads them.
+    /// - Parameter endsCompletion: found when the whole was to be handed over, which waits for them now. What a
+    ///   reader meets meanwhile does not begin that a second time.
+    mutating func damaged(_ download: Download, _ damaged: [Int], endsCompletion: Bool) -> [Effect] {
+        let isPresent: Void? = phase.withChunks(of: download) { chunks in
+            for chunk in damaged { chunks.noteDamage(chunk) }
+            if endsCompletion { chunks.completionInterrupted() }
+        }
+        return isPresent == nil ? [] : [.conditionChanged]
+    }
+
+    /// The core keeps the whole, there.
+    mutating func completed(
+        _ download: Download, _ whole: Whole, at location: FileSourceLocation, cached: UInt64
+    ) -> [Effect] {
+        guard let chunks = phase.chunks(of: download) else { return [] }
+        assert(chunks.completion != .verified, "completed by two")
+        file.status = .rcvComplete
+        file.source = location
+        item.file = file
+        phase.move(to: .whole(whole, cached: cached))
+        return finished() + answerReaders() + [.conditionChanged]
+    }
+
+    /// The whole is what was described, and the core makes the durable copy itself: served from the cache.
+    mutating func verified(_ download: Download) -> [Effect] {
+        guard phase.withChunks(of: download, { $0.verified() }) != nil else { return [] }
+        return answerReaders() + [.conditionChanged]
+    }
+
+    /// The whole is not what was described, or could not be stored. In the first case nothing of it is
+    /// ever served again; in the second the chunks stay, and opening the file tries once more; so does
+    /// time, for a file that is retained.
+    mutating func completionFailed(
+        _ download: Download, _ problem: FileProblem, now: Duration
+    ) -> [Effect] {
+        guard phase.chunks(of: download) != nil else { return [] }
+        if problem.kind == .damaged {
+            return fail(problem) + [.contentInvalid, .abandonClaim(problem)]
+        }
+        phase.withChunks(of: download) { $0.completionFailed(problem) }
+        if isRetained { retry.postpone(now: now, settings: settings) }
+        return waiting.take { $0.goal == .whole }.map { .answer($0.id, problem) } + [.conditionChanged]
+    }
+
+    // MARK: - Inside
+
+    private mutating func prepare() -> [Effect] {
+        let preparation = Preparation()
+        phase.move(to: .preparing(preparation))
+        return [.prepare(preparation), .conditionChanged]
+    }
+
+    /// Begins, or goes on, with a file that nobody need be waiting for.
+    private mutating func attempt() -> [Effect] {
+        guard isRetained else { return [] }
+        retry.began()
+        if case .idle = phase { return prepare() }
+        return retryCompletion()
+    }
+
+    /// Tries again to store a whole whose storing failed.
+    private mutating func retryCompletion() -> [Effect] {
+        guard case .chunks(let download, _) = phase,
+            phase.withChunks(of: download, { $0.retryCompletion() }) == true
+        else { return [] }
+        return [.resumeStorage(download)]
+    }
+
+    /// Everyone who waits gets the problem; who comes later tries again, but not at once.
+    private mutating func preparationFailed(_ problem: FileProblem, now: Duration) -> [Effect] {
+        if problem.isFinal { return fail(problem) }
+        phase.move(to: .idle)
+        retry.remember(problem, until: now + settings.failureMemory)
+        if isRetained { retry.postpone(now: now, settings: settings) }
+        return [.conditionChanged] + waiting.takeAll().map { .answer($0.id, problem) }
+    }
+
+    /// The chunks are not for us to fetch: a relay's name leads into this machine's own network. The core
+    /// decides for itself what it contacts, so its copy is waited for; when it has failed too, its reason is
+    /// the answer.
+    private mutating func leaveToCore(now: Duration) -> [Effect] {
+        phase.move(to: .awaitingCore)
+        if file.status.isReadable { return [.conditionChanged] + prepare() }
+        guard let problem = file.status.problem else { return [.conditionChanged] }
+        return preparationFailed(problem, now: now)
+    }
+
+    /// For good.
+    private mutating func fail(_ problem: FileProblem) -> [Effect] {
+        let effects = finished()
+        phase.move(to: .failed(problem))
+        return effects + [.conditionChanged] + waiting.takeAll().map { .answer($0.id, problem) }
+    }
+
+    /// Answers the readers whose answer is known.
+    private mutating func answerReaders() -> [Effect] {
+        if waiting.isEmpty { return [] }
+        switch phase {
+        case .whole: return waiting.takeAll().map { .answer($0.id, nil) }
+        case .failed(let problem): return waiting.takeAll().map { .answer($0.id, problem) }
+        case .idle where isRemoved: return waiting.takeAll().map { .answer($0.id, .deleted) }
+        case .idle, .preparing, .awaitingCore, .retired: return []
+        case .chunks(_, let chunks):
+            let served = waiting.take { chunks.satisfies($0.goal) }
+            var effects: [Effect] = served.map { .answer($0.id, nil) }
+            if let problem = chunks.finalProblem {
+                effects += waiting.takeAll().map { .answer($0.id, problem) }
+            }
+            return effects
+        }
+    }
+
+    /// Received to its end without a reader.
+    private func wantsWhole(_ chunks: ChunkMap) -> Bool {
+        (isRetained || !chunks.damaged.isEmpty) && chunks.finalProblem == nil
+    }
+
+    /// After a read: whether the file is one to be finished from now on. What the core receives itself, it
+    /// finishes itself.
+    private mutating func noteReading(_ chunks: ChunkMap) -> [Effect] {
+        guard !retention.contains(.unfinished), !chunks.isReceivedByCore, chunks.finalProblem == nil,
+            !isRemoved, readAhead.total > chunks.layout.size(of: 0)
+        else { return [] }
+        return retainUnfinished()
+    }
+
+    private mutating func retainUnfinished() -> [Effect] {
+        guard settings.finishesWhatWasRead, retention.insert(.unfinished).inserted else { return [] }
+        return [.retainUnfinished(true)]
+    }
+
+    /// It is here, will never come, or was let go of.
+    private mutating func finished() -> [Effect] {
+        retention.remove(.unfinished) == nil ? [] : [.retainUnfinished(false)]
+    }
+
+    private mutating func retire() -> [Effect] {
+        phase.move(to: .retired)
+        return [.retired]
+    }
+
+    /// A file that nobody has open and of which nothing is held needs no object.
+    private mutating func retireIfUnused() -> [Effect] {
+        guard opens == 0, waiting.isEmpty, !isRetired else { return [] }
+        if isRemoved { return retire() + [.contentInvalid] }
+        if case .idle = phase, retry.problem == nil, !isRetained { return retire() }
+        return []
+    }
+}

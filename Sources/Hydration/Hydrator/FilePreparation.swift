@@ -1,0 +1,180 @@
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import XFTP
+
+/// Finds out where the bytes of a file are, for one preparation of it. Blocking steps run on the thread pool.
+struct FilePreparation: Sendable {
+    private let file: CachedFile
+    private let preparation: Preparation
+    private let described: ChatFile
+    private let context: HydrationContext
+
+    init(of file: CachedFile, _ preparation: Preparation) {
+        self.file = file
+        self.preparation = preparation
+        context = file.context
+        described = file.withMachine(\.file)
+    }
+
+    func run() async {
+        guard file.withMachine({ $0.phase.isPresent(preparation) }) else { return }
+        do {
+            if described.status.isReadable {
+                try await prepareStored()
+            } else if let problem = described.status.problem, problem.isFinal {
+                fail(problem)
+            } else {
+                try await prepareRemote()
+            }
+        } catch {
+            fail(context.failures.problem(error, of: file.id, missing: described.size))
+        }
+    }
+
+    /// False when the preparation is not the present one any more.
+    @discardableResult
+    private func end(_ result: PreparationResult<Download, WholeContent>) -> Bool {
+        var isPresent = false
+        file.step { machine, now in
+            let effects = machine.prepared(preparation, result, now: now)
+            isPresent = effects != nil
+            return effects ?? []
+        }
+        return isPresent
+    }
+
+    private func fail(_ problem: FileProblem) {
+        file.step { machine, now in machine.preparationFailed(preparation, problem, now: now) }
+    }
+
+    // MARK: - The core's copy
+
+    private func prepareStored() async throws {
+        var source = described.source
+        if source == nil { source = try await context.core.location(of: file.id) }
+        guard let source else { return fail(.noCopy) }
+        do {
+            let whole = try await open(source) {
+                file.step { machine, now in
+                    machine.verifying(preparation, now: now)
+                    return []
+                }
+            }
+            end(.whole(whole, cached: whole.cached))
+        } catch  where Self.isDamagedCopy(error) {
+            try await giveUp(source)
+        }
+    }
+
+    /// Checked and ready to be read; in a cache that is not sealed a plain copy, if there is capacity.
+    /// - Parameter progress: told as the check gets on.
+    private func open(
+        _ source: FileSourceLocation, progress: @escaping @Sendable () -> Void
+    ) async throws -> WholeContent {
+        let size = described.size
+        if context.settings.cacheMode == .plain, let arguments = source.arguments {
+            do {
+                let cached = try await onPool {
+                    context.reserveCapacity(size, for: file) ? try context.cache.makeFile() : nil
+                }
+                if let cached {
+                    let copy = try await PlainCopy.decrypting(
+                        source.path, arguments, size: size, into: cached, usage: context.cache.usage,
+                        progress: progress)
+                    return WholeContent(.copy(copy))
+                }
+            } catch  where FileProblem(error).kind == .noSpace {
+                context.failures.log.notice(
+                    "the disk of the cache is full: a file is served from where it is stored")
+            }
+        }
+        return try await WholeContent.open(source, size: size, verified: context.verified, progress: progress)
+    }
+
+    /// The durable copy is not what was stored, or not there: the file is fetched once more where it can be.
+    private func giveUp(_ source: FileSourceLocation) async throws {
+        context.failures.log.warning("the stored copy of file \(file.id.rawValue) is damaged")
+        switch try await context.core.giveUpCopy(of: file.id, at: source) {
+        case .offered(let item): file.step { machine, _ in machine.offeredAgain(preparation, item) }
+        case .lost(let problem): fail(problem)
+        }
+    }
+
+    private static func isDamagedCopy(_ error: any Error) -> Bool {
+        switch error {
+        case let error as CryptographyError: error.isDamage
+        case let error as HydrationError: error.code == .damaged
+        case let error as SystemError: error.code == ENOENT || error.code == EIO
+        default: false
+        }
+    }
+
+    // MARK: - Chunks
+
+    private func prepareRemote() async throws {
+        guard let claim = try await claim() else {
+            // Accepting now would make the core fetch the whole, once it can, instead of the parts read.
+            if described.status == .rcvInvitation(described: false) {
+                end(.awaitingDescription)
+            } else {
+                try await receiveByCore()
+                end(.awaitingCore)
+            }
+            return
+        }
+        do {
+            let source = try await context.makeSource(claim)
+            guard let layout = ChunkLayout(source.chunks) else {
+                throw HydrationError(.damaged, "The file description names no chunks.")
+            }
+            let download = try await makeDownload(claim, source, layout)
+            if !end(.chunks(download, layout, isReceivedByCore: claim.isReceivedByCore)) {
+                await context.core.abandonClaim(file.id, problem: nil)
+            }
+        } catch {
+            let problem = context.failures.problem(error, of: file.id, missing: 0, remains: claim.remains)
+            await context.core.abandonClaim(file.id, problem: problem.isFinal ? problem : nil)
+            fail(problem)
+        }
+    }
+
+    private func makeDownload(
+        _ claim: ClaimedFile, _ source: any ChunkSource, _ layout: ChunkLayout
+    ) async throws -> Download {
+        // Official writers use no more of the header than we do.
+        let header = FileHeader.encode(name: described.name, contentSize: described.size)
+        let stream = try await onPool {
+            try context.cache.makeStream(layout, contentOffset: UInt64(header.count))
+        }
+        let pipeline = StoragePipeline(
+            stream, source: source, contentSize: described.size,
+            stagingFolder: claim.isReceivedByCore ? nil : context.core.stagingFolder,
+            // A cache that is not sealed keeps all chunks: it goes on serving when the whole is complete.
+            servesReaders: context.settings.cacheMode != .plain
+        ) { [weak file] pipeline, progress in
+            guard let file, let download = file.download(of: pipeline) else { return }
+            FileCompletion(of: file, download).noteProgress(progress)
+        }
+        return Download(source: source, stream: stream, pipeline: pipeline, remains: claim.remains)
+    }
+
+    /// The file's description, or nil when there is none for us: not yet, or this core gives none.
+    private func claim() async throws(ChatError) -> ClaimedFile? {
+        do throws(ChatError) {
+            return try await context.core.claimFile(file.id, approvedRelays: false)
+        } catch {
+            if error.code != .alreadyReceiving { throw error }
+            return nil
+        }
+    }
+
+    private func receiveByCore() async throws(ChatError) {
+        do throws(ChatError) {
+            try await context.core.receiveFile(file.id, approvedRelays: false)
+        } catch {
+            if error.code != .alreadyReceiving { throw error }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Base
+import ChatCore
+
+/// Brings files here for commands, which ask again and again to show how far it is: however often, it is one
+/// wait for each file, so that the timeout of the first request is that of all. Any thread.
+public final class HydrationRequests: Sendable {
+    public enum Answer: Hashable, Sendable {
+        /// The problem when it cannot be.
+        case ended(FileProblem?)
+        /// Per cent that is available: ask again.
+        case pending(progress: Int)
+    }
+
+    private struct Wait {
+        var task: Task<FileProblem?, Never>
+        var requests = 0
+    }
+
+    private let hydrator: Hydrator
+    private let timeout: Duration
+    private let slice: Duration
+    private let waits = Lock<[FileID: Wait]>([:])
+
+    /// - Parameters:
+    ///   - timeout: the longest wait without any progress, over all requests.
+    ///   - slice: the longest until a request is answered. A wait that nobody has asked about for ten times
+    ///     that is given up.
+    public init(_ hydrator: Hydrator, timeout: Duration = .seconds(60), slice: Duration = .seconds(1)) {
+        self.hydrator = hydrator
+        self.timeout = timeout
+        self.slice = slice
+    }
+
+    /// Begins, or goes on, to bring all of a file here.
+    public func ask(_ item: ChatItem) async -> Answer {
+        guard let file = item.file?.id else { return .ended(nil) }
+        let (task, request) = waits.withLock { waits in
+            var wait =
+                waits[file]
+                ?? Wait(
+                    task: Task { [hydrator, timeout] in await hydrator.hydrate(item, timeout: timeout) })
+            wait.requests += 1
+            waits[file] = wait
+            return (wait.task, wait.requests)
+        }
+        if case .success(let problem) = await task.result(within: slice) {
+            end(file, task)
+            return .ended(problem)
+        }
+        Task { [weak self, slice] in
+            try? await Task.sleep(for: slice * 10)
+            self?.giveUp(file, task, ifNobodyAskedAfter: request)
+        }
+        return .pending(progress: hydrator.condition(of: file).progress)
+    }
+
+    /// Ends the wait for a file, for everybody who asked.
+    public func cancel(_ file: FileID) async {
+        let task = waits.withLock { $0.removeValue(forKey: file)?.task }
+        task?.cancel()
+        _ = await task?.value
+    }
+
+    private func end(_ file: FileID, _ task: Task<FileProblem?, Never>) {
+        waits.withLock { if $0[file]?.task == task { $0[file] = nil } }
+    }
+
+    private func giveUp(
+        _ file: FileID, _ task: Task<FileProblem?, Never>, ifNobodyAskedAfter request: Int
+    ) {
+        guard waits.withLock({ $0[file]?.task == task && $0[file]?.requests == request }) else { return }
+        end(file, task)
+        task.cancel()
+    }
+}

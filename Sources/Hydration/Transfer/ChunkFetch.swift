@@ -1,0 +1,104 @@
+import Base
+import ChatCore
+import Cryptography
+import Posix
+import XFTP
+
+/// Fetches one chunk. Readers have it from its memory as soon as it was compared with its digest; then it goes
+/// through the storage pipeline or, when that is not so far yet, into the cache. The first one also says where
+/// the content begins.
+struct ChunkFetch: Sendable {
+    private let fetch: ChunkTransfers.Fetch
+    private let transfers: ChunkTransfers
+    private let file: CachedFile
+    private let download: Download
+    private let context: HydrationContext
+
+    init(_ fetch: ChunkTransfers.Fetch, transfers: ChunkTransfers) {
+        self.fetch = fetch
+        self.transfers = transfers
+        file = fetch.file.file
+        download = fetch.file.download
+        context = file.context
+    }
+
+    /// The problem when it did not work; nil when the chunk is kept somewhere.
+    func run() async -> FileProblem? {
+        guard file.withMachine({ $0.phase.isPresent(download) }) else { return nil }
+        let layout = download.layout
+        do {
+            let fetched = try await download.source.fetch(fetch.chunk) { [transfers, fetch] in
+                transfers.progressed(fetch)
+            }
+            guard fetched.count == Int(layout.size(of: fetch.chunk)) else {
+                throw HydrationError(.damaged, "A chunk has another length than the description says.")
+            }
+            let offset = fetch.chunk == 0 ? try contentOffset(fetched) : nil
+            download.stream.hold(fetched, fetch.chunk)
+            transfers.arrived(fetch, contentOffset: offset)
+            try await keep(fetched)
+            return nil
+        } catch {
+            let size = layout.size(of: fetch.chunk)
+            return context.failures.problem(error, of: file.id, missing: size, remains: download.remains)
+        }
+    }
+
+    private func contentOffset(_ fetched: any FetchedChunk) throws -> UInt64 {
+        let front = [UInt8](unsafeUninitializedCapacity: FileHeader.longest) { buffer, count in
+            count = min(buffer.count, fetched.count)
+            let target = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<count]))
+            fetched.decrypt(from: 0, into: target)
+        }
+        guard let header = FileHeader(stream: front, streamSize: download.layout.streamSize) else {
+            throw HydrationError(.damaged, "The file's header makes no sense; nothing of it is shown.")
+        }
+        guard header.contentSize == file.withMachine(\.file.size) else {
+            throw HydrationError(.damaged, FileProblem.wrongLength.sentence)
+        }
+        return header.contentOffset
+    }
+
+    private func keep(_ fetched: any FetchedChunk) async throws {
+        let pipeline = download.pipeline
+        if pipeline.servesReaders, await pipeline.take(fetch.chunk, fetched) {
+            // It takes capacity on the disk too: what was used longest ago goes for it.
+            return await ThreadPool.shared.run { _ = context.reserveCapacity(0, for: file) }
+        }
+        do {
+            try await onPool { try self.store(fetched) }
+        } catch {
+            download.stream.forget(fetch.chunk)
+            throw error
+        }
+        if pipeline.servesReaders {
+            pipeline.proceed()
+        } else {
+            _ = await pipeline.take(fetch.chunk, fetched)
+        }
+    }
+
+    /// Keeps the chunk where there is capacity: on the disk, if need be at the cost of what was used longest ago,
+    /// else in memory. Blocks on the disk.
+    private func store(_ fetched: any FetchedChunk) throws {
+        if context.cache.usesDisk && context.reserveCapacity(UInt64(fetched.count), for: file) {
+            do {
+                return try download.stream.keepOnDisk(fetched, fetch.chunk)
+            } catch  where FileProblem(error).kind == .noSpace {
+                context.failures.log.notice("the disk of the cache is full: a chunk is kept in memory")
+            }
+        }
+        let evicted = download.stream.keepInMemory(fetched, fetch.chunk)
+        if !evicted.isEmpty { tell(of: evicted) }
+    }
+
+    /// Chunks that left the memory for this one, of any file.
+    private func tell(of evicted: [ChunkMemory.Key]) {
+        for file in context.registry.all {
+            guard case .chunks(let download) = file.withMachine(\.phase.content) else { continue }
+            let stream = download.stream
+            let lost = evicted.filter { $0.stream == stream.id && !stream.holds($0.chunk) }.map(\.chunk)
+            if !lost.isEmpty { file.step { machine, _ in machine.lost(download, lost) } }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Base
+
+/// What the scheduler grants to: the present download of a file. Two are the same when their downloads are.
+struct Transfer: Hashable, Sendable {
+    let file: CachedFile
+    let download: Download
+
+    static func == (left: Self, right: Self) -> Bool { left.download === right.download }
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(download)) }
+}
+
+/// Carries out what the scheduler decides: one task for each chunk that is fetched. Any thread.
+final class ChunkTransfers: Sendable {
+    typealias Fetch = FetchScheduler<Transfer>.Fetch
+
+    private struct State {
+        var scheduler: FetchScheduler<Transfer>
+        var tasks: [Fetch: Task<Void, Never>] = [:]
+    }
+
+    private let state: Lock<State>
+    private let tasks: TaskSet
+    private let ticker: Ticker
+    private let clock: @Sendable () -> Duration
+
+    init(
+        settings: HydrationSettings, tasks: TaskSet, ticker: Ticker, clock: @escaping @Sendable () -> Duration
+    ) {
+        state = Lock(State(scheduler: FetchScheduler(settings: settings)))
+        self.tasks = tasks
+        self.ticker = ticker
+        self.clock = clock
+    }
+
+    /// What a file wants from now on. Under the lock of the file, so that the last word is the newest;
+    /// `schedule` follows outside of it.
+    func update(_ transfer: Transfer, _ layout: ChunkLayout, _ requests: FetchRequests) {
+        state.withLock { $0.scheduler.update(transfer, layout, requests) }
+    }
+
+    /// As `update`: nothing any more.
+    func remove(_ transfer: Transfer) { state.withLock { $0.scheduler.remove(transfer) } }
+
+    /// Begins what is granted now, and ends what nobody wants any more.
+    func schedule() {
+        while true {
+            let actions = state.withLock { $0.scheduler.schedule(now: clock()) }
+            if actions.isEmpty { break }
+            for action in actions {
+                switch action {
+                case .fetch(let fetch): begin(fetch)
+                // One that has not begun yet is cancelled when it begins.
+                case .cancel(let fetch): state.withLock { $0.tasks[fetch] }?.cancel()
+                }
+            }
+        }
+        if needsTicks { ticker.run(for: self) }
+    }
+
+    /// Whether time alone brings the scheduler something.
+    var needsTicks: Bool { state.withLock { $0.scheduler.needsTicks } }
+
+    private func begin(_ fetch: Fetch) {
+        guard fetch.file.file.started(fetch.file.download, fetch.chunk) else {
+            return state.withLock { _ = $0.scheduler.ended(fetch) }
+        }
+        let cancelled = state.withLock { state -> Task<Void, Never>? in
+            guard let task = tasks.spawn({ await self.run(fetch) }) else {
+                state.scheduler.ended(fetch)
+                return nil
+            }
+            state.tasks[fetch] = task
+            return state.scheduler.isCancelled(fetch) ? task : nil
+        }
+        cancelled?.cancel()
+    }
+
+    private func run(_ fetch: Fetch) async {
+        let (file, download) = (fetch.file.file, fetch.file.download)
+        let problem = await ChunkFetch(fetch, transfers: self).run()
+        let wasCancelled = state.withLock { state in
+            state.tasks[fetch] = nil
+            return state.scheduler.ended(fetch)
+        }
+        if let problem {
+            file.step { machine, now in
+                machine.fetchFailed(download, fetch.chunk, problem, wasCancelled: wasCancelled, now: now)
+            }
+        }
+        schedule()
+    }
+
+    /// Bytes of a chunk are coming.
+    func progressed(_ fetch: Fetch) {
+        state.withLock { $0.scheduler.progressed(fetch, now: clock()) }
+        fetch.file.file.progressed(fetch.file.download, fetch.chunk)
+    }
+
+    /// A chunk can be read; its memory is in use until its task ends.
+    func arrived(_ fetch: Fetch, contentOffset: UInt64?) {
+        state.withLock { $0.scheduler.arrived(fetch, now: clock()) }
+        fetch.file.file.step { machine, now in
+            machine.arrived(fetch.file.download, fetch.chunk, contentOffset: contentOffset, now: now)
+        }
+        schedule()
+    }
+}

@@ -1,0 +1,127 @@
+import ChatCore
+import Testing
+
+@testable import Hydration
+
+/// What the core is just doing with a file, by the machine's own clock.
+@Suite struct CompletionTests {
+    private static let file = FileID(1)
+    private static let layout = ChunkLayout(
+        Array(repeating: ChunkPlace(size: 65_536, relay: "r"), count: 4))!
+
+    private static func item(_ status: FileStatus = .rcvInvitation(described: true)) -> ChatItem {
+        Simulation.item(file, size: 4 * 65_536 - 1000, status)
+    }
+
+    /// A file that somebody waits for as a whole; what its preparation finds is still to come.
+    private static func preparing() -> Simulation {
+        var simulation = Simulation()
+        simulation.open(item())
+        simulation.wait(1, file, for: .whole, timeout: .seconds(9))
+        return simulation
+    }
+
+    /// The same, with all chunks through the storage pipeline and the whole on its way into the core's keeping.
+    private static func completing(isReceivedByCore: Bool) -> (Simulation, Token) {
+        var simulation = preparing()
+        let download = simulation.prepareChunks(layout, isReceivedByCore: isReceivedByCore)
+        // Who receives its copy itself has only what readers want.
+        simulation.wait(2, file, for: .bytes(0..<4 * 65_536 - 1000), timeout: .seconds(9))
+        while !simulation.begun.isEmpty { simulation.arriveAndEnd(simulation.begun.removeFirst()) }
+        simulation.answers = []
+        simulation.step(file) { $0.stored(download, upTo: 4, now: $1) }
+        #expect(simulation.completions == [download])
+        simulation.completions = []
+        return (simulation, download)
+    }
+
+    @Test func whatIsBeingHandedOverIsNotEvictedThoughNobodyHasItOpen() {
+        var (simulation, download) = Self.completing(isReceivedByCore: false)
+        simulation.step(Self.file) { machine, now in
+            machine.leave(1)
+            return machine.close(now: now)
+        }
+        #expect(simulation.files[Self.file]?.isEvictable == false)
+        let kept = FileSourceLocation(path: "/kept", arguments: nil)
+        simulation.step(Self.file) { machine, _ in machine.completed(download, Token(), at: kept, cached: 0) }
+        #expect(simulation.files[Self.file]?.isEvictable == true)
+        #expect(simulation.files[Self.file]?.file.status == .rcvComplete)
+        #expect(simulation.files[Self.file]?.item.file?.source == kept)
+    }
+
+    @Test func whoWaitsForTheWholeGoesOnWhenItIsCheckedThoughTheCoreMakesItsCopyItself() {
+        var (simulation, download) = Self.completing(isReceivedByCore: true)
+        simulation.step(Self.file) { machine, _ in machine.verified(download) }
+        #expect(simulation.answers == [.init(reader: 1, problem: nil)])
+    }
+
+    @Test func aCoreThatHasTheFileBeforeItSaysThatItReceivesItIsNotWaitedFor() {
+        var simulation = Self.preparing()
+        let (file, preparation) = simulation.preparations.removeLast()
+        simulation.step(file) { $0.update(Self.item(.rcvComplete), now: $1) }
+        #expect(simulation.preparations.isEmpty)
+        simulation.prepared(file, preparation, .awaitingCore)
+        #expect(simulation.preparations.count == 1)
+    }
+
+    @Test func aChunkThatTheDiskDidNotKeepComesOnceMoreBeforeTheWholeIsHandedOver() {
+        var (simulation, download) = Self.completing(isReceivedByCore: false)
+        // What a reader meets meanwhile begins nothing a second time.
+        simulation.step(Self.file) { machine, _ in machine.damaged(download, [1], endsCompletion: false) }
+        simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
+        #expect(simulation.begun.map(\.chunk) == [1])
+        simulation.step(Self.file) { machine, _ in machine.damaged(download, [2], endsCompletion: true) }
+        #expect(simulation.begun.map(\.chunk) == [1, 2])
+        simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
+        for fetch in simulation.begun {
+            simulation.arriveAndEnd(fetch)
+            #expect(simulation.completions.isEmpty)
+            simulation.step(Self.file) { $0.repaired(download, fetch.chunk, now: $1) }
+        }
+        #expect(simulation.completions == [download])
+        simulation.step(Self.file) { $0.repaired(download, 1, now: $1) }
+        #expect(simulation.completions == [download])
+    }
+
+    @Test func whatCouldNotBeStoredIsStoredWhenSomebodyOpensItAgain() {
+        var (simulation, download) = Self.completing(isReceivedByCore: false)
+        let full = FileProblem(.noSpace, "full")
+        simulation.step(Self.file) { $0.completionFailed(download, full, now: $1) }
+        #expect(simulation.answers == [.init(reader: 1, problem: full)])
+        #expect(simulation.files[Self.file]?.condition(now: .zero).problem == full)
+        simulation.open(Self.item())
+        #expect(simulation.resumed == [download])
+        simulation.step(Self.file) { $0.stored(download, upTo: 4, now: $1) }
+        #expect(simulation.completions == [download])
+    }
+
+    @Test func whoWaitsForTheCheckOfAStoredFileIsLateOnlyWhenItStopsGettingOn() {
+        var simulation = Self.preparing()
+        let (file, preparation) = simulation.preparations.removeLast()
+        for second in stride(from: 5, through: 500, by: 5) {
+            simulation.now = .seconds(second)
+            simulation.step(file) { machine, now in
+                machine.verifying(preparation, now: now)
+                return []
+            }
+            simulation.now = .seconds(second + 8)
+            simulation.tick()
+        }
+        #expect(simulation.answers.isEmpty)
+        simulation.now = .seconds(509)
+        simulation.tick()
+        #expect(simulation.answers == [.init(reader: 1, problem: .timedOut)])
+    }
+
+    @Test func aFileWhoseStoredCopyIsDamagedIsFetchedToItsEnd() {
+        var simulation = Self.preparing()
+        let (file, preparation) = simulation.preparations.removeLast()
+        let stale = simulation.step(file) { machine, _ in machine.offeredAgain(Preparation(), Self.item()) }
+        #expect(stale.isEmpty)
+        let effects = simulation.step(file) { machine, _ in machine.offeredAgain(preparation, Self.item()) }
+        #expect(effects.contains { if case .contentInvalid = $0 { true } else { false } })
+        #expect(effects.contains { if case .retainUnfinished(true) = $0 { true } else { false } })
+        #expect(simulation.files[file]?.retention == .unfinished)
+        #expect(simulation.preparations.count == 1)
+    }
+}

@@ -1,0 +1,324 @@
+import Testing
+
+@testable import Hydration
+
+/// Which fetches are granted and which are ended: against a model that could not be simpler, in random histories.
+@Suite struct SchedulerTests {
+    @Test(arguments: 1...80 as ClosedRange<UInt64>)
+    func grantsAreThoseOfTheModel(seed: UInt64) {
+        var history = History(seed: seed)
+        for _ in 0..<400 { history.step() }
+        history.finish()
+    }
+
+    private static let chunkSize: UInt32 = 1 << 20
+
+    private static func layout(_ relays: [String]) -> ChunkLayout {
+        ChunkLayout(relays.map { ChunkPlace(size: chunkSize, relay: $0) })!
+    }
+
+    private static func demand(_ chunks: Int...) -> FetchRequests {
+        var requests = FetchRequests()
+        requests.demand = chunks
+        requests.isWanted = true
+        return requests
+    }
+
+    @Test func whatSomebodyWaitsForGoesFirst() {
+        var settings = HydrationSettings()
+        settings.chunksInFlight = 1
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        var ahead = FetchRequests()
+        (ahead.ahead, ahead.isWanted) = ([0], true)
+        scheduler.update(1, Self.layout(["a"]), ahead)
+        scheduler.update(2, Self.layout(["b"]), Self.demand(0))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 2, chunk: 0))])
+        scheduler.ended(.init(file: 2, chunk: 0))
+        scheduler.remove(2)
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
+    }
+
+    @Test func aSilentRelayHoldsUpNeitherOtherFilesNorOtherReadersOfItsOwn() {
+        var settings = HydrationSettings()
+        settings.chunksPerRelay = 1
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        scheduler.update(1, Self.layout(["silent", "silent", "good"]), Self.demand(0, 1, 2))
+        scheduler.update(2, Self.layout(["good", "other"]), Self.demand(0, 1))
+        let granted = scheduler.schedule(now: .zero)
+        #expect(
+            Set(granted) == [
+                .fetch(.init(file: 1, chunk: 0)), .fetch(.init(file: 2, chunk: 0)),
+                .fetch(.init(file: 2, chunk: 1)),
+            ])
+        scheduler.ended(.init(file: 2, chunk: 0))
+        scheduler.update(2, Self.layout(["good", "other"]), Self.demand())
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 2))])
+    }
+
+    @Test func aChunkOfWhichNothingComesLeavesItsMemoryToOthers() {
+        var settings = HydrationSettings()
+        settings.bytesInFlight = UInt64(Self.chunkSize)
+        settings.stalledAfter = .seconds(3)
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        scheduler.update(1, Self.layout(["silent"]), Self.demand(0))
+        scheduler.update(2, Self.layout(["good"]), Self.demand(0))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
+        #expect(scheduler.schedule(now: .seconds(2)).isEmpty)
+        scheduler.progressed(.init(file: 1, chunk: 0), now: .seconds(2))
+        #expect(scheduler.schedule(now: .seconds(4)).isEmpty)
+        #expect(scheduler.schedule(now: .seconds(5)) == [.fetch(.init(file: 2, chunk: 0))])
+    }
+
+    @Test func whatNobodyWantsEndsUnlessItIsJustComing() {
+        var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
+        let (silent, coming) = (
+            FetchScheduler<Int>.Fetch(file: 1, chunk: 0), FetchScheduler<Int>.Fetch(file: 2, chunk: 0)
+        )
+        scheduler.update(1, Self.layout(["a"]), Self.demand(0))
+        scheduler.update(2, Self.layout(["b"]), Self.demand(0))
+        #expect(scheduler.schedule(now: .zero).count == 2)
+        scheduler.progressed(coming, now: .seconds(1))
+        for file in 1...2 { scheduler.update(file, Self.layout(["a"]), FetchRequests()) }
+        #expect(scheduler.needsTicks)
+        #expect(scheduler.schedule(now: .seconds(2)) == [.cancel(silent)])
+        #expect(scheduler.isCancelled(silent) && !scheduler.isCancelled(coming))
+        #expect(scheduler.schedule(now: .seconds(3)).isEmpty)
+        #expect(scheduler.schedule(now: .seconds(4)) == [.cancel(coming)])
+        #expect(!scheduler.needsTicks)
+        #expect(scheduler.ended(silent) == true)
+        #expect(scheduler.ended(coming) == true)
+        #expect(scheduler.flights.isEmpty)
+    }
+
+    @Test func anAttemptThatIsOverEndsAtOnceThoughItsBytesAreComing() {
+        var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
+        scheduler.update(1, Self.layout(["a"]), Self.demand(0))
+        _ = scheduler.schedule(now: .zero)
+        scheduler.progressed(.init(file: 1, chunk: 0), now: .zero)
+        scheduler.remove(1)
+        #expect(scheduler.schedule(now: .zero) == [.cancel(.init(file: 1, chunk: 0))])
+    }
+
+    @Test func memoryIsInUseUntilTheFetchEndsAndAnEndAfterTheArrivalIsNoCancelledOne() {
+        var settings = HydrationSettings()
+        settings.bytesInFlight = UInt64(Self.chunkSize)
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        scheduler.update(1, Self.layout(["a", "b"]), Self.demand(0, 1))
+        #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
+        scheduler.arrived(.init(file: 1, chunk: 0), now: .seconds(1))
+        scheduler.update(1, Self.layout(["a", "b"]), Self.demand(1))
+        #expect(scheduler.schedule(now: .seconds(100)).isEmpty)
+        #expect(scheduler.ended(.init(file: 1, chunk: 0)) == false)
+        #expect(scheduler.schedule(now: .seconds(100)) == [.fetch(.init(file: 1, chunk: 1))])
+    }
+}
+
+/// Events of chance, given to the scheduler and to the model.
+private struct History {
+    typealias Scheduler = FetchScheduler<Int>
+
+    private var dice: Dice
+    private var scheduler: Scheduler
+    private var model: Model
+    private var now = Duration.zero
+    private var layouts: [Int: ChunkLayout] = [:]
+
+    init(seed: UInt64) {
+        dice = Dice(seed: seed)
+        var settings = HydrationSettings()
+        settings.chunksPerFile = Int.random(in: 1...4, using: &dice)
+        settings.chunksPerRelay = Int.random(in: 1...5, using: &dice)
+        settings.chunksInFlight = Int.random(in: 1...12, using: &dice)
+        settings.backgroundChunks = Int.random(in: 0...2, using: &dice)
+        settings.bytesInFlight = UInt64.random(in: 1...16, using: &dice) << 20
+        settings.bytesForDemand = min(settings.bytesInFlight, UInt64.random(in: 0...4, using: &dice) << 20)
+        // Distances have tests of their own.
+        settings.farAfter = .seconds(1_000_000)
+        scheduler = Scheduler(settings: settings)
+        model = Model(settings: settings)
+        for file in 0..<5 {
+            layouts[file] = ChunkLayout(
+                (0..<8).map { _ in
+                    ChunkPlace(
+                        size: [65_536, 1_048_576, 4_194_304].randomElement(using: &dice)!,
+                        relay: ["a", "b", "c"].randomElement(using: &dice)!)
+                })
+        }
+    }
+
+    mutating func step() {
+        now += .milliseconds(Int.random(in: 0...800, using: &dice))
+        let file = Int.random(in: 0..<5, using: &dice)
+        let flight = scheduler.flights.randomElement(using: &dice)
+        switch Int.random(in: 0..<10, using: &dice) {
+        case 0...3: update(file)
+        case 4:
+            scheduler.remove(file)
+            model.remove(file)
+        case 5:
+            guard let flight, !flight.hasArrived else { break }
+            scheduler.progressed(flight.fetch, now: now)
+            model.progressed(flight.fetch, now: now)
+        case 6, 7:
+            guard let flight, !flight.hasArrived else { break }
+            scheduler.arrived(flight.fetch, now: now)
+            model.arrived(flight.fetch, now: now)
+        default:
+            guard let flight else { break }
+            #expect(scheduler.ended(flight.fetch) == model.ended(flight.fetch))
+        }
+        schedule()
+    }
+
+    private mutating func update(_ file: Int) {
+        var requests = FetchRequests()
+        requests.isWanted = Int.random(in: 0..<4, using: &dice) > 0
+        if requests.isWanted {
+            requests.demand = Array(
+                (0..<8).shuffled(using: &dice).prefix(Int.random(in: 0...2, using: &dice)))
+            requests.ahead = Array((0..<8).shuffled(using: &dice).prefix(Int.random(in: 0...3, using: &dice)))
+            requests.background = Array((0..<8).prefix(Int.random(in: 0...3, using: &dice)))
+        }
+        scheduler.update(file, layouts[file]!, requests)
+        model.update(file, layouts[file]!, requests)
+    }
+
+    private mutating func schedule() {
+        let expected = model.schedule(now: now)
+        #expect(scheduler.schedule(now: now) == expected)
+        #expect(scheduler.schedule(now: now).isEmpty, "what is granted is granted at once")
+        #expect(Set(scheduler.flights.map(\.fetch)) == Set(model.flights.map(\.fetch)))
+        #expect(scheduler.needsTicks == model.needsTicks)
+    }
+
+    /// Nobody wants anything any more: all ends.
+    mutating func finish() {
+        for file in 0..<5 {
+            scheduler.remove(file)
+            model.remove(file)
+        }
+        schedule()
+        for flight in scheduler.flights {
+            #expect(flight.isCancelled || flight.hasArrived)
+            scheduler.ended(flight.fetch)
+        }
+        #expect(scheduler.flights.isEmpty && !scheduler.needsTicks)
+    }
+}
+
+/// The rules one by one, over everything that could be granted.
+private struct Model {
+    typealias Fetch = FetchScheduler<Int>.Fetch
+
+    struct Flight {
+        var fetch: Fetch
+        var bytes: UInt64
+        var relay: String
+        var isBackground: Bool
+        var lastSign: Duration
+        var hasBytes = false
+        var hasArrived = false
+        var isCancelled = false
+    }
+
+    private let settings: HydrationSettings
+    private var files: [Int: (layout: ChunkLayout, requests: FetchRequests)] = [:]
+    /// When a file was served last, or came to want something.
+    private var lastTurn: [Int: Int] = [:]
+    private var turns = 0
+    private(set) var flights: [Flight] = []
+
+    init(settings: HydrationSettings) { self.settings = settings }
+
+    mutating func update(_ file: Int, _ layout: ChunkLayout, _ requests: FetchRequests) {
+        files[file] = (layout, requests)
+        if requests.isEmpty { lastTurn[file] = nil } else if lastTurn[file] == nil { take(file) }
+    }
+
+    mutating func remove(_ file: Int) { (files[file], lastTurn[file]) = (nil, nil) }
+
+    private mutating func take(_ file: Int) {
+        turns += 1
+        lastTurn[file] = turns
+    }
+
+    mutating func progressed(_ fetch: Fetch, now: Duration) {
+        change(fetch) { ($0.lastSign, $0.hasBytes) = (now, true) }
+    }
+
+    mutating func arrived(_ fetch: Fetch, now: Duration) {
+        change(fetch) { ($0.lastSign, $0.hasArrived) = (now, true) }
+    }
+
+    private mutating func change(_ fetch: Fetch, _ body: (inout Flight) -> Void) {
+        for index in flights.indices where flights[index].fetch == fetch { body(&flights[index]) }
+    }
+
+    mutating func ended(_ fetch: Fetch) -> Bool {
+        let ended = flights.filter { $0.fetch == fetch }
+        flights.removeAll { $0.fetch == fetch }
+        return ended.contains { $0.isCancelled && !$0.hasArrived }
+    }
+
+    private func isUnwanted(_ flight: Flight) -> Bool {
+        !flight.hasArrived && !flight.isCancelled && files[flight.fetch.file]?.requests.isWanted != true
+    }
+
+    var needsTicks: Bool { flights.contains(where: isUnwanted) }
+
+    mutating func schedule(now: Duration) -> [FetchScheduler<Int>.Action] {
+        var actions: [FetchScheduler<Int>.Action] = []
+        for index in flights.indices where isUnwanted(flights[index]) {
+            let flight = flights[index]
+            let isComing = flight.hasBytes && now - flight.lastSign < settings.stalledAfter
+            if isComing && files[flight.fetch.file] != nil { continue }
+            flights[index].isCancelled = true
+            actions.append(.cancel(flight.fetch))
+        }
+        // The best of all that may be granted, until there is none.
+        while let best = grantable(now: now).min(by: { $0.rank.lexicographicallyPrecedes($1.rank) }) {
+            let layout = files[best.fetch.file]!.layout
+            flights.append(
+                Flight(
+                    fetch: best.fetch, bytes: layout.size(of: best.fetch.chunk),
+                    relay: layout.relays[best.fetch.chunk], isBackground: best.rank[0] == 2, lastSign: now))
+            take(best.fetch.file)
+            actions.append(.fetch(best.fetch))
+        }
+        return actions
+    }
+
+    /// Every fetch that no rule forbids, with its rank: by urgency, then who was served longest ago, then in the
+    /// order of the file.
+    private func grantable(now: Duration) -> [(fetch: Fetch, rank: [Int])] {
+        var all: [(fetch: Fetch, rank: [Int])] = []
+        for (file, (layout, requests)) in files {
+            for (urgency, list) in [requests.demand, requests.ahead, requests.background].enumerated() {
+                let open = list.filter { chunk in
+                    !flights.contains { $0.fetch == Fetch(file: file, chunk: chunk) }
+                }
+                for (position, chunk) in (urgency == 0 ? open : Array(open.prefix(1))).enumerated()
+                where isAllowed(file, chunk, layout, urgency, now: now) {
+                    all.append((Fetch(file: file, chunk: chunk), [urgency, lastTurn[file]!, position]))
+                }
+            }
+        }
+        return all
+    }
+
+    private func isAllowed(
+        _ file: Int, _ chunk: Int, _ layout: ChunkLayout, _ urgency: Int, now: Duration
+    ) -> Bool {
+        let own = flights.filter { $0.fetch.file == file }
+        let coming = flights.filter { !$0.hasArrived }
+        let active = flights.filter { $0.hasArrived || now - $0.lastSign < settings.stalledAfter }
+        let bytes = active.reduce(0) { $0 + $1.bytes }
+        let limit = settings.bytesInFlight - (urgency == 0 ? 0 : settings.bytesForDemand)
+        return flights.count < settings.chunksInFlight
+            && (urgency < 2 || flights.count(where: \.isBackground) < settings.backgroundChunks)
+            && own.count { !$0.hasArrived } < settings.chunksPerFile
+            && (urgency == 0 || own.count < HydrationSettings.chunksBeforeCheck)
+            && coming.count { $0.relay == layout.relays[chunk] } < settings.chunksPerRelay
+            && (bytes == 0 || bytes + layout.size(of: chunk) <= limit)
+    }
+}
