@@ -9,8 +9,9 @@ extension Stage {
     /// Chunks whose bytes are in the cache's own file on the disk.
     func chunksOnDisk(of file: FileID) -> Set<Int> {
         guard case .chunks(let download) = machine(of: file)?.phase.content else { return [] }
-        let places = download.stream.places.withLock { $0.chunks }
-        return Set(places.filter { if case .disk = $0.value { true } else { false } }.keys)
+        let stream = download.stream
+        return Set(
+            (0..<stream.layout.count).filter { if case .disk = stream.place(of: $0) { true } else { false } })
     }
 
     /// The files without a name in one of the stage's folders, by this process's own descriptors.

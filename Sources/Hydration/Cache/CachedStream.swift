@@ -11,46 +11,13 @@ final class CachedStream: Sendable {
         case plain(PlainStream)
     }
 
-    enum Place {
-        /// Just arrived, in the memory it was received into.
-        case arrived(any FetchedChunk)
-        /// With a number that no other stay on the disk has.
-        case disk(UInt64)
-        case memory
-        /// Only in the CryptoFile that the check of the whole writes.
-        case written
-
-        var isOnDisk: Bool {
-            switch self {
-            case .disk, .written: true
-            case .arrived, .memory: false
-            }
-        }
-
-        /// Whether it is the same stay at the same place.
-        func isSame(as other: Place?) -> Bool {
-            switch (self, other) {
-            case (.disk(let number), .disk(let now)): number == now
-            case (.memory, .memory), (.written, .written): true
-            case (.arrived(let fetched), .arrived(let now)): fetched === now
-            default: false
-            }
-        }
-    }
-
-    struct Places {
-        var chunks: [Int: Place] = [:]
-        var lastNumber: UInt64 = 0
-        var written: WrittenContent?
-    }
-
     /// Tells the streams of one cache apart.
     let id: UInt64
     let layout: ChunkLayout
-    let disk: Disk?
-    let memory: ChunkMemory
-    let usage: CacheUsage
-    let places = Lock(Places())
+    private let disk: Disk?
+    private let memory: ChunkMemory
+    private let usage: CacheUsage
+    private let places = Lock(ChunkPlaces())
 
     init(id: UInt64, layout: ChunkLayout, disk: Disk?, memory: ChunkMemory, usage: CacheUsage) {
         self.id = id
@@ -65,17 +32,18 @@ final class CachedStream: Sendable {
         usage.give(bytesOnDisk)
     }
 
+    /// Without it, chunks are kept in memory only.
+    var hasDisk: Bool { disk != nil }
+
     /// Bytes of chunks that lie on the disk, in the cache or in the CryptoFile that is being written.
     var bytesOnDisk: UInt64 {
-        places.withLock { places in
-            places.chunks.reduce(0) { sum, chunk in
-                chunk.value.isOnDisk ? sum + layout.size(of: chunk.key) : sum
-            }
-        }
+        places.withLock { $0.chunksOnDisk.reduce(0) { $0 + layout.size(of: $1) } }
     }
 
+    func place(of chunk: Int) -> ChunkPlaces.Place? { places.withLock { $0[chunk] } }
+
     func holds(_ chunk: Int) -> Bool {
-        switch places.withLock({ $0.chunks[chunk] }) {
+        switch place(of: chunk) {
         case .disk, .arrived, .written: true
         case .memory: memory.holds(ChunkMemory.Key(stream: id, chunk: chunk))
         case nil: false
@@ -84,7 +52,7 @@ final class CachedStream: Sendable {
 
     /// Whether a chunk lies in the cache, for as long as that lets it.
     func keeps(_ chunk: Int) -> Bool {
-        switch places.withLock({ $0.chunks[chunk] }) {
+        switch place(of: chunk) {
         case .disk: true
         case .memory: memory.holds(ChunkMemory.Key(stream: id, chunk: chunk))
         case .arrived, .written, nil: false
@@ -112,7 +80,7 @@ final class CachedStream: Sendable {
     ) throws -> Bool {
         let position = layout.range(of: chunk).lowerBound + UInt64(start)
         while true {
-            let (place, written) = places.withLock { ($0.chunks[chunk], $0.written) }
+            let (place, written) = places.withLock { ($0[chunk], $0.written) }
             let isRead: Bool
             switch place {
             case .arrived(let fetched):
@@ -127,8 +95,7 @@ final class CachedStream: Sendable {
             case nil: return false
             }
             // Blocks that were given back meanwhile read as zeros, and a chunk may have moved on.
-            let now = places.withLock { $0.chunks[chunk] }
-            if place?.isSame(as: now) == true { return isRead }
+            if place?.isSame(as: self.place(of: chunk)) == true { return isRead }
         }
     }
 
@@ -142,7 +109,7 @@ final class CachedStream: Sendable {
             let blocks = written.blocks(around: position..<position + UInt64(target.count))
             let chunks = places.withLock { places in
                 layout.chunks(blocks).filter {
-                    if case .written = places.chunks[$0] { true } else { false }
+                    if case .written = places[$0] { true } else { false }
                 }
             }
             throw DamagedChunks(chunks: chunks)
@@ -162,6 +129,117 @@ final class CachedStream: Sendable {
             }
         case nil: return false
         }
+    }
+
+    // MARK: - Keeping
+
+    /// A chunk has arrived: it is read from its memory until it is kept elsewhere or forgotten.
+    func hold(_ fetched: any FetchedChunk, _ chunk: Int) {
+        forget(chunk)
+        change(chunk) { $0.arrived(chunk, fetched) }
+    }
+
+    /// A chunk's content is in the CryptoFile. What also lies on the disk of the cache stays there: reading it
+    /// back is cheaper.
+    func wrote(_ chunk: Int, to content: WrittenContent) {
+        if case .memory = change(chunk, { $0.written(chunk, to: content) }) {
+            memory.drop(ChunkMemory.Key(stream: id, chunk: chunk))
+        }
+    }
+
+    /// Changes where a chunk lies, and counts what is on the disk. Answers where it was before.
+    @discardableResult
+    private func change(_ chunk: Int, _ event: (inout ChunkPlaces) -> Void) -> ChunkPlaces.Place? {
+        let (before, isOnDisk) = places.withLock { places in
+            let before = places[chunk]
+            event(&places)
+            return (before, places[chunk]?.isOnDisk == true)
+        }
+        switch (before?.isOnDisk == true, isOnDisk) {
+        case (false, true): usage.take(layout.size(of: chunk))
+        case (true, false): usage.give(layout.size(of: chunk))
+        default: break
+        }
+        return before
+    }
+
+    /// Keeps a chunk on the disk. When this fails, nothing of it is left there. One caller per chunk at a
+    /// time. Blocks on the disk.
+    func keepOnDisk(_ fetched: any FetchedChunk, _ chunk: Int) throws {
+        guard let disk else { preconditionFailure("a cache in memory has no disk") }
+        let offset = layout.range(of: chunk).lowerBound
+        do {
+            switch disk {
+            case .sealed(let file): try Self.seal(fetched, at: offset, in: file)
+            case .plain(let file): try Self.write(fetched, at: offset, to: file)
+            }
+        } catch {
+            discard(chunk)
+            throw error
+        }
+        change(chunk) { $0.keptOnDisk(chunk) }
+    }
+
+    /// Keeps a chunk in memory and answers which chunks of which streams had to go for it.
+    func keepInMemory(_ fetched: any FetchedChunk, _ chunk: Int) -> [ChunkMemory.Key] {
+        let gone = memory.keep(ChunkMemory.Key(stream: id, chunk: chunk), count: fetched.count) {
+            fetched.decrypt(from: 0, into: $0)
+        }
+        change(chunk) { $0.keptInMemory(chunk) }
+        return gone
+    }
+
+    private static func seal(_ fetched: any FetchedChunk, at offset: UInt64, in file: SealedFile) throws {
+        var start = 0
+        while start < fetched.count {
+            let count = min(SealedFile.blockSize, fetched.count - start)
+            let number = Int((offset + UInt64(start)) / UInt64(SealedFile.blockSize))
+            if file.hasBlock(number) { try file.dropBlock(number) }
+            let from = start
+            try file.storeNewBlock(number, count: count) { fetched.decrypt(from: from, into: $0) }
+            start += count
+        }
+    }
+
+    private static func write(_ fetched: any FetchedChunk, at offset: UInt64, to file: PlainStream) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+        defer { buffer.deallocate() }
+        var start = 0
+        while start < fetched.count {
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(fetched.count - start))
+            fetched.decrypt(from: start, into: part)
+            try file.write(UnsafeRawBufferPointer(part), at: offset + UInt64(start))
+            start += part.count
+        }
+    }
+
+    /// The chunk's blocks are not what was stored, or not wanted any more.
+    func forget(_ chunk: Int) {
+        if case .disk = change(chunk, { $0.forget(chunk) }) { discard(chunk) }
+    }
+
+    /// Gives the disk space of a chunk back. A disk that cannot even do that keeps it until the file goes.
+    private func discard(_ chunk: Int) {
+        let range = layout.range(of: chunk)
+        switch disk {
+        case .plain(let file): try? file.discard(range)
+        case .sealed(let file):
+            let size = UInt64(SealedFile.blockSize)
+            for number in Int(range.lowerBound / size)..<Int((range.upperBound + size - 1) / size) {
+                try? file.dropBlock(number)
+            }
+        case nil: break
+        }
+    }
+
+    /// The content as a file on the disk, once all of it is there; nil when it is sealed, in memory, or laid
+    /// otherwise.
+    func contentFile(at offset: UInt64, size: UInt64) throws -> OpenFile? {
+        let isOnDisk = places.withLock { places in
+            (0..<layout.count).allSatisfy { if case .disk = places[$0] { true } else { false } }
+        }
+        guard isOnDisk, case .plain(let file) = disk else { return nil }
+        return try file.content(at: offset, size: size)
     }
 }
 

@@ -138,7 +138,7 @@ final class StoragePipeline: Sendable {
         let (waits, given): (Bool, Waiting?) = state.withLock { state in
             guard state.waiting[chunk]?.id == id else { return (false, nil) }
             // Without a disk there is no other place for it than memory.
-            let isNext = state.next == chunk || state.damaged.contains(chunk) || stream.disk == nil
+            let isNext = state.next == chunk || state.damaged.contains(chunk) || !stream.hasDisk
             let goesOn = state.isBusy && isNext || state.steps != steps
             steps = state.steps
             return goesOn ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
