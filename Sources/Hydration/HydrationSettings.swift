@@ -4,7 +4,7 @@ public struct HydrationSettings: Sendable {
     /// Chunks in flight for one file.
     public var chunksPerFile = 4
     /// Chunks of one file that are in flight or wait in memory for the check of the whole, as long as nobody needs
-    /// another one: what comes long before its turn is only kept elsewhere and read back.
+    /// another one: what comes long before it can be checked is only kept elsewhere and read back.
     static let chunksBeforeCheck = 5
     /// Chunks in flight from one relay: a silent relay holds up its own files only.
     public var chunksPerRelay = 4
@@ -43,11 +43,11 @@ public struct HydrationSettings: Sendable {
     /// Where decrypted blocks lie.
     public var cacheMode = CacheMode.sealed
     /// Bytes of decrypted blocks kept, nil without a limit. What is open or pinned is never taken away for
-    /// it; what then has no room goes through `spareMemory`.
+    /// it; what then does not fit goes through `spareMemory`.
     public var cacheLimit: UInt64?
     /// Bytes of the disk that the cache leaves free.
     public var minimumFree: UInt64 = 256 << 20
-    /// Memory for chunks that have no room on the disk.
+    /// Memory for chunks that do not fit on the disk.
     public var spareMemory: UInt64 = 64 << 20
     /// Stored files that are kept open for reading; those unused for longest are closed.
     public var filesKeptOpen = 256

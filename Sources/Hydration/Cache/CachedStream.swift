@@ -4,7 +4,7 @@ import Cryptography
 import Posix
 
 /// The decrypted stream of one file, as far as its chunks have arrived: on the disk, or in memory where
-/// the disk has no room. Any thread.
+/// the disk is full. Any thread.
 final class CachedStream: Sendable {
     enum Disk: Sendable {
         case sealed(SealedFile)

@@ -2,7 +2,7 @@ import Base
 import Glibc
 
 /// Decrypted chunks in memory, up to a number of bytes: all there is without a cache on disk, and the way
-/// out when the disk has no room. What was used longest ago goes first. Any thread.
+/// out when the disk is full. What was used longest ago goes first. Any thread.
 final class ChunkMemory: Sendable {
     struct Key: Hashable, Sendable {
         /// Of the stream.
@@ -53,7 +53,7 @@ final class ChunkMemory: Sendable {
 
     func holds(_ key: Key) -> Bool { state.withLock { $0.chunks[key] != nil } }
 
-    /// False when the chunk is not here any more.
+    /// False when the chunk is not held any more.
     func read(_ key: Key, from offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         let pages: LockedPages? = state.withLock { state in
             state.uses += 1

@@ -1,4 +1,4 @@
-/// Where the bytes of each chunk of one stream lie. A value; what is not here lies nowhere.
+/// Where the bytes of each chunk of one stream lie. A value; of what is not listed, nothing is held.
 ///
 /// * arrived: from nowhere;
 /// * on the disk of the cache, or in its memory: from arrived;

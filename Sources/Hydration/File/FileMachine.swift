@@ -6,7 +6,8 @@ import ChatCore
 ///
 /// The content belongs to the phase, and says by its identity which attempt an answer is of: events that name
 /// another preparation, download or copy than the present one are late, and ignored. All else that does not fit
-/// the phase is a bug and traps in debug builds.
+/// the phase is a bug and traps in debug builds. One type, since every event must see the phase; what is about
+/// chunks, readers, retries and reading ahead has types of its own.
 struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
     typealias Phase = FilePhase<Download, Whole>
     typealias Effect = FileEffect<Download, Whole>

@@ -40,7 +40,7 @@ final class HydrationContext: Sendable {
     /// Since the hydrator's start.
     var now: Duration { ContinuousClock.now - start }
 
-    /// Makes room on the disk of the cache, if need be at the cost of what was used longest ago. False when
+    /// Makes capacity on the disk of the cache available, if need be at the cost of what was used longest ago. False when
     /// everything that may go has gone and it is still not enough. Blocks on the disk.
     func reserveCapacity(_ bytes: UInt64, for file: CachedFile) -> Bool {
         while !cache.hasCapacity(for: bytes) {

@@ -5,7 +5,7 @@ import Cryptography
 import Glibc
 import Posix
 
-/// The CryptoFile that a storing pass writes. It has no name until it is complete and right.
+/// The CryptoFile that a storage pipeline writes. It has no name until it is complete and right.
 ///
 /// Used by one thread at a time; what `readable` gives by any.
 final class StorageOutput {
@@ -16,7 +16,7 @@ final class StorageOutput {
     private var file: OpenFile
     private var hadName = false
     private let contentSize: UInt64
-    /// How far the file has room on the disk.
+    /// How far space is reserved on the disk.
     private var reserved: UInt64 = 0
 
     init(in folder: String, contentSize: UInt64) throws {
@@ -43,7 +43,7 @@ final class StorageOutput {
         try readable.mend(bytes, at: position)
     }
 
-    /// Tells the disk to begin, so that little is left for the end. Takes room for a little more, which makes
+    /// Tells the disk to begin, so that little is left for the end. Reserves space for a little more, which makes
     /// writing it a third cheaper; not where the disk is short.
     func beginWritingBack() {
         file.beginWritingBack()

@@ -5,11 +5,11 @@ import Glibc
 import Posix
 import XFTP
 
-/// The way of a file through the check of the whole into a CryptoFile with a key of its own, from front to
-/// end while its chunks arrive in any order: a frontier that moves on whenever the next chunk is here. A
-/// chunk that arrives at the frontier, or a little before it, is taken from memory; one that came earlier is
-/// read back from the cache. What has passed is there for readers in the file that is written. After the
-/// last chunk only the tag and the disk's own work are left.
+/// Checks a file as a whole and writes it to a CryptoFile with a key of its own, from front to end while its
+/// chunks arrive in any order: a frontier that moves on whenever the next chunk is available. A chunk that
+/// arrives at the frontier, or a little before it, is taken from memory; one that came earlier is read back from
+/// the cache. What lies behind the frontier is served from the file that is written. After the last chunk only
+/// the tag and the disk's own work are left.
 ///
 /// Any task. One thread of a small pool does the work, one piece of it at a time.
 final class StoragePipeline: Sendable {
@@ -20,7 +20,7 @@ final class StoragePipeline: Sendable {
         case unreadable(Int)
         /// This chunk is in the CryptoFile again.
         case repaired(Int)
-        /// It rests, without a file, until `resume`.
+        /// It is paused until `resume`.
         case failed(any Error)
     }
 
@@ -33,13 +33,13 @@ final class StoragePipeline: Sendable {
     private struct State {
         /// The chunk at the frontier.
         var next = 0
-        /// Chunks that somebody busy has begun with.
+        /// Chunks that the worker has begun with.
         var steps = 0
         var isBusy = false
         var isStopped = false
-        /// It has failed and rests.
+        /// It has failed, and waits for `resume`.
         var isPaused = false
-        /// Something came while somebody was busy.
+        /// Something came while the worker was busy.
         var hasMore = false
         var waiting: [Int: Waiting] = [:]
         /// Chunks behind the frontier that are not in the CryptoFile any more.
@@ -55,7 +55,7 @@ final class StoragePipeline: Sendable {
             return Array(waiting.values)
         }
 
-        /// True for who has to see to it that the work begins.
+        /// True for the caller that has to start the worker.
         mutating func claimWork() -> Bool {
             hasMore = true
             guard !isBusy, !isStopped, !isPaused else { return false }
@@ -69,14 +69,14 @@ final class StoragePipeline: Sendable {
         case cache(Int)
         case repair(Int, any FetchedChunk)
         case repairFromCache(Int)
-        case rest
+        case idle
     }
 
     /// So many chunks in front of the frontier stay in memory until it comes: their fetches are not over
     /// before, so that a download is never faster than its check for long. Sealing one into the cache and
-    /// reading it back costs as much as its way through here.
+    /// reading it back costs as much as storing it.
     private static let reach = HydrationSettings.chunksBeforeCheck
-    /// The longest that one of them waits while nothing is done here: several that come side by side are
+    /// The longest that one of them waits while no work is done: several that come side by side are
     /// complete one shortly after the other, in any order, but one that hangs must not hold the memory of
     /// the others.
     private static let idleTimeout = Duration.milliseconds(250)
@@ -84,7 +84,7 @@ final class StoragePipeline: Sendable {
     private static let threads = ThreadPool(name: "storing", threads: threadCount)
     static let threadCount = 2
 
-    /// What has passed lies in the CryptoFile and nowhere else.
+    /// What is stored lies in the CryptoFile and nowhere else.
     let servesReaders: Bool
     let stream: CachedStream
     private let work: StorageWork
@@ -92,8 +92,8 @@ final class StoragePipeline: Sendable {
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - stagingFolder: where the CryptoFile is written; nil: nothing is, the pass only checks.
-    ///   - servesReaders: whether `stream` finds what has passed in the CryptoFile.
+    ///   - stagingFolder: where the CryptoFile is written; nil: nothing is written, only checked.
+    ///   - servesReaders: whether `stream` finds what is stored in the CryptoFile.
     ///   - report: called on the thread that works, with this object.
     init(
         _ stream: CachedStream, source: any ChunkSource, contentSize: UInt64, stagingFolder: String?,
@@ -107,7 +107,7 @@ final class StoragePipeline: Sendable {
     }
 
     /// A chunk has arrived, and the stream holds it. Returns when its memory is not needed any more: true
-    /// when it has passed.
+    /// when it is stored.
     func take(_ chunk: Int, _ fetched: any FetchedChunk) async -> Bool {
         await withCheckedContinuation { continuation in
             let (id, steps, isClaimed) = state.withLock { state -> (UInt64?, Int, Bool) in
@@ -133,9 +133,9 @@ final class StoragePipeline: Sendable {
         }
     }
 
-    /// Whether a chunk still waits with reason: it is its turn, or the work goes on. One that does not is let go.
+    /// Whether a chunk still waits with reason: it is the next, or the work goes on. One that does not is released.
     private func waits(_ chunk: Int, _ id: UInt64, since steps: inout Int) -> Bool {
-        let (waits, given): (Bool, Waiting?) = state.withLock { state in
+        let (waits, released): (Bool, Waiting?) = state.withLock { state in
             guard state.waiting[chunk]?.id == id else { return (false, nil) }
             // Without a disk there is no other place for it than memory.
             let isNext = state.next == chunk || state.damaged.contains(chunk) || !stream.hasDisk
@@ -143,7 +143,7 @@ final class StoragePipeline: Sendable {
             steps = state.steps
             return goesOn ? (true, nil) : (false, state.waiting.removeValue(forKey: chunk))
         }
-        given?.continuation.resume(returning: false)
+        released?.continuation.resume(returning: false)
         return waits
     }
 
@@ -172,14 +172,14 @@ final class StoragePipeline: Sendable {
         for one in waiting { one.continuation.resume(returning: false) }
     }
 
-    // MARK: - The one who is busy
+    // MARK: - The worker
 
     private func advance() {
         while true {
             let step = nextStep()
             do {
                 switch step {
-                case .rest: return
+                case .idle: return
                 case .memory(let chunk, let fetched):
                     try work.store(chunk, fetched)
                     stored(chunk)
@@ -235,7 +235,7 @@ final class StoragePipeline: Sendable {
                     if state.hasMore { return nil }
                 }
                 state.isBusy = false
-                return .rest
+                return .idle
             }
             if let step { return step }
         }
@@ -251,7 +251,7 @@ final class StoragePipeline: Sendable {
         report(self, .stored(chunk + 1))
     }
 
-    /// After all chunks have passed: compares the whole with its description, makes the file durable under
+    /// After all chunks are stored: compares the whole with its description, makes the file durable under
     /// `path` and reads it back; nil when none was written. `DamagedChunks` when the disk has not kept it. May
     /// be repeated after a failure.
     func finish(at path: String) async throws -> StoredCopy? {
@@ -271,7 +271,7 @@ final class StoragePipeline: Sendable {
     /// So many times the disk may lose something of one file.
     private static let maxDamages = 8
 
-    /// The disk did not keep these chunks, which had passed: their next arrival is written in their place.
+    /// The disk did not keep these chunks, which were stored: their next arrival is written in their place.
     /// Throws when that has happened too often.
     func lost(_ chunks: [Int]) throws(HydrationError) {
         let isHopeless = state.withLock { state in
@@ -282,7 +282,7 @@ final class StoragePipeline: Sendable {
         if isHopeless { throw .diskDoesNotKeep }
     }
 
-    func repaired(_ chunk: Int) {
+    private func repaired(_ chunk: Int) {
         if servesReaders, let written = work.writtenContent { stream.wrote(chunk, to: written) }
         let waiting = state.withLock { state in
             state.damaged.remove(chunk)

@@ -4,12 +4,12 @@ import Cryptography
 import Posix
 import XFTP
 
-/// What a storing pass works with: the check, the file that is written, and how far both are. They do not
+/// What a storage pipeline works with: the check, the file that is written, and how far both are. They do not
 /// need each other: a chunk from memory is checked by one thread while another writes it.
 ///
-/// Used by whoever is busy in the pass, and after that by who finishes it: never by two at once.
+/// Used by the pipeline's worker, and after that by who finishes it: never by two at once.
 final class StorageWork: @unchecked Sendable {
-    // Safe: see above; the lock of the pass orders one user after the other. Of the two threads of one user,
+    // Safe: see above; the lock of the pipeline orders one user after the other. Of the two threads of one user,
     // one touches `check` and `checked`, the other everything else.
     private let source: any ChunkSource
     private let layout: ChunkLayout
@@ -27,7 +27,7 @@ final class StorageWork: @unchecked Sendable {
     private static let piece = 64 << 10
     /// Bytes after which the disk is told to begin writing.
     private static let portion: UInt64 = 4 << 20
-    /// Who checks while another writes: as many as there are passes at work.
+    /// Who checks while another writes: as many as there are pipelines at work.
     private static let checkers = ThreadPool(name: "checking", threads: StoragePipeline.threadCount)
 
     init(source: any ChunkSource, layout: ChunkLayout, contentSize: UInt64, folder: String?) {
@@ -63,7 +63,7 @@ final class StorageWork: @unchecked Sendable {
                 try write(bytes, at: piece)
             }
         }
-        // Readers are sent to the file for what has passed.
+        // Readers are sent to the file for what is stored.
         try output?.flush()
     }
 
@@ -86,7 +86,7 @@ final class StorageWork: @unchecked Sendable {
         }
     }
 
-    /// Writes a chunk that has passed to its place once more.
+    /// Writes a chunk that was stored to its place once more.
     func repair(_ chunk: Int, _ fetched: any FetchedChunk) throws {
         let range = layout.range(of: chunk)
         try Self.withPieceMemory { memory in
@@ -139,7 +139,7 @@ final class StorageWork: @unchecked Sendable {
         return try body(memory)
     }
 
-    /// What has passed, for readers; nil before the header is known, and when nothing is written.
+    /// What is stored, for readers; nil before the header is known, and when nothing is written.
     var writtenContent: WrittenContent? {
         guard let content, let output else { return nil }
         return WrittenContent(file: output.readable, content: content)
@@ -170,7 +170,7 @@ final class StorageWork: @unchecked Sendable {
 
     func finish(at path: String) throws -> StoredCopy? {
         guard let check, checked == layout.streamSize, written == layout.streamSize else {
-            preconditionFailure("finished before all chunks had passed")
+            preconditionFailure("finished before all chunks were stored")
         }
         try check.finish()
         guard let output, let content else { return nil }

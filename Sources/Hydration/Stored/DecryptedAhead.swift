@@ -21,12 +21,12 @@ final class DecryptedAhead: Sendable {
 
     /// Bytes that are made ahead at most, and between two looks whether somebody has come for them: a block
     /// proves itself as a whole.
-    private static let longest = 256 << 10
+    private static let maxLength = 256 << 10
     private static let step = BlockTags.blockSize
     /// Reads in order after which the next is expected to be in order too.
-    private static let convincing = 2
+    private static let minRun = 2
     /// Pieces ahead. More gained nothing on two processors.
-    private static let most = 2
+    private static let maxPieces = 2
 
     private let state = Lock(State())
 
@@ -74,7 +74,7 @@ final class DecryptedAhead: Sendable {
     }
 
     /// Memory for pieces, over all files.
-    static var bytesHeld: Int { Piece.spare.withLock { $0.made * longest } }
+    static var bytesHeld: Int { Piece.spare.withLock { $0.made * maxLength } }
 
     /// Makes the next pieces, if somebody reads on: `decrypt` fills a buffer from a position and answers how
     /// many bytes there were. What fails is left to the reader who comes.
@@ -86,10 +86,10 @@ final class DecryptedAhead: Sendable {
 
     private func begin() -> Piece? {
         state.withLock { state in
-            let wanted = min(state.run - Self.convincing + 1, Self.most)
+            let wanted = min(state.run - Self.minRun + 1, Self.maxPieces)
             guard state.pieces.count < wanted,
                 let piece = Piece(
-                    start: state.pieces.last?.end ?? state.end, count: min(state.length, Self.longest))
+                    start: state.pieces.last?.end ?? state.end, count: min(state.length, Self.maxLength))
             else { return nil }
             state.pieces.append(piece)
             return piece
@@ -148,7 +148,7 @@ final class DecryptedAhead: Sendable {
 
         fileprivate static let spare = Lock(Spare())
         /// For so many pieces at once; other readers go without.
-        private static let most = 24
+        private static let maxPieces = 24
 
         fileprivate struct Memory: @unchecked Sendable {
             // Safe: in the list or in the hands of one piece.
@@ -160,9 +160,9 @@ final class DecryptedAhead: Sendable {
             let found: Memory? = Self.spare.withLock { spare in
                 spare.isReleased = false
                 if let idle = spare.idle.popLast() { return idle }
-                guard spare.made < Self.most else { return nil }
+                guard spare.made < Self.maxPieces else { return nil }
                 spare.made += 1
-                return Memory(bytes: .allocate(byteCount: longest, alignment: 4096))
+                return Memory(bytes: .allocate(byteCount: maxLength, alignment: 4096))
             }
             guard let found else { return nil }
             self.start = start

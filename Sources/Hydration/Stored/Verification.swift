@@ -2,7 +2,7 @@ import Cryptography
 import Posix
 
 /// The check of stored files, on threads of its own and in turns: each MiB of one is followed by a MiB of the
-/// next, so that the check of a small file, or of one that somebody waits for with little patience, is not
+/// next, so that the check of a small file, or of one whose reader has a short timeout, is not
 /// behind that of large ones.
 enum Verification {
     static let threads = ThreadPool(name: "verifying", threads: 2)

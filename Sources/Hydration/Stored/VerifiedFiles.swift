@@ -58,8 +58,8 @@ final class VerifiedFiles: Sendable {
     }
 
     /// What is not remembered is checked again: no harm but time. The tags of 32 GiB have 8 MiB.
-    private static let mostFiles = 10_000
-    private static let mostMemory = 8 << 20
+    private static let maxFiles = 10_000
+    private static let maxMemory = 8 << 20
     /// So often a check is begun of a file that changes meanwhile.
     private static let tries = 3
 
@@ -115,7 +115,7 @@ final class VerifiedFiles: Sendable {
     }
 
     private static func isTooMuch(_ state: State) -> Bool {
-        state.entries.count > mostFiles || state.memory > mostMemory
+        state.entries.count > maxFiles || state.memory > maxMemory
     }
 
     /// It turned out not to be right any more.

@@ -26,7 +26,7 @@ struct FetchRequests: Hashable, Sendable {
             demand += missing.filter { !demand.contains($0) }.prefix(limit - demand.count)
         }
         if waiting.waitForWhole {
-            // Who waits for the whole is no reader: its file takes its turn with what readers look ahead for.
+            // Who waits for the whole is no reader: its file competes with what is read ahead.
             ahead =
                 chunks.contentOffset == nil
                 ? chunks.demanded(for: 0..<1, limit: 1) : chunks.remaining(limit: limit, now: now)

@@ -14,7 +14,7 @@ struct RelayDistances: Sendable {
     /// A line is wide when a chunk takes at most so many times the shortest time to a first byte.
     private static let wide = 8
     /// The names of relays come from outside.
-    private static let most = 64
+    private static let maxRelays = 64
 
     private let far: Duration
     private var distances: [String: Distance] = [:]
@@ -34,7 +34,7 @@ struct RelayDistances: Sendable {
         let known = distances[relay].flatMap { now - $0.lastUse <= Self.memory ? $0 : nil }
         distances[relay] = Distance(
             shortest: min(known?.shortest ?? time, time), chunk: known?.chunk, lastUse: now)
-        guard distances.count > Self.most,
+        guard distances.count > Self.maxRelays,
             let oldest = distances.min(by: { $0.value.lastUse < $1.value.lastUse })?.key
         else { return }
         distances[oldest] = nil
