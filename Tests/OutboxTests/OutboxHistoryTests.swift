@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<40)
+    @Test(arguments: 0..<150)
     func whatTheNextProcessMakesOfIt(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         let life = try Life()

@@ -1,0 +1,169 @@
+import Base
+import ChatCore
+import Testing
+
+@testable import Outbox
+
+/// What is written before an answer is given, and what must survive a power cut: the promises that the table of states
+/// does not show.
+@Suite struct DraftRowTests {
+    private typealias Fixture = MachineFixture
+
+    private func row(_ phase: String, _ event: DraftEvent) throws -> RowChange? {
+        var machine = try #require(Fixture.sample(phase))
+        return machine.perform(event).row
+    }
+
+    private func durable(_ phase: String) throws -> DraftMachine {
+        try #require(Fixture.sample(phase)).having(.synchronised)
+    }
+
+    @Test func aCloseIsAnsweredAfterItsRow() throws {
+        #expect(
+            try row("writing", .flushed(opening: 0, .finished, sequence: 1)) == .saveIfPossible)
+        #expect(try row("writing", .released(.ofItsMaker, sequence: 1)) == .saveIfPossible)
+        #expect(try row("writing", .flushed(opening: 0, .killed, sequence: 1)) == .saveIfPossible)
+        // The release that follows a flush has nothing to say any more.
+        #expect(try row("written", .released(.ofItsMaker, sequence: 1)) == nil)
+        #expect(try row("written", .flushed(opening: 0, .finished, sequence: 2)) == nil)
+    }
+
+    @Test func bytesChangeOnlyAfterTheRowSaysSo() throws {
+        #expect(try row("written", .writeBegins(opening: 0, thread: 1)) == .save(isDurable: false))
+        #expect(try row("written", .truncationBegins) == .save(isDurable: false))
+        #expect(try row("writing", .writeBegins(opening: 0, thread: 1)) == nil)
+        // A durable row that says "complete" must not come back over other bytes.
+        var written = try durable("written")
+        #expect(written.perform(.writeBegins(opening: 0, thread: 1)).row == .save(isDurable: true))
+        #expect(!written.having(.wrote(size: 1, at: Fixture.time)).record.isDurable)
+    }
+
+    @Test func whatIsQueuedIsDurableAndSoIsTakingItBack() throws {
+        #expect(try row("staging", .staged(attempt: 1, Fixture.staged)) == .save(isDurable: true))
+        #expect(try row("queued", .opened(.writing)) == .save(isDurable: true))
+        #expect(try row("failed", .opened(.writing)) == .save(isDurable: true))
+        #expect(try row("quiet", .opened(.writing)) == .save(isDurable: false))
+        var quiet = try durable("quiet")
+        #expect(quiet.perform(.opened(.writing)).row == .save(isDurable: true))
+        #expect(try row("unsure", .retryRequested) == .save(isDurable: true))
+    }
+
+    @Test(arguments: ["queued", "sending", "failed", "unsure"])
+    func aRemovalOfWhatMightBeSentIsDurable(phase: String) throws {
+        #expect(try row(phase, .removed) == .delete(isDurable: true))
+    }
+
+    @Test(arguments: ["writing", "written", "quiet", "local", "staging", "recovered"])
+    func aRemovalIsAsDurableAsWhatItRemoves(phase: String) throws {
+        #expect(try row(phase, .removed) == .delete(isDurable: false))
+        var machine = try durable(phase)
+        #expect(machine.perform(.removed).row == .delete(isDurable: true))
+    }
+
+    @Test func handingOverWritesNothingSoThatADeathRepeatsIt() throws {
+        #expect(try row("queued", .deliveryBegins) == nil)
+        var sending = try #require(Fixture.sample("sending"))
+        #expect(sending.phase.stored == Fixture.sample("queued")?.phase.stored)
+        let accepted = sending.perform(.accepted(ItemID(4)))
+        #expect(accepted.row == .saveIfPossible)
+        // Not before the row says that the core has it.
+        #expect(accepted.effects == [.removeStaged(Fixture.staged)])
+    }
+
+    @Test func aWithdrawnDraftLeavesItsStagedFileToTheCoreUntilItHasAnswered() throws {
+        var sending = try #require(Fixture.sample("sending"))
+        let removal = sending.perform(.removed)
+        #expect(!removal.effects.contains(.removeStaged(Fixture.staged)))
+        #expect(sending.state == .removed)
+        let answer = sending.perform(.accepted(ItemID(4)))
+        #expect(answer.row == nil)
+        #expect(answer.effects == [.removeStaged(Fixture.staged)] && answer.reply == .withdrawItem)
+    }
+
+    @Test func whatAnEarlierAttemptMayHaveHandedOverIsNotOpenedForWriting() throws {
+        var again = Fixture.refused(.retry(mayBeHandedOver: true))
+        #expect(again.state == .queued)
+        #expect(throws: DraftRefusal.notPermitted) { try again.apply(.opened(.writing), at: Fixture.moment) }
+        // A clear answer of the next try makes good for it.
+        again.after(.backoffOver, .deliveryBegins)
+        again.after(.refused(DeliveryRefusal(.retry(mayBeHandedOver: false), "No.")), .opened(.writing))
+        #expect(again.phase == .writing)
+        // One that says nothing leaves it as it was.
+        var unclear = Fixture.refused(.retry(mayBeHandedOver: true)).having(.deliveryBegins)
+        unclear.after(.refused(DeliveryRefusal(.retry(mayBeHandedOver: nil), "No.")))
+        #expect(throws: DraftRefusal.notPermitted) {
+            try unclear.apply(.opened(.writing), at: Fixture.moment)
+        }
+        // So does the end of the process: the one before may have died after it was handed over.
+        var restored = try #require(Fixture.queued().restored(spooled: .success(10)))
+        #expect(throws: DraftRefusal.notPermitted) {
+            try restored.apply(.opened(.writing), at: Fixture.moment)
+        }
+    }
+
+    @Test func whatIsNotSentByItselfEndsItsQuietTimeLocally() throws {
+        for text in ["a.part", ".~lock.a#"] {
+            let local = Fixture.quiet(text).having(.quietTimeOver(period: 1))
+            #expect(local.phase == .local && local.record.problem?.contains("temporary") == true)
+        }
+        var durable = Fixture.writing("a.part").having(.synchronised, .released(.ofItsMaker, sequence: 1))
+        #expect(durable.perform(.quietTimeOver(period: 1)).reply == .none)
+        var hasty = Fixture.quiet("a.part")
+        #expect(hasty.perform(.quietTimeOver(period: 1)).reply == .makeDurable)
+        var damaged = try #require(Fixture.sample("staging"))
+        let stopped = damaged.perform(.stagingFailed(attempt: 1, OutboxError(.damaged, "Damaged.")))
+        #expect(damaged.phase == .local && damaged.record.gap == .failedWrite && stopped.reply == .none)
+    }
+
+    @Test func whatComesTooLateChangesNothing() throws {
+        // A reader began the quiet time anew; a writer came while it was copied; a rename made the copy worthless.
+        let quiet = Fixture.quiet().having(.opened(.reading))
+        #expect(quiet.having(.quietTimeOver(period: 1)) == quiet)
+        #expect(quiet.having(.quietTimeOver(period: 2)).phase == .staging(attempt: 1))
+        let staging = try #require(Fixture.sample("staging"))
+        let reopened = staging.having(.opened(.writing))
+        #expect(reopened.having(.staged(attempt: 1, Fixture.staged)) == reopened)
+        let renamed = staging.having(.renamed(Array("b".utf8)), .quietTimeOver(period: 2))
+        #expect(renamed.phase == .staging(attempt: 2))
+        #expect(renamed.having(.staged(attempt: 1, Fixture.staged)) == renamed)
+    }
+
+    @Test func aPowerCutTakesTheTrustInWhatWasNotSynchronised() throws {
+        for phase in ["written", "quiet", "local", "staging"] {
+            let hasty = try #require(Fixture.sample(phase)).restored(boot: "next", spooled: .success(10))
+            #expect(hasty?.phase == .recovered, "\(phase)")
+            let kept = try durable(phase).restored(boot: "next", spooled: .success(10))
+            #expect(kept?.phase == .quiet(period: 0), "\(phase)")
+        }
+        for phase in ["queued", "sending", "failed", "unsure", "sent"] {
+            let machine = try #require(Fixture.sample(phase))
+            #expect(machine.restored(boot: "next", spooled: .success(10))?.phase != .recovered)
+        }
+    }
+
+    @Test func whatCannotBeReadAtPresentIsKeptAndItsRowToo() throws {
+        let unreadable = OutboxError(.storage, "Too many open files.")
+        let found = try #require(Fixture.writing().restored(spooled: .failure(unreadable)))
+        #expect(found.phase == .recovered)
+        #expect(found.record.problem?.contains("Too many open files.") == true)
+        #expect(Fixture.writing().restored(spooled: .success(0)) == nil)
+        #expect(Fixture.recovered().restored(spooled: .failure(unreadable)) == Fixture.recovered())
+    }
+
+    @Test func whatWasLeftAloneGoesOrIsRecovered() throws {
+        let due = Moment(uptime: 100 + DraftMachine.retention, boot: "first boot")
+        let early = Moment(uptime: 99 + DraftMachine.retention, boot: "first boot")
+        let local = try #require(Fixture.sample("local"))
+        var machine = local
+        #expect(machine.perform(.aged, at: early) == DraftTransition())
+        #expect(machine.perform(.aged, at: due).reply == .expired(.removal))
+        var read = local.having(.opened(.reading))
+        #expect(read.perform(.aged, at: due) == DraftTransition())
+        var killed = Fixture.writing().having(
+            .flushed(opening: 0, .killed, sequence: 1), .released(.ofItsMaker, sequence: 2))
+        #expect(killed.perform(.aged, at: due).reply == .expired(.recovery))
+        #expect(killed.phase == .recovered && killed.record.touched == due.uptime)
+        var temporary = Fixture.recovered("a.part")
+        #expect(temporary.perform(.aged, at: due).reply == .expired(.removal))
+    }
+}

@@ -1,0 +1,87 @@
+import Base
+import ChatCore
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// Rows as they were written, in every state, by this process and the next.
+@Suite struct JournalTests {
+    private func states(_ staged: StagedFile) -> [StoredState] {
+        [
+            .open, .closed, .queued(staged, isConfirmed: false), .queued(staged, isConfirmed: true),
+            .sent(ItemID(77)), .failed(staged), .unsure(staged), .recovered,
+        ]
+    }
+
+    private static let kinds: [MessageContent.Kind] = [
+        .file, .image(preview: ""), .video(preview: "", seconds: 12), .voice(seconds: 7),
+    ]
+
+    @Test(arguments: kinds)
+    func aRowIsReadAsItWasWritten(kind: MessageContent.Kind) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("journal.sqlite")
+        let journal = try Journal(path: path, random: SystemRandomSource())
+        let staged = StagedFile(
+            folder: "f", fileName: "a b", arguments: FileArguments(key: [1, 2], nonce: [3]), kind: kind)
+        var written: [Journal.Entry] = []
+        for (number, state) in states(staged).enumerated() {
+            var record = DraftRecord(
+                chat: .group(3), name: [0x61, UInt8(number)], spool: "spool \(number)", key: [9, 8],
+                message: "mark \(number)", modified: Timestamp(seconds: -5), touched: 4)
+            record.id = try journal.insert(record)
+            record.size = UInt64(number) << 33
+            record.caption = "a \"caption\""
+            record.gap = DraftRecord.Gap(rawValue: Int64(number % 3))
+            record.isDurable = number % 2 == 0
+            record.boot = "boot"
+            record.sequence = 100 - Int64(number)
+            record.problem = number % 2 == 0 ? nil : "Because."
+            written.append(Journal.Entry(record, state))
+        }
+        try journal.apply(written)
+        #expect(try journal.entries() == written)
+        #expect(try journal.lastSequence() == 100)
+        try journal.save(uptime: 5000)
+        journal.close()
+        let next = try Journal(path: path, random: SystemRandomSource())
+        #expect(try next.entries() == written)
+        #expect(try next.uptime() == 5000)
+        #expect(next.mark == journal.mark)
+    }
+
+    @Test func allOfAChangeIsWrittenOrNothing() throws {
+        let folder = try TemporaryFolder()
+        let journal = try Journal(path: folder.path("journal.sqlite"), random: SystemRandomSource())
+        var record = MachineFixture.record()
+        record.id = try journal.insert(record)
+        var other = record
+        (other.spool, other.message) = ("other", "other mark")
+        other.id = try journal.insert(other)
+        try journal.apply([Journal.Entry(record, .closed)], removing: [other.id], durably: true)
+        #expect(try journal.entries() == [Journal.Entry(record, .closed)])
+        // An id is never used again.
+        other.message = "third"
+        #expect(try journal.insert(other) > other.id)
+    }
+
+    @Test(arguments: [
+        "state = 'queued'", "state = 'failed'", "state = 'unsure'", "state = 'sent'", "state = 'lost'",
+        "chat = 'nobody'",
+    ])
+    func aRowThatMakesNoSenseFailsAsAWhole(change: String) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("journal.sqlite")
+        let journal = try Journal(path: path, random: SystemRandomSource())
+        _ = try journal.insert(MachineFixture.record())
+        let rows = try Database(path: path, migrations: Journal.migrations, durability: .eventual)
+        try rows.transaction { connection in
+            try connection.executeScript(
+                "PRAGMA ignore_check_constraints = ON; UPDATE draft SET \(change)")
+        }
+        #expect(throws: StoreError.self) { try journal.entries() }
+    }
+}
