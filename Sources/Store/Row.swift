@@ -39,22 +39,28 @@ public struct Row: ~Copyable {
     /// One of the values that a column can have.
     ///
     /// - Throws: `.damaged` for any other.
+    @inlinable
     public func value<Value: RawRepresentable<String>>(
         _ column: StaticString, as type: Value.Type = Value.self
     ) throws(StoreError) -> Value {
         guard let value = Value(rawValue: text(column)) else {
-            // What stands there instead may be anything, so it is not repeated.
-            throw StoreError(
-                .damaged,
-                "The database is corrupt: a row has an unknown value for '\(column)'. Restore it from a backup."
-            )
+            throw Self.unknownValue(in: column)
         }
         return value
+    }
+
+    /// What stands there instead may be anything, so it is not repeated.
+    @usableFromInline
+    static func unknownValue(in column: StaticString) -> StoreError {
+        StoreError(
+            .damaged,
+            "The database is corrupt: a row has an unknown value for '\(column)'. Restore it from a backup.")
     }
 
     /// The same for a column that may be NULL.
     ///
     /// - Throws: `.damaged`.
+    @inlinable
     public func valueOrNil<Value: RawRepresentable<String>>(
         _ column: StaticString, as type: Value.Type = Value.self
     ) throws(StoreError) -> Value? {
@@ -72,11 +78,7 @@ public struct Row: ~Copyable {
     public func bool(_ column: Int32) -> Bool { integer(column) != 0 }
     public func real(_ column: Int32) -> Double { sqlite3_column_double(statement.handle, column) }
 
-    public func text(_ column: Int32) -> String {
-        guard let bytes = sqlite3_column_text(statement.handle, column) else { return "" }
-        let count = Int(sqlite3_column_bytes(statement.handle, column))
-        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
-    }
+    public func text(_ column: Int32) -> String { textOrNil(column) ?? "" }
 
     public func bytes(_ column: Int32) -> [UInt8] {
         guard let bytes = sqlite3_column_blob(statement.handle, column) else { return [] }
@@ -89,7 +91,11 @@ public struct Row: ~Copyable {
 
     public func integerOrNil(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
     public func unsignedOrNil(_ column: Int32) -> UInt64? { isNull(column) ? nil : unsigned(column) }
-    public func textOrNil(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+    public func textOrNil(_ column: Int32) -> String? {
+        guard let bytes = sqlite3_column_text(statement.handle, column) else { return nil }
+        let count = Int(sqlite3_column_bytes(statement.handle, column))
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    }
     public func bytesOrNil(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
     public func timestampOrNil(_ column: Int32) -> Timestamp? { isNull(column) ? nil : timestamp(column) }
 }
