@@ -57,7 +57,7 @@ let package = Package(
             uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         room(
             "OfficialCore",
-            uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP"]),
+            uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP", "CoreServices"]),
         room("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         room("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
         room("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),

@@ -1,9 +1,8 @@
 import Base
 import ChatCore
+import CoreServices
 import Glibc
 import Posix
-import Store
-import XFTP
 
 /// A profile of the official SimpleX program, through its chat API.
 ///
@@ -11,96 +10,86 @@ import XFTP
 /// lists all of them at once. Events keep the index current. Events can be lost, so after every connection,
 /// and some seconds after the core wrote to its database, the newest message of each chat is compared; the
 /// whole history is read once, in the background. While nothing changes, nothing is asked.
+///
+/// This type only puts the services together; each of them says what it does.
 public final class OfficialCore: ChatCore {
     public let profile: Profile
     public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
-    public let stagingFolder: String
+    public var stagingFolder: String { staging.path }
     /// The profile's own folder, for others who keep something beside the index. Absolute.
     public let folder: String
     /// Relays that the user configured in the core or approved here.
     public let trust: OfficialRelayTrust
 
-    let transport: any OfficialTransport
-    let settings: OfficialCoreSettings
-    let index: Database
-    let hub = EventHub()
-    let state = Lock(State())
+    let index: IndexStore
+    let reconciliation: Reconciliation
+    let readReceipts: ReadReceipts
+    private let transport: any OfficialTransport
+    private let settings: OfficialCoreSettings
+    private let connection: CoreConnection
+    private let staging: StagingFolder
+    private let recent = RecentEvents()
+    private let standaloneFiles: StandaloneFiles
+    private let receiver: FileReceiver
+    private let claims: FileClaims
+    private let sender: MessageSender
+    private let removals: Removals
+    private let intake: EventIntake
+    private let historyReader: HistoryReader
+    private let history: WorkSignal
     private let lock: ProcessLock
-
-    struct State: Sendable {
-        /// When an event last told of an item: pages that were asked for before know less.
-        var told: [ItemID: ContinuousClock.Instant] = [:]
-        /// Descriptions that events brought, as long as their files are not received.
-        var descriptions: [FileID: String] = [:]
-        /// The files that carry the descriptions of standalone uploads.
-        var redirects: [FileID: FileID] = [:]
-        var hidesAddress = false
-        var compared = Compared()
-        /// Commands of somebody who waits, under way.
-        var waiting = 0
-        var isConnected = false
-        var schedule = ReconciliationSchedule()
-        var looks: AsyncStream<Look>.Continuation?
-        /// Wakes who fills in the history.
-        var history: AsyncStream<Void>.Continuation?
-        /// Items of which somebody opened the file in this mount.
-        var opened: Set<ItemID> = []
-        /// Of these, what could not be told to the core yet.
-        var unreported: Set<ItemID> = []
-        var tasks: [Task<Void, Never>] = []
-    }
-
-    /// How much to look at.
-    enum Look: Sendable {
-        case newest
-        /// Also whether something deeper in the history is missing or too much.
-        case whole
-    }
-
-    /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
-    /// attached core may have outlived ours.
-    let run: String
+    private let tasks = Lock<[Task<Void, Never>]>([])
 
     private init(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings, profile: Profile,
-        index: Database, lock: ProcessLock
+        lock: ProcessLock
     ) throws {
         self.transport = transport
         self.settings = settings
         self.profile = profile
-        self.index = index
         self.lock = lock
         folder = settings.folder + "/profile-\(profile.id)"
-        stagingFolder = settings.filesFolder + "/outbox"
+        _ = try PrivateFolder(folder, purpose: "chatfs profile")
+        history = WorkSignal()
+        staging = try StagingFolder(settings.filesFolder + "/outbox")
+        index = try IndexStore(
+            path: folder + "/index.sqlite", owner: profile, filesFolder: settings.filesFolder,
+            staging: staging, history: history)
         trust = try OfficialRelayTrust(folder: settings.folder)
-        run =
-            settings.ownership == .attached
-            ? "attached" : Hexadecimal.encode(SystemRandomSource().bytes(8))
+        connection = CoreConnection(transport)
+        let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
+        standaloneFiles = StandaloneFiles(connection, of: profile)
+        receiver = FileReceiver(connection, index, recent, trust, settings)
+        claims = FileClaims(
+            connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder)
+        sender = MessageSender(connection, index, recent, staging, settings)
+        removals = Removals(connection, index)
+        readReceipts = ReadReceipts(connection, index)
+        intake = EventIntake(index, recent, descriptions, standaloneFiles)
+        historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
+        reconciliation = Reconciliation(
+            connection, index, recent, descriptions, trust, history, of: profile, settings)
     }
+
+    // MARK: - Opening and closing
 
     /// Connects to the core and opens its profile.
     ///
-    /// - Throws: `.profileInUse` naming the process that has it; `.noSuchProfile`; what the core refuses.
+    /// - Throws: `.profileInUse` naming the process that has it; `.noSuchProfile`; `.file(.unreachable)` when the
+    ///   core does not answer; what the core refuses.
     public static func open(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> OfficialCore {
         let events = transport.events()
-        let lock = try await onPool {
-            try takeFolder(settings)
-        }
+        let lock = try await blocking.run { try takeFolder(settings) }
         var iterator = events.makeAsyncIterator()
-        let early = try await Session.firstConnection(&iterator, patience: settings.patience)
-        let user = try await Session.begin(transport, settings)
-        let core = try await onPool {
-            let own = settings.folder + "/profile-\(user.id)"
-            _ = try PrivateFolder(own, purpose: "chatfs profile")
-            let index = try Database(
-                path: own + "/index.sqlite", migrations: Schema.migrations, durability: .eventual)
-            try makeStagingFolder(settings.filesFolder + "/outbox")
-            return try OfficialCore(transport, settings, profile: user, index: index, lock: lock)
+        let early = try await Session.firstConnection(&iterator, timeout: settings.connectTimeout)
+        let profile = try await Session.begin(transport, settings)
+        let core = try await blocking.run {
+            try OfficialCore(transport, settings, profile: profile, lock: lock)
         }
-        if try await core.chats().isEmpty { try await core.lookAtChats() }
-        try await core.noteNetwork()
+        if try await core.chats().isEmpty { try await core.reconciliation.takeChats() }
+        try await core.reconciliation.takeNetwork()
         core.begin(early, Remaining(iterator))
         return core
     }
@@ -108,106 +97,194 @@ public final class OfficialCore: ChatCore {
     /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
     private static func takeFolder(_ settings: OfficialCoreSettings) throws -> ProcessLock {
         let folder = try PrivateFolder(settings.folder, purpose: "chatfs official core")
-        let file = try OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory)
-        switch try ProcessLock.take(file, mountpoint: settings.mountpoint, patience: .seconds(10)) {
-        case .taken(let lock): return lock
-        case .refused(let holder):
-            throw ChatError(
-                .profileInUse, "The profile is in use by \(holder?.description ?? "another process").")
-        }
+        return try .takeProfile(
+            OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory), mountpoint: settings.mountpoint)
     }
 
     /// The rest of the event stream, moved into the task that listens.
-    struct Remaining: @unchecked Sendable {
+    private struct Remaining: @unchecked Sendable {
         // Safe: made by `open`, which does not touch it again, and used by one task.
         var iterator: AsyncStream<TransportEvent>.Iterator
         init(_ iterator: AsyncStream<TransportEvent>.Iterator) { self.iterator = iterator }
     }
 
-    public func events() -> AsyncStream<ChatEvent> { hub.listen() }
-
-    public func chats() async throws(ChatError) -> [Chat] {
-        try await work { [self] in try index.read { try ChatRows.chats($0) } }
-    }
-
-    public func items(
-        of chat: ChatReference, before: ItemID?, count: Int
-    ) async throws(ChatError) -> [ChatItem] {
-        try await work { [self] in
-            try index.read { try ItemRows.items(of: chat, before: before, count: count, $0) }
+    /// Listens, compares and reads the history from now on.
+    private func begin(_ early: [APIEvent], _ events: Remaining) {
+        _ = connection.setConnected(true)
+        let listening = Task { [weak self] in
+            for event in early { await self?.take(event) }
+            var events = events
+            while let event = await events.iterator.next(isolation: nil), !Task.isCancelled {
+                await self?.take(event)
+            }
         }
-    }
-
-    public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
-        let known = try await work { [self] in try index.read { try ItemRows.item(id, $0) } }
-        if let known, known.chat == chat { return known }
-        if let item = try await find(id, in: APIChatReference(chat)) {
-            let shown = try await work { [self] in try commit { try $0.take(item, .sending) } }
-            if let shown { return shown }
-        }
-        throw ChatError(.noSuchItem, "The chat has no such message.")
+        let comparing = Task { [reconciliation] in await reconciliation.run() }
+        let reading = Task { [historyReader, history] in await historyReader.run(history.stream) }
+        tasks.withLock { $0 = [listening, comparing, reading] }
+        reconciliation.requestWhole()
+        history.notify()
     }
 
     /// The next process that wants the profile waits for it from now on.
     public func announceEnd() { lock.finish() }
 
+    // Who drops it without `shutDown` has its tasks end all the same.
+    deinit {
+        history.finish()
+        reconciliation.end()
+    }
+
     /// Ends the connection to the core (and the core, where it is ours) and all event streams.
     public func shutDown() async {
         lock.finish()
-        let tasks = state.withLock { state in
-            state.looks?.finish()
-            state.history?.finish()
-            state.isConnected = false
-            defer { state.tasks = [] }
-            return state.tasks
+        let tasks = tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks
         }
+        history.finish()
+        reconciliation.end()
+        _ = connection.setConnected(false)
         for task in tasks { task.cancel() }
-        unwatchDatabase()
         await transport.close()
         for task in tasks { await task.value }
-        hub.close()
-        try? await work { [self] in try index.checkpoint() }
+        index.events.close()
+        _ = try? await blocking.run { [index] in try index.emptyJournal() }
         lock.release()
     }
 
-    // MARK: - Talking to the core
+    // MARK: - Following the core
 
-    /// For somebody who waits: goes before the filling in of the history.
-    func ask(
-        _ command: APICommand, timeout: Duration = .seconds(30)
-    ) async throws(OfficialCoreError) -> APIResponse {
-        state.withLock { $0.waiting += 1 }
-        defer { state.withLock { $0.waiting -= 1 } }
-        return try await transport.request(command, lane: .foreground, timeout: timeout)
+    private func take(_ event: TransportEvent) async {
+        switch event {
+        case .event(let event): await take(event)
+        case .disconnected(let reason):
+            guard connection.setConnected(false) else { return }
+            log.notice("the connection to the SimpleX core is lost: \(reason)")
+            index.events.tell(.coreUnreachable(reason))
+        case .connected:
+            do throws(OfficialCoreError) {
+                try await Session.setUp(transport, settings)
+            } catch {
+                log.warning("the SimpleX core did not take its settings: \(error.sentence)")
+            }
+            if !connection.setConnected(true) { index.events.tell(.coreReachable) }
+            reconciliation.requestWhole()
+            history.notify()
+            readReceipts.reportOpened()
+        }
     }
 
-    /// An item as the core has it now, nil when it has none of this id in this chat.
-    func find(_ id: ItemID, in chat: APIChatReference) async throws(ChatError) -> APIItem? {
-        do throws(OfficialCoreError) {
-            guard case .chatPage(let page) = try await ask(.chatPage(chat, .around(id, count: 2))) else {
-                throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no messages.")
-            }
-            return page.items.first { $0.id == id }
+    private func take(_ event: APIEvent) async {
+        guard event.userID == nil || event.userID == profile.id else { return }
+        do throws(ChatError) {
+            let wanted = try await blocking.run { [intake] in try intake.take(event.kind) }
+            for file in wanted { await receiver.receiveAtArrival(file) }
+            // Where one event came, another may have gone to somebody else.
+            reconciliation.plan()
         } catch {
-            if error.refusal?.has("chatItemNotFound") == true { return nil }
-            throw error.chatError
+            // The next comparison finds it.
+            log.warning("a change could not be noted: \(error.sentence)")
+            reconciliation.requestWhole()
         }
+    }
+
+    // MARK: - Reading
+
+    public func events() -> AsyncStream<ChatEvent> { index.events.listen() }
+
+    public func chats() async throws(ChatError) -> [Chat] {
+        try await blocking.run { [index] in try index.read { try $0.chats.shown() } }
+    }
+
+    public func items(
+        of chat: ChatReference, before: ItemID?, count: Int
+    ) async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [index] in
+            try index.read { try $0.items.items(of: chat, before: before, count: count) }
+        }
+    }
+
+    public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
+        let known = try await blocking.run { [index] in try index.read { try $0.items.item(id) } }
+        if let known, known.chat == chat { return known }
+        if let item = try await connection.knownItem(id, in: APIChatReference(chat)) {
+            let shown = try await blocking.run { [index] in try index.commit { try $0.take(item, .sending) } }
+            if let shown { return shown }
+        }
+        throw ChatError(.noSuchItem, "The chat has no such message.")
     }
 
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
-        let kept = try await work { [self] in try index.read { try KeptCopies.source(of: file, $0) } }
-        if let kept { return kept }
-        let known = try await work { [self] in
-            try index.read { connection -> (ItemID, String)? in
-                guard let item = try ItemRows.item(of: file, connection),
-                    let reference = try ItemRows.reference(of: item.id, connection)
-                else { return nil }
-                return (item.id, reference)
-            }
+        try await claims.location(of: file)
+    }
+
+    // MARK: - Sending and deleting
+
+    public func send(
+        _ message: ComposedMessage, to chat: ChatReference
+    ) async throws(ChatError) -> ChatItem {
+        switch try await sender.send(message, to: chat) {
+        case .sent(let item): item
+        case .wasSent(let id): try await item(id, in: chat)
         }
-        guard let (id, reference) = known, let chat = APIChatReference(text: reference),
-            let item = try await find(id, in: chat)
-        else { throw ChatError(.noSuchFile, "This file no longer exists.") }
-        return item.file?.source?.location(filesFolder: settings.filesFolder)
+    }
+
+    public func deleteItems(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) {
+        try await removals.delete(items, in: chat, mode: mode)
+    }
+
+    public func noteOpened(_ item: ItemID, in chat: ChatReference) {
+        if settings.marksRead { readReceipts.noteOpened(item) }
+    }
+
+    // MARK: - Transfers
+
+    public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        try await receiver.receive(file, approved: approvedRelays)
+    }
+
+    public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        try await receiver.setToReceive(file, approvedRelays: approvedRelays)
+    }
+
+    public func relaysWereApproved() async { await receiver.relaysWereApproved() }
+
+    public func cancelFile(_ file: FileID) async throws(ChatError) { try await removals.cancel(file) }
+
+    public func claimFile(
+        _ file: FileID, approvedRelays: Bool
+    ) async throws(ChatError) -> ClaimedFile? {
+        try await claims.claim(file, approvedRelays: approvedRelays)
+    }
+
+    public func completeClaim(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation {
+        try await claims.complete(file, staged: staged)
+    }
+
+    public func abandonClaim(_ file: FileID, problem: FileProblem?) async { claims.abandon(file) }
+
+    public func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy {
+        try await claims.giveUpCopy(of: file, at: location)
+    }
+
+    // MARK: - Files that belong to no chat
+
+    public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
+        try await standaloneFiles.upload(path)
+    }
+
+    public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        try await standaloneFiles.download(link, to: path)
+    }
+
+    /// From the link itself: the core would only say what its sender wrote into it.
+    public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
+        try await .described(by: link)
     }
 }

@@ -39,16 +39,16 @@ public struct OfficialCoreSettings: Sendable {
     public var hasProxy = false
     /// Whether opening a file marks its message as read.
     public var marksRead = true
-    /// From a change to the look for what events did not tell of it.
-    public var lookInterval = Duration.seconds(10)
+    /// From a change to the comparison for what events did not tell of it.
+    public var reconcileInterval = Duration.seconds(10)
     /// Items asked for at once when filling in the history: small, so that a reader's command never waits
     /// for long.
     public var pageSize = 50
     /// How long to wait for the first connection.
-    public var patience = Duration.seconds(15)
-    /// After a send whose answer was lost: the moments, counted from the first look, at which its message
-    /// is looked for.
-    public var looksForLostSend: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6), .seconds(10)]
+    public var connectTimeout = Duration.seconds(15)
+    /// After a send whose answer was lost: the moments, counted from the first search, at which its message
+    /// is searched for.
+    public var searchesForLostSend: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6), .seconds(10)]
 
     public init(ownership: Ownership, filesFolder: String, temporaryFolder: String, folder: String) {
         self.ownership = ownership

@@ -1,13 +1,23 @@
+import Base
 import ChatCore
-import XFTP
 
-/// Files that belong to no chat.
-extension OfficialCore {
-    public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
+/// Files that belong to no chat, through the core.
+final class StandaloneFiles: Sendable {
+    private let connection: CoreConnection
+    private let profile: Int64
+    /// The files that carry the descriptions of uploads, and what they describe.
+    private let redirects = Lock<[FileID: FileID]>([:])
+
+    init(_ connection: CoreConnection, of profile: Profile) {
+        self.connection = connection
+        self.profile = profile.id
+    }
+
+    func upload(_ path: String) async throws(ChatError) -> FileID {
         do throws(OfficialCoreError) {
             guard
-                case .sndStandaloneFileCreated(let file) = try await ask(
-                    .upload(user: profile.id, path: path), timeout: .seconds(60))
+                case .sndStandaloneFileCreated(let file) = try await connection.ask(
+                    .upload(user: profile, path: path), timeout: .seconds(60))
             else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not begin to upload.") }
             return file.id
         } catch {
@@ -15,11 +25,11 @@ extension OfficialCore {
         }
     }
 
-    public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+    func download(_ link: String, to path: String) async throws(ChatError) -> FileID {
         do throws(OfficialCoreError) {
             guard
-                case .rcvStandaloneFileCreated(let file) = try await ask(
-                    .download(user: profile.id, link: link, path: path), timeout: .seconds(60))
+                case .rcvStandaloneFileCreated(let file) = try await connection.ask(
+                    .download(user: profile, link: link, path: path), timeout: .seconds(60))
             else { throw OfficialCoreError(.notUnderstood, "The SimpleX core did not begin to download.") }
             return file.id
         } catch {
@@ -27,15 +37,8 @@ extension OfficialCore {
         }
     }
 
-    /// From the link itself: the core would only say what its sender wrote into it.
-    public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
-        do throws(XFTPError) {
-            let description = try await FileLink.parse(link).fileDescription
-            return StandaloneFile(
-                encryptedSize: description.redirect?.size ?? description.size,
-                relays: description.relays.map(\.text))
-        } catch {
-            throw ChatError(.file(.damaged), error.sentence, cause: error)
-        }
-    }
+    func note(redirect: FileID, of file: FileID) { redirects.withLock { $0[redirect] = file } }
+
+    /// The file that a redirect describes, else itself.
+    func described(by file: FileID) -> FileID { redirects.withLock { $0[file] ?? file } }
 }

@@ -14,13 +14,13 @@ extension Target {
             "disappears", "read",
         ]
         officialIndex.with(FuzzedRow(of: "item", columns, bytes)) { connection in
-            guard let found = try connection.first("SELECT id FROM item", row: { ItemID($0.integer(0)) }),
-                let item = try ItemRows.item(found, connection), let file = item.file
-            else { return }
-            _ = try ItemRows.items(of: item.chat, before: nil, count: 5, connection)
-            try ItemRows.put(item, file, reference: item.chat.description, connection)
-            hold(try ItemRows.item(found, connection) == item, "a written item is the same")
-            _ = (try ItemRows.reference(of: found, connection), try ItemRows.disappears(found, connection))
+            let items = IndexTables(connection).items
+            let ids = try connection.query("SELECT id FROM item") { ItemID($0.integer("id")) }
+            guard let id = ids.first, let item = try items.item(id), let file = item.file else { return }
+            _ = try items.items(of: item.chat, before: nil, count: 5)
+            try items.put(item, file, reference: item.chat.description)
+            hold(try items.item(id) == item, "a written item is the same")
+            _ = (try items.reference(of: id), try items.disappears(id))
         }
     }
 

@@ -146,8 +146,8 @@ struct HistoryTests {
             for contact in 1...200 { state.contacts[Int64(contact)] = "contact \(contact)" }
         }
         let first = try await stage.open()
-        try await first.work {
-            try first.commit { change in
+        try await blocking.run {
+            try first.index.commit { change in
                 for id in 1...100_000 {
                     let chat = ChatReference.direct(Int64(id % 200 + 1))
                     let file = ChatFile(
@@ -157,7 +157,7 @@ struct HistoryTests {
                         id: ItemID(Int64(id)), chat: chat, direction: .received, sender: "bob",
                         time: .init(seconds: Int64(id)), content: .init(kind: .image(preview: "")), file: file
                     )
-                    try ItemRows.put(item, file, reference: chat.description, change.connection)
+                    try change.tables.items.put(item, file, reference: chat.description)
                 }
             }
         }

@@ -21,13 +21,11 @@ struct IdleTests {
         let core = try await stage.open(ownership)
         #expect(
             try await eventually {
-                let isRead = try await core.work {
-                    try core.index.read {
-                        try $0.first("SELECT count(*) FROM walk WHERE done = 0") { $0.integer(0) } == 0
-                    }
+                let isRead = try await blocking.run {
+                    try core.index.read { try $0.walks.unfinished().isEmpty }
                 }
-                let isPlanned = core.state.withLock { $0.schedule.isPlanned }
-                let isWatched = core.state.withLock { $0.schedule.watch != nil }
+                let isPlanned = core.reconciliation.isPlanned
+                let isWatched = core.reconciliation.isWatchingDatabase
                 let count = try await ids(core).count
                 return isRead && !isPlanned && (isWatched || ownership == .library) && count == 120
             })
@@ -42,7 +40,7 @@ struct IdleTests {
     private func becomesIdle(_ stage: Stage) async throws -> Bool {
         try await eventually {
             let before = stage.simplex.commands.count
-            try await Task.sleep(for: stage.settings().lookInterval * 20)
+            try await Task.sleep(for: stage.settings().reconcileInterval * 20)
             return stage.simplex.commands.count == before
         }
     }
@@ -65,7 +63,7 @@ struct IdleTests {
             try OpenFile(database, flags: O_WRONLY).write([1], at: 0)
             #expect(try await eventually { try await ids(core).first == id })
         }
-        #expect(core.state.withLock { $0.schedule.watch != nil })
+        #expect(core.reconciliation.isWatchingDatabase)
         #expect(try await becomesIdle(stage))
         await core.shutDown()
     }
@@ -79,7 +77,7 @@ struct IdleTests {
                     ScriptedMessage(
                         id: stage.simplex.change { $0.history.newest + 1 }, contact: 1, name: "more.jpg"))
                 try await Task.sleep(for: .milliseconds(20))
-                return core.state.withLock { $0.schedule.watch == nil }
+                return !core.reconciliation.isWatchingDatabase
             })
         let id = stage.simplex.change { state -> Int64 in
             let id = state.history.newest + 1

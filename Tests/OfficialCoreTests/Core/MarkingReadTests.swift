@@ -47,8 +47,8 @@ struct MarkingReadTests {
             ])
         #expect(
             try await eventually {
-                try await first.work {
-                    try first.index.read { try ItemRows.unreadReference(of: ItemID(1), $0) } == nil
+                try await blocking.run {
+                    try first.index.read { try $0.items.unreadReference(of: ItemID(1)) } == nil
                 }
             })
         await first.shutDown()
@@ -69,7 +69,7 @@ struct MarkingReadTests {
         let stage = try stage()
         let core = try await open(stage) { $0.marksRead = false }
         core.noteOpened(ItemID(1), in: .direct(1))
-        #expect(core.state.withLock { $0.opened.isEmpty })
+        #expect(!core.readReceipts.isOpened(ItemID(1)))
         await core.shutDown()
         #expect(stage.simplex.count("/_read") == 0)
     }
@@ -79,7 +79,7 @@ struct MarkingReadTests {
         let core = try await open(stage)
         stage.transport.disconnect()
         core.noteOpened(ItemID(1), in: .direct(1))
-        #expect(await eventually { core.state.withLock { $0.unreported.contains(ItemID(1)) } })
+        #expect(await eventually { core.readReceipts.isUnreported(ItemID(1)) })
         stage.transport.connect()
         #expect(await eventually { stage.simplex.count("/_read chat items @1 1") == 1 })
         await core.shutDown()

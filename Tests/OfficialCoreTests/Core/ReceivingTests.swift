@@ -153,7 +153,7 @@ struct ReceivingTests {
         let stage = try Stage { $0.history.append(Self.offered) }
         var settings = stage.settings()
         // No look puts it right.
-        settings.lookInterval = .seconds(600)
+        settings.reconcileInterval = .seconds(600)
         let core = try await OfficialCore.open(stage.transport, settings)
         #expect(await known(core, 1001))
         let isComplete: @Sendable () async throws -> Bool = {

@@ -36,7 +36,7 @@ struct ReplayTests {
             state.silent = ["/_get chat ", "/sql", "/freceive"]
         }
         var settings = stage.settings()
-        settings.lookInterval = .seconds(600)
+        settings.reconcileInterval = .seconds(600)
         let core = try await OfficialCore.open(stage.transport, settings)
         for frame in frames { stage.transport.tell(frame: frame) }
         // The last word: everything before it has been taken in when it is.

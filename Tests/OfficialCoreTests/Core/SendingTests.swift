@@ -1,6 +1,7 @@
 import ChatCore
 import Glibc
 import ScriptedCore
+import Store
 import Testing
 
 @testable import OfficialCore
@@ -143,15 +144,18 @@ struct SendingTests {
         let first = try await stage.open(.library)
         let message = try stage.compose("a.txt", id: "one")
         let item = try await first.send(message, to: .direct(1))
-        try await first.work {
-            _ = try first.commit { try $0.connection.execute("UPDATE send SET item = NULL") }
-        }
+        try index(of: first).transaction { _ = try $0.execute("UPDATE send SET item = NULL") }
         await first.shutDown()
         stage.restart()
         let second = try await stage.open(.library)
         #expect(try await second.send(stage.compose("a.txt", id: "one"), to: .direct(1)).id == item.id)
         #expect(sent(stage) == 1)
         await second.shutDown()
+    }
+
+    /// The database itself, beside the core.
+    private func index(of core: OfficialCore) throws -> Database {
+        try Database(path: core.folder + "/index.sqlite", migrations: Schema.migrations)
     }
 
     /// A process that sent a message, was killed before it noted that, and what came after it.
@@ -171,9 +175,7 @@ struct SendingTests {
             })
         let message = try stage.compose("a.txt", id: "one")
         _ = try await first.send(message, to: .direct(1))
-        try await first.work {
-            _ = try first.commit { try $0.connection.execute("UPDATE send SET item = NULL") }
-        }
+        try index(of: first).transaction { _ = try $0.execute("UPDATE send SET item = NULL") }
         await first.shutDown()
         stage.restart()
         stage.simplex.change { state in
@@ -269,15 +271,13 @@ struct SendingTests {
         let stage = try Stage()
         let core = try await stage.open()
         let message = try stage.compose("a.txt", id: "one")
-        try await core.work {
-            _ = try core.commit {
-                try $0.connection.execute(
-                    "CREATE TRIGGER full BEFORE UPDATE OF item ON send BEGIN SELECT RAISE(ABORT, 'full'); END"
-                )
-            }
+        let index = try index(of: core)
+        try index.transaction {
+            _ = try $0.execute(
+                "CREATE TRIGGER full BEFORE UPDATE OF item ON send BEGIN SELECT RAISE(ABORT, 'full'); END")
         }
         await #expect(throws: ChatError.self) { _ = try await core.send(message, to: .direct(1)) }
-        try await core.work { _ = try core.commit { try $0.connection.execute("DROP TRIGGER full") } }
+        try index.transaction { _ = try $0.execute("DROP TRIGGER full") }
         _ = try await core.send(message, to: .direct(1))
         #expect(sent(stage) == 1)
         await core.shutDown()

@@ -60,8 +60,8 @@ final class Stage: Sendable {
         var settings = OfficialCoreSettings(
             ownership: ownership, filesFolder: folder.path, temporaryFolder: folder.path,
             folder: folder.path + "/kept")
-        settings.lookInterval = .milliseconds(50)
-        settings.looksForLostSend = [.zero, .milliseconds(20)]
+        settings.reconcileInterval = .milliseconds(50)
+        settings.searchesForLostSend = [.zero, .milliseconds(20)]
         return settings
     }
 

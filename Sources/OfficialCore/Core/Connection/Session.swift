@@ -5,11 +5,11 @@ import ChatCore
 enum Session {
     /// Waits for the connection; events that came before it are answered.
     static func firstConnection(
-        _ events: inout AsyncStream<TransportEvent>.Iterator, patience: Duration
+        _ events: inout AsyncStream<TransportEvent>.Iterator, timeout: Duration
     ) async throws(ChatError) -> [APIEvent] {
         var early: [APIEvent] = []
         var reason = "The SimpleX core did not answer."
-        let end = ContinuousClock.now + patience
+        let end = ContinuousClock.now + timeout
         while ContinuousClock.now < end, let event = await events.next(isolation: nil) {
             switch event {
             case .connected: return early

@@ -1,91 +1,177 @@
 import Base
 import ChatCore
-import Posix
-import Store
+import CoreServices
 
-/// Looking for what no event told: events are lost when a connection breaks, and another client of the
+/// How much is compared.
+enum ReconciliationScope: Sendable {
+    case newest
+    /// Also whether something deeper in the history is missing or too much.
+    case whole
+}
+
+/// Looks for what no event told: events are lost when a connection breaks, and another client of the
 /// same core takes them for good.
-extension OfficialCore {
-    private static let mostChats = 5000
-    /// Transfers looked at in one look.
-    private static let mostTransfers = 20
+///
+/// A change (an event, a write to the core's database) leads to one comparison some seconds later, however many
+/// changes there are until then; without any, none is made. Only where a change could go unnoticed the clock does it:
+/// the events of a program go to one of its clients each, so another one beside this takes some, and of those only
+/// its database tells.
+final class Reconciliation: Sendable {
+    private struct State {
+        /// A comparison is planned and has not begun.
+        var isPlanned = false
+    }
 
-    func reconcile(_ look: Look) async {
-        defer { signalHistory() }
-        guard state.withLock({ $0.isConnected }) else { return }
+    private let connection: CoreConnection
+    private let index: IndexStore
+    private let recent: RecentEvents
+    private let descriptions: Descriptions
+    private let trust: OfficialRelayTrust
+    private let settings: OfficialCoreSettings
+    private let profile: Int64
+    private let comparison: Comparison
+    private let lostUploads: LostUploads
+    private let watch: DatabaseWatch
+    private let history: WorkSignal
+    private let requests: AsyncStream<ReconciliationScope>
+    private let request: AsyncStream<ReconciliationScope>.Continuation
+    private let state = Lock(State())
+
+    private static let maxChats = 5000
+    /// Transfers looked at in one comparison.
+    private static let maxTransfers = 20
+    /// Pages by which a chat is caught up; deeper than that the walk through the history goes.
+    private static let maxPages = 20
+
+    init(
+        _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents,
+        _ descriptions: Descriptions, _ trust: OfficialRelayTrust, _ history: WorkSignal,
+        of profile: Profile, _ settings: OfficialCoreSettings
+    ) {
+        self.connection = connection
+        self.index = index
+        self.recent = recent
+        self.descriptions = descriptions
+        self.trust = trust
+        self.history = history
+        self.settings = settings
+        self.profile = profile.id
+        comparison = Comparison(connection, index, of: profile)
+        lostUploads = LostUploads(connection, index)
+        watch = DatabaseWatch(connection)
+        (requests, request) = AsyncStream.makeStream(of: ReconciliationScope.self)
+    }
+
+    // MARK: - When
+
+    /// Compares whenever it is asked to, until its task is cancelled or `end`.
+    func run() async {
+        for await scope in requests {
+            await reconcile(scope)
+            if Task.isCancelled { return }
+        }
+    }
+
+    /// A comparison of the newest, within `reconcileInterval`. Returns at once.
+    func plan() {
+        let isFirst = state.withLock { state in
+            defer { state.isPlanned = true }
+            return !state.isPlanned
+        }
+        guard isFirst else { return }
+        Task { [weak self, interval = settings.reconcileInterval] in
+            try? await Task.sleep(for: interval)
+            guard let self else { return }
+            state.withLock { $0.isPlanned = false }
+            request.yield(.newest)
+        }
+    }
+
+    /// A comparison of everything, next. Returns at once.
+    func requestWhole() { request.yield(.whole) }
+
+    func end() {
+        request.finish()
+        watch.end()
+    }
+
+    var isPlanned: Bool { state.withLock { $0.isPlanned } }
+    var isWatchingDatabase: Bool { watch.isActive }
+
+    /// Whether the next comparison comes without a change.
+    private var isPeriodic: Bool {
+        lostUploads.hasUploads || settings.ownership != .library && !watch.isActive
+    }
+
+    // MARK: - What
+
+    private func reconcile(_ scope: ReconciliationScope) async {
+        defer { history.notify() }
+        guard connection.isConnected else { return }
         do throws(ChatError) {
-            if look == .whole {
-                try await watchDatabase()
-                try await doubtUnfinishedWalks()
+            if scope == .whole {
+                if settings.ownership != .library { try await watch.begin { [weak self] in self?.plan() } }
+                try await comparison.doubtUnfinishedWalks()
             }
-            try await lookAtChats()
-            try await lookAtTransfers()
-            try await lookForLostUploads()
-            if look == .whole {
-                try await lookForParts()
-                try await compareCounts(.whole)
-                try await noteNetwork()
-            } else if try await hasChanged() {
-                doubtWatch()
-                try await compareCounts(.newest)
+            try await takeChats()
+            try await takeTransfers()
+            try await lostUploads.compare()
+            if scope == .whole {
+                try await comparison.lookForParts()
+                try await comparison.compareCounts(.whole)
+                try await takeNetwork()
+            } else if try await comparison.hasChanged() {
+                watch.noteChange()
+                try await comparison.compareCounts(.newest)
             }
-            if mustLookByTheClock { planLook() }
+            if isPeriodic { plan() }
         } catch {
-            // The connection, mostly: then the look after the next one does it.
+            // The connection, mostly: then the comparison after the next one does it.
             log.information("the chats could not be compared: \(error.sentence)")
-            planLook()
+            plan()
         }
     }
 
     /// All chats; of those with a newer message the newest page.
-    func lookAtChats() async throws(ChatError) {
-        let command = APICommand.chats(user: profile.id, count: Self.mostChats)
-        guard case .chats(let infos) = try await background(command) else {
+    func takeChats() async throws(ChatError) {
+        let command = APICommand.chats(user: profile, count: Self.maxChats)
+        guard case .chats(let infos) = try await ask(command) else {
             throw ChatError(.internalError, "The SimpleX core gave no list of chats.")
         }
-        let changed = try await work { [self] in
-            try commit { change -> [APIChatReference] in
-                var known: [String: Timestamp] = [:]
-                for (chat, updated) in try change.connection.query(
-                    "SELECT chat, updated FROM chat", row: { ($0.text(0), $0.timestamp(1)) })
-                {
-                    known[chat] = updated
-                }
-                var changed: [APIChatReference] = []
-                for info in infos {
-                    let updated = known[info.reference.description]
-                    if let updated, updated < info.updatedAt { changed.append(info.reference) }
-                    try change.take(info)
-                    try change.connection.execute(
-                        "UPDATE chat SET listed = 1 WHERE chat = ? AND listed = 0",
-                        info.reference.chat.description)
-                }
-                // A contact that was never written to is not listed, and not gone.
-                let listed = try change.connection.query("SELECT chat FROM chat WHERE listed = 1") {
-                    $0.text(0)
-                }
-                let present = Set(infos.map(\.reference.chat.description))
-                for chat in listed where !present.contains(chat) && infos.count < Self.mostChats {
-                    if let reference = ChatReference(chat) { try change.removeChat(reference) }
-                }
-                return changed
-            }
-        }
+        let changed = try await blocking.run { [index] in try index.commit { try Self.note(infos, $0) } }
         for chat in changed { try await catchUp(chat) }
+    }
+
+    /// Those with a newer message.
+    private static func note(_ infos: [APIChatInfo], _ change: IndexChange) throws -> [APIChatReference] {
+        let known = try change.tables.chats.updates()
+        var changed: [APIChatReference] = []
+        for info in infos {
+            let updated = known[info.reference.description]
+            if let updated, updated < info.updatedAt { changed.append(info.reference) }
+            try change.take(info)
+            try change.tables.chats.noteListed(info.reference.chat)
+        }
+        // A contact that was never written to is not listed, and not gone.
+        let listed = try change.tables.chats.listed()
+        let present = Set(infos.map(\.reference.chat.description))
+        for chat in listed where !present.contains(chat) && infos.count < maxChats {
+            if let reference = ChatReference(chat) { try change.removeChat(reference) }
+        }
+        return changed
     }
 
     /// Reads back from the newest message until everything is known.
     private func catchUp(_ chat: APIChatReference) async throws(ChatError) {
         var page = APIPage.last(settings.pageSize)
-        // Deeper than that the walk through the history goes.
-        for _ in 0..<20 {
+        for _ in 0..<Self.maxPages {
             let began = ContinuousClock.now
-            guard case .chatPage(let answer) = try await background(.chatPage(chat, page)) else { return }
-            let isMissing = try await work { [self] in
-                try commit { change in
+            guard case .chatPage(let answer) = try await ask(.chatPage(chat, page)) else { return }
+            let isMissing = try await blocking.run { [index, recent] in
+                try index.commit { change in
                     var isNew = false
-                    for item in answer.items where !wasTold(item.id, since: began) {
-                        let known = try ItemRows.item(item.id, change.connection) != nil
+                    for item in answer.items where !recent.contains(item.id, since: began) {
+                        let known = try change.tables.items.item(item.id) != nil
                         let shown = try change.take(item, .look) != nil
                         isNew = isNew || (shown && !known)
                     }
@@ -95,28 +181,21 @@ extension OfficialCore {
             guard isMissing, let oldest = answer.items.first?.id else { return }
             page = .before(oldest, count: settings.pageSize)
         }
-        try await walkAgain([chat.description])
+        try await comparison.walkAgain([chat.description])
     }
 
     /// Transfers whose end may have been told to somebody else.
-    private func lookAtTransfers() async throws(ChatError) {
-        let moving = try await work { [self] in
-            try index.read { connection in
-                try connection.query(
-                    """
-                    SELECT id, reference FROM item WHERE \(Schema.isMoving)
-                    ORDER BY id DESC LIMIT ?
-                    """, Self.mostTransfers
-                ) { (ItemID($0.integer(0)), $0.text(1)) }
-            }
+    private func takeTransfers() async throws(ChatError) {
+        let moving = try await blocking.run { [index] in
+            try index.read { try $0.items.moving(limit: Self.maxTransfers) }
         }
         for (id, text) in moving {
             guard let reference = APIChatReference(text: text) else { continue }
             let began = ContinuousClock.now
-            let item = try await find(id, in: reference)
-            try await work { [self] in
-                try commit { change in
-                    if wasTold(id, since: began) { return }
+            let item = try await connection.knownItem(id, in: reference)
+            try await blocking.run { [index, recent] in
+                try index.commit { change in
+                    if recent.contains(id, since: began) { return }
                     if let item { try change.take(item, .look) } else { try change.removeUntold([id]) }
                 }
             }
@@ -124,12 +203,12 @@ extension OfficialCore {
     }
 
     /// Whether the core talks through a proxy, and its relays.
-    func noteNetwork() async throws(ChatError) {
+    func takeNetwork() async throws(ChatError) {
         do throws(OfficialCoreError) {
-            if case .network(let network) = try await ask(.network) {
-                state.withLock { $0.hidesAddress = network.hidesAddress }
+            if case .network(let network) = try await connection.ask(.network) {
+                descriptions.note(hidesAddress: network.hidesAddress)
             }
-            if case .relays(let relays) = try await ask(.relays(user: profile.id)) {
+            if case .relays(let relays) = try await connection.ask(.relays(user: profile)) {
                 trust.follow(configured: relays)
             }
         } catch {
@@ -138,24 +217,9 @@ extension OfficialCore {
         }
     }
 
-    /// Rows of numbers; nil when the core answers no questions about its database.
-    func select(_ statement: String) async throws(ChatError) -> [[Int64]]? {
+    private func ask(_ command: APICommand) async throws(ChatError) -> APIResponse {
         do throws(OfficialCoreError) {
-            let response = try await transport.request(
-                .query(statement), lane: .background, timeout: .seconds(60))
-            guard case .rows(let rows) = response else { return nil }
-            return rows.dropFirst().map { row in
-                row.split(separator: "|", omittingEmptySubsequences: false).map { Int64($0) ?? 0 }
-            }
-        } catch {
-            if error.refusal != nil { return nil }
-            throw error.chatError
-        }
-    }
-
-    private func background(_ command: APICommand) async throws(ChatError) -> APIResponse {
-        do throws(OfficialCoreError) {
-            return try await transport.request(command, lane: .background, timeout: .seconds(60))
+            return try await connection.askInBackground(command)
         } catch {
             throw error.chatError
         }

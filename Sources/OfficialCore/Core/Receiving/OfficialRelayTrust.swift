@@ -6,18 +6,6 @@ import XFTP
 /// Which relays may be contacted for a core's profiles beyond those that it decides about itself: what
 /// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount.
 public final class OfficialRelayTrust: Sendable {
-    private struct Place: Hashable {
-        var fingerprint: [UInt8]
-        var host: String
-        var port: UInt16
-
-        static func all(of relay: RelayAddress) -> [Place] {
-            relay.hosts.map {
-                Place(fingerprint: relay.fingerprint, host: $0.lowercased(), port: relay.port)
-            }
-        }
-    }
-
     private static let migrations = [
         Migration(
             "approvals",
@@ -28,7 +16,7 @@ public final class OfficialRelayTrust: Sendable {
     ]
 
     private let database: Database
-    private let configured = Lock<Set<Place>>([])
+    private let configured = Lock<Set<RelayEndpoint>>([])
 
     /// Blocks.
     /// - Parameter folder: the core's, where the approvals lie.
@@ -37,8 +25,8 @@ public final class OfficialRelayTrust: Sendable {
     }
 
     func follow(configured relays: [String]) {
-        let places = Set(relays.compactMap { RelayAddress($0) }.flatMap(Place.all))
-        configured.withLock { $0 = places }
+        let endpoints = Set(relays.compactMap { RelayAddress($0) }.flatMap(RelayEndpoint.all))
+        configured.withLock { $0 = endpoints }
     }
 
     /// Blocks.
@@ -63,14 +51,15 @@ public final class OfficialRelayTrust: Sendable {
     /// Blocks.
     public func approved() throws -> [RelayAddress] {
         try database.read { connection in
-            try connection.query("SELECT relay FROM approval ORDER BY relay") { RelayAddress($0.text(0)) }
+            try connection.query("SELECT relay FROM approval ORDER BY relay") {
+                RelayAddress($0.text("relay"))
+            }
         }.compactMap { $0 }
     }
 
     /// What is kept for mounts that are not told otherwise. Blocks.
     public func policy() throws -> OfficialCoreSettings.UnknownRelays? {
-        try database.read { try $0.first("SELECT word FROM policy") { $0.text(0) } }
-            .flatMap(OfficialCoreSettings.UnknownRelays.init)
+        try database.read { try $0.first("SELECT word FROM policy") { try $0.value("word") } }
     }
 
     /// Blocks.
@@ -85,17 +74,17 @@ public final class OfficialRelayTrust: Sendable {
     /// machine's own network. Blocks shortly.
     @Sendable public func holds(_ relay: RelayAddress) -> Bool {
         // What cannot be read permits nothing.
-        let approved = Set(((try? approved()) ?? []).flatMap(Place.all))
+        let approved = Set(((try? approved()) ?? []).flatMap(RelayEndpoint.all))
         let configured = configured.withLock { $0 }
-        return Place.all(of: relay).allSatisfy { approved.contains($0) || configured.contains($0) }
+        return RelayEndpoint.all(of: relay).allSatisfy { approved.contains($0) || configured.contains($0) }
     }
 
     /// Whether all of these, as the core names them, were approved here. Blocks shortly.
     func approves(_ relays: [String]) -> Bool {
         guard !relays.isEmpty, let approved = try? approved() else { return false }
-        let places = Set(approved.flatMap(Place.all))
+        let endpoints = Set(approved.flatMap(RelayEndpoint.all))
         return relays.allSatisfy { text in
-            RelayAddress(text).map { Place.all(of: $0).allSatisfy(places.contains) } ?? false
+            RelayAddress(text).map { RelayEndpoint.all(of: $0).allSatisfy(endpoints.contains) } ?? false
         }
     }
 }

@@ -1,38 +1,59 @@
 import Base
 import ChatCore
-import Cryptography
-import Glibc
-import Posix
-import Store
+import CoreServices
 
-/// A send that was begun, as the index has it.
-struct BegunSend: Sendable {
-    /// Its own folder in the staging folder: the mark by which the core's message is recognised.
-    var folder: String
-    /// The process of the core to which it was given.
-    var run: String
-    var item: ItemID?
-    /// The newest item that was known when the first attempt began; 0 when nothing was.
-    var newest: ItemID
-}
+/// Has the core send messages, each once. A core can be asked only for what it has, so every attempt is noted first,
+/// and after one without an answer its message is looked for (`SendSearch`).
+final class MessageSender: Sendable {
+    private let connection: CoreConnection
+    private let index: IndexStore
+    private let recent: RecentEvents
+    private let staging: StagingFolder
+    private let search: SendSearch
+    private let ownership: OfficialCoreSettings.Ownership
+    /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
+    /// attached core may have outlived ours.
+    private let run: String
 
-extension OfficialCore {
-    public func send(
+    private static let attachedRun = "attached"
+
+    init(
+        _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents, _ staging: StagingFolder,
+        _ settings: OfficialCoreSettings
+    ) {
+        self.connection = connection
+        self.index = index
+        self.recent = recent
+        self.staging = staging
+        search = SendSearch(connection, settings)
+        ownership = settings.ownership
+        run =
+            settings.ownership == .attached
+            ? Self.attachedRun : Hexadecimal.encode(SystemRandomSource().bytes(8))
+    }
+
+    /// The number of the item that the message is, and the item where it was made now.
+    enum Outcome {
+        case sent(ChatItem)
+        case wasSent(ItemID)
+    }
+
+    /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it; what the core refuses.
+    func send(
         _ message: ComposedMessage, to chat: ChatReference
-    ) async throws(ChatError) -> ChatItem {
-        let folder = Self.folder(of: message)
-        let begun = try await work { [self] in try index.read { try Self.begun(message, $0) } }
-        if let item = begun?.item { return try await self.item(item, in: chat) }
+    ) async throws(ChatError) -> Outcome {
+        let folder = StagingFolder.folder(of: message)
+        let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: message.id) } }
+        if let item = begun?.item { return .wasSent(item) }
         if let begun {
-            if let item = try await search(for: begun, in: chat, mayBeUnderWay: mayBeUnderWay(begun)) {
-                return try await note(item, as: message)
-            }
+            let item = try await search.item(of: begun, in: chat, mayBeUnderWay: mayBeUnderWay(begun))
+            if let item { return .sent(try await note(item, as: message)) }
             if !message.mayBeRepeated {
                 if mayBeUnderWay(begun) { throw Self.unsure }
-                if try await mayBeSentWithoutItem(folder) { throw Self.unsure }
+                if try await search.mayBeSentWithoutItem(folder) { throw Self.unsure }
             }
         }
-        let (staged, attempt) = try await work { [self] in try begin(message, folder, chat) }
+        let (staged, attempt) = try await blocking.run { [self] in try begin(message, folder, chat) }
         let item: APIItem
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
@@ -40,54 +61,31 @@ extension OfficialCore {
             item = try await recover(from: error, of: attempt, message, in: chat)
         }
         // When this fails the core has it all the same: the next attempt finds it there.
-        return try await note(item, as: message)
+        return .sent(try await note(item, as: message))
+    }
+
+    /// The row first, safe against a power cut; then the file. Blocks.
+    private func begin(
+        _ message: ComposedMessage, _ folder: String, _ chat: ChatReference
+    ) throws -> (FileSourceLocation, BegunSend) {
+        let begun = try index.commit(durably: true) { change in
+            try change.tables.sends.begin(message, in: chat, folder: folder, run: run)
+            return try change.tables.sends.send(of: message.id)
+        }
+        guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
+        return (try staging.place(message, in: folder), begun)
     }
 
     /// Has the core send it; the item that it made.
     private func give(
         _ message: ComposedMessage, _ staged: FileSourceLocation, to chat: ChatReference
     ) async throws(OfficialCoreError) -> APIItem {
-        let response = try await ask(Self.command(message, staged, chat), timeout: .seconds(120))
+        let response = try await connection.ask(
+            Self.command(message, staged, chat), timeout: .seconds(120))
         guard case .newChatItems(let items) = response, let item = items.first else {
             throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
         }
         return item
-    }
-
-    /// After an attempt without an answer: the item when the core made one, else what is to be told. Only a
-    /// request of which something may have left leaves a doubt.
-    private func recover(
-        from error: OfficialCoreError, of attempt: BegunSend, _ message: ComposedMessage,
-        in chat: ChatReference
-    ) async throws(ChatError) -> APIItem {
-        if error.code == .notUnderstood || error.leavesDoubt {
-            let isOver = settings.ownership == .library
-            if let item = try await search(for: attempt, in: chat, mayBeUnderWay: !isOver) { return item }
-            guard isOver else { throw Self.unsure }
-            if try await mayBeSentWithoutItem(attempt.folder) { throw Self.unsure }
-        }
-        // The next process looks what became of it.
-        if error.code != .interrupted {
-            await self.attempt("forget a message that was not sent") { [self] in
-                try forget(message, attempt.folder)
-            }
-        }
-        throw error.chatError
-    }
-
-    static let unsure = ChatError(
-        .sendingUnsure,
-        "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
-            + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
-
-    /// Whether the core may still be at work on a send of an earlier attempt.
-    private func mayBeUnderWay(_ begun: BegunSend) -> Bool {
-        switch settings.ownership {
-        // One lane works in order: what is looked for afterwards comes after the send.
-        case .library: false
-        case .program: begun.run == run || begun.run == "attached"
-        case .attached: true
-        }
     }
 
     private static func command(
@@ -98,99 +96,44 @@ extension OfficialCore {
         return .send(APIChatReference(chat), [composed])
     }
 
-    // MARK: - Staging
-
-    /// The same for every attempt of one message, and fit for a path.
-    private static func folder(of message: ComposedMessage) -> String {
-        "message-" + Hexadecimal.encode(Array(SHA256.hash(Array(message.id.utf8)).prefix(16)))
-    }
-
-    static func makeStagingFolder(_ path: String) throws {
-        guard mkdir(path, 0o700) != 0 else { return }
-        guard errno == EEXIST else {
-            throw SystemError(code: errno, operation: "make the folder for sending")
+    /// After an attempt without an answer: the item when the core made one, else what is to be told. Only a
+    /// request of which something may have left leaves a doubt.
+    private func recover(
+        from error: OfficialCoreError, of attempt: BegunSend, _ message: ComposedMessage,
+        in chat: ChatReference
+    ) async throws(ChatError) -> APIItem {
+        if error.code == .notUnderstood || error.leavesDoubt {
+            let isOver = ownership == .library
+            if let item = try await search.item(of: attempt, in: chat, mayBeUnderWay: !isOver) { return item }
+            guard isOver else { throw Self.unsure }
+            if try await search.mayBeSentWithoutItem(attempt.folder) { throw Self.unsure }
         }
-    }
-
-    private static func begun(_ message: ComposedMessage, _ connection: Connection) throws -> BegunSend? {
-        try connection.first("SELECT folder, run, item, newest FROM send WHERE message = ?", message.id) {
-            BegunSend(
-                folder: $0.text(0), run: $0.text(1), item: $0.integerOrNil(2).map(ItemID.init),
-                newest: ItemID($0.integer(3)))
-        }
-    }
-
-    /// The row first, safe against a power cut; then the file under the name that the recipients see, in
-    /// its own folder, as a second name of what was handed over. Blocks.
-    private func begin(
-        _ message: ComposedMessage, _ folder: String, _ chat: ChatReference
-    ) throws -> (FileSourceLocation, BegunSend) {
-        let begun = try commit(durably: true) { change in
-            // Numbers of items only grow, whatever chat they are in. A repetition keeps the first one's.
-            try change.connection.execute(
-                """
-                INSERT INTO send (message, chat, folder, run, size, newest)
-                VALUES (?, ?, ?, ?, ?, (SELECT coalesce(max(id), 0) FROM item))
-                ON CONFLICT (message) DO UPDATE SET run = excluded.run
-                """, message.id, chat.description, folder, run, message.size)
-            return try Self.begun(message, change.connection)
-        }
-        guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }
-        let own = try PrivateFolder.folder(folder, in: OpenFile(stagingFolder, flags: O_RDONLY | O_DIRECTORY))
-        if try !Self.isSame(message.source.path, as: message.fileName, in: own) {
-            // Of an earlier attempt, which the core did not take; this one may have another key.
-            unlinkat(own.descriptor, message.fileName, 0)
-            try check("place a file that is sent") {
-                linkat(AT_FDCWD, message.source.path, own.descriptor, message.fileName, 0)
+        // The next process looks what became of it.
+        if error.code != .interrupted {
+            await blocking.attempt("forget a message that was not sent") { [index, staging] in
+                staging.remove(attempt.folder)
+                try index.write { try $0.sends.forget(message.id) }
             }
-            // The core's message names it from the next step on.
-            try own.synchronise()
         }
-        let name = "\(stagingFolder)/\(folder)/\(message.fileName)"
-        return (FileSourceLocation(path: name, arguments: message.source.arguments), begun)
+        throw error.chatError
     }
 
-    /// Whether a name in a folder is another name of the file at `path`, or that has gone already.
-    private static func isSame(
-        _ path: String, as name: String, in folder: OpenFile
-    ) throws(SystemError) -> Bool {
-        var (placed, given) = (stat(), stat())
-        guard fstatat(folder.descriptor, name, &placed, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
-        guard lstat(path, &given) == 0 else {
-            guard errno == ENOENT else {
-                throw SystemError(code: errno, operation: "place a file that is sent")
-            }
-            return true
-        }
-        return placed.st_ino == given.st_ino && placed.st_dev == given.st_dev
-    }
-
-    /// The core refused it: nothing is left of the attempt. Blocks.
-    private func forget(_ message: ComposedMessage, _ folder: String) throws {
-        removeStaged(folder)
-        _ = try index.transaction { connection in
-            try connection.execute("DELETE FROM send WHERE message = ? AND item IS NULL", message.id)
+    /// Whether the core may still be at work on a send of an earlier attempt.
+    private func mayBeUnderWay(_ begun: BegunSend) -> Bool {
+        switch ownership {
+        // One lane works in order: what is looked for afterwards comes after the send.
+        case .library: false
+        case .program: begun.run == run || begun.run == Self.attachedRun
+        case .attached: true
         }
     }
-
-    /// The file of a message that is gone, and its folder. The core removes the file too. Blocks.
-    func removeStaged(_ folder: String) {
-        let path = "\(stagingFolder)/\(folder)"
-        if let opened = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) {
-            try? PrivateFolder.removeContents(of: opened, keeping: [])
-        }
-        rmdir(path)
-    }
-
-    // MARK: - What became of it
 
     /// The core has it: from now on the message is this item.
     private func note(_ item: APIItem, as message: ComposedMessage) async throws(ChatError) -> ChatItem {
-        noteTold([item.id])
-        let shown = try await work { [self] in
-            let shown = try commit(durably: true) { change -> ChatItem? in
-                try change.connection.execute(
-                    "UPDATE send SET item = ? WHERE message = ?", item.id.rawValue, message.id)
+        recent.note([item.id])
+        let shown = try await blocking.run { [index] in
+            let shown = try index.commit(durably: true) { change -> ChatItem? in
+                try change.tables.sends.end(message.id, as: item.id)
                 return try change.take(item, .sending)
             }
             removeFile(message.source.path)
@@ -201,7 +144,9 @@ extension OfficialCore {
         }
         return shown
     }
-}
 
-/// Removes a file, best effort.
-@Sendable func removeFile(_ path: String) { unlink(path) }
+    static let unsure = ChatError(
+        .sendingUnsure,
+        "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
+            + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
+}

@@ -2,22 +2,30 @@ import ChatCore
 
 /// The message of a send whose answer was lost: its file lies in a folder of its own, whose name nothing else
 /// has, so it can be recognised however much came after it.
-extension OfficialCore {
+struct SendSearch: Sendable {
+    private let connection: CoreConnection
+    private let settings: OfficialCoreSettings
+
+    init(_ connection: CoreConnection, _ settings: OfficialCoreSettings) {
+        self.connection = connection
+        self.settings = settings
+    }
+
     /// Searches once when the core's work on the send is over, else several times.
     ///
     /// - Returns: nil when the core does not have the message; while it may still be at work on it, that is
     ///   no proof.
     /// - Throws: `.sendingUnsure` when the chat cannot be searched to where the send began;
     ///   `.file(.unreachable)`.
-    func search(
-        for send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
+    func item(
+        of send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
     ) async throws(ChatError) -> APIItem? {
-        try await waitForConnection()
+        try await connection.waitUntilConnected(timeout: settings.connectTimeout)
         var bound = send.newest
         let begin = ContinuousClock.now
-        for moment in mayBeUnderWay ? settings.looksForLostSend : [.zero] {
+        for moment in mayBeUnderWay ? settings.searchesForLostSend : [.zero] {
             try? await Task.sleep(until: begin + moment, clock: .continuous)
-            let outcome: SearchOutcome
+            let outcome: Outcome
             do throws(OfficialCoreError) {
                 outcome = try await search(for: send.folder, in: APIChatReference(chat), after: &bound)
             } catch {
@@ -26,13 +34,13 @@ extension OfficialCore {
             switch outcome {
             case .found(let item): return item
             case .absent: continue
-            case .undecided: throw Self.unsure
+            case .undecided: throw MessageSender.unsure
             }
         }
         return nil
     }
 
-    private enum SearchOutcome {
+    private enum Outcome {
         case found(APIItem)
         case absent
         /// Not all of what may be the message could be looked at.
@@ -42,7 +50,7 @@ extension OfficialCore {
     /// One search through everything newer than `bound`, which becomes the newest that was seen.
     private func search(
         for folder: String, in chat: APIChatReference, after bound: inout ItemID
-    ) async throws(OfficialCoreError) -> SearchOutcome {
+    ) async throws(OfficialCoreError) -> Outcome {
         guard let number = try await itemOfStagedFile(folder) else {
             return try await searchPages(for: folder, in: chat, after: &bound)
         }
@@ -55,7 +63,7 @@ extension OfficialCore {
     /// questions about its database. Asked in the lane of sends, so that it is answered after them.
     private func itemOfStagedFile(_ folder: String) async throws(OfficialCoreError) -> Int64? {
         do throws(OfficialCoreError) {
-            let answer = try await ask(
+            let answer = try await connection.ask(
                 .query(
                     "SELECT coalesce(max(chat_item_id), 0) FROM files "
                         + "WHERE instr(file_path, '/\(folder)/') > 0"))
@@ -71,12 +79,9 @@ extension OfficialCore {
         numbered id: ItemID, in chat: APIChatReference
     ) async throws(OfficialCoreError) -> APIItem? {
         do throws(OfficialCoreError) {
-            guard case .chatPage(let page) = try await ask(.chatPage(chat, .around(id, count: 2))) else {
-                return nil
-            }
-            return page.items.first { $0.id == id }
+            return try await connection.item(id, in: chat)
         } catch {
-            if error.refusal?.has("chatItemNotFound") == true { return nil }
+            if error.code == .notUnderstood { return nil }
             throw error
         }
     }
@@ -84,7 +89,7 @@ extension OfficialCore {
     /// From the newest page once more when the item at which the search stood is gone.
     private func searchPages(
         for folder: String, in chat: APIChatReference, after bound: inout ItemID
-    ) async throws(OfficialCoreError) -> SearchOutcome {
+    ) async throws(OfficialCoreError) -> Outcome {
         for _ in 0..<3 {
             do throws(OfficialCoreError) {
                 return try await searchFromNewestPage(for: folder, in: chat, after: &bound)
@@ -99,12 +104,14 @@ extension OfficialCore {
     /// some that are older by number may stand between: only a page of nothing else ends the search.
     private func searchFromNewestPage(
         for folder: String, in chat: APIChatReference, after bound: inout ItemID
-    ) async throws(OfficialCoreError) -> SearchOutcome {
+    ) async throws(OfficialCoreError) -> Outcome {
         var page = APIPage.last(settings.pageSize)
         var newest = bound
         var last: ItemID?
         while true {
-            guard case .chatPage(let answer) = try await ask(.chatPage(chat, page)) else { return .undecided }
+            guard case .chatPage(let answer) = try await connection.ask(.chatPage(chat, page)) else {
+                return .undecided
+            }
             let item = answer.items.last { item in
                 item.direction == .sent && item.file?.source?.path.contains("/\(folder)/") == true
             }
@@ -122,14 +129,22 @@ extension OfficialCore {
         }
     }
 
-    /// Waits for a lost connection, for a while.
-    private func waitForConnection() async throws(ChatError) {
-        let end = ContinuousClock.now + settings.patience
-        while !state.withLock({ $0.isConnected }) {
-            guard ContinuousClock.now < end, !Task.isCancelled else {
-                throw ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
-            }
-            try? await Task.sleep(for: .milliseconds(50))
-        }
+    // MARK: - A core that was killed
+
+    /// Whether there is a message that belongs to no item and was made after the core had noted a file from
+    /// `folder`, which has none either. False, too, from a core that answers no questions about its database.
+    ///
+    /// The core notes the file, makes the message, gives it to its agent, which sends it whatever happens to the
+    /// chat, and only then makes the item (6.4.5). When it is killed before the last step, the others have the
+    /// message and nobody finds an item: sent once more, they would have the file twice.
+    func mayBeSentWithoutItem(_ folder: String) async throws(ChatError) -> Bool {
+        let orphans = try await connection.pairs(
+            .query(
+                "SELECT 'orphans', count(*) FROM messages m WHERE m.msg_sent = 1 "
+                    + "AND m.chat_msg_event = 'x.msg.new' AND m.created_at >= (SELECT max(f.created_at) "
+                    + "FROM files f WHERE instr(f.file_path, '/\(folder)/') > 0 AND f.chat_item_id IS NULL) "
+                    + "AND NOT EXISTS (SELECT 1 FROM chat_item_messages c WHERE c.message_id = m.message_id)")
+        )
+        return orphans["orphans", default: 0] > 0
     }
 }

@@ -1,73 +1,81 @@
-import Base
 import ChatCore
-import Posix
 import Store
 
-/// Blocking work on the index, and how a change of it is told.
-extension OfficialCore {
-    /// For the blocking work of the index.
-    static let pool = ThreadPool(name: "index", threads: 2)
+/// The index of a profile's files, and how its changes are told. All of its SQL is in the tables of this folder. All
+/// calls block.
+final class IndexStore: Sendable {
+    let events = EventHub()
+    private let database: Database
+    private let owner: Profile
+    private let filesFolder: String
+    private let staging: StagingFolder
+    private let history: WorkSignal
 
-    static func onPool<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(ChatError) -> Result {
-        do {
-            return try await pool.run(body)
-        } catch {
-            throw ChatError(ofOfficialCore: error)
-        }
+    /// - Parameters:
+    ///   - owner: the user's own profile, the sender of sent items.
+    ///   - filesFolder: where the core keeps files. Absolute.
+    ///   - history: told when a walk through a history was begun.
+    /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
+    init(
+        path: String, owner: Profile, filesFolder: String, staging: StagingFolder, history: WorkSignal
+    ) throws(StoreError) {
+        database = try Database(path: path, migrations: Schema.migrations, durability: .eventual)
+        self.owner = owner
+        self.filesFolder = filesFolder
+        self.staging = staging
+        self.history = history
     }
 
-    func work<Result: Sendable>(
-        _ body: @escaping @Sendable () throws -> Result
-    ) async throws(ChatError) -> Result {
-        try await Self.onPool(body)
+    /// Reads from one snapshot.
+    func read<Result>(_ body: (IndexTables) throws -> Result) throws -> Result {
+        try database.read { try body(IndexTables($0)) }
     }
 
-    /// What the core has done already: when it cannot be noted the log says so, and the next comparison with the
-    /// core finds it.
-    func attempt<Result: Sendable>(_ deed: String, _ body: @escaping @Sendable () throws -> Result) async {
-        do throws(ChatError) {
-            _ = try await work(body)
-        } catch {
-            log.warning("could not \(deed): \(sentenceWithCauses(of: error))")
-        }
-    }
-
-    /// Changes the index, then tells. Blocks.
+    /// Changes what nobody is told of.
     @discardableResult
-    func commit<Result>(durably: Bool = false, _ body: (Change) throws -> Result) throws -> Result {
-        try hub.publish { reserve in
-            var change: Change?
-            let step = { (connection: Connection) -> Result in
+    func write<Result>(_ body: (IndexTables) throws -> Result) throws -> Result {
+        try database.transaction { try body(IndexTables($0)) }
+    }
+
+    /// Changes the index, then tells.
+    /// - Parameter durably: safe against a power cut when it returns; for what the core could not be asked again.
+    @discardableResult
+    func commit<Result>(durably: Bool = false, _ body: (IndexChange) throws -> Result) throws -> Result {
+        try events.publish { reserve in
+            var change: IndexChange?
+            let step = { [owner, filesFolder] (connection: Connection) -> Result in
                 reserve()
-                let begun = Change(
-                    connection: connection, own: self.profile.displayName,
-                    filesFolder: self.settings.filesFolder)
+                let begun = IndexChange(
+                    IndexTables(connection), owner: owner.displayName, filesFolder: filesFolder)
                 change = begun
                 return try body(begun)
             }
-            let result = try durably ? index.durableTransaction(step) : index.transaction(step)
+            let result = try durably ? database.durableTransaction(step) : database.transaction(step)
             guard let change else { return (result, []) }
-            for folder in change.abandonedFolders { removeStaged(folder) }
+            for folder in change.abandonedFolders { staging.remove(folder) }
             for copy in change.abandonedCopies { removeFile(copy) }
-            if change.beginsWalk { signalHistory() }
+            if change.beginsWalk { history.notify() }
             return (result, change.events)
         }
     }
+
+    /// What was deleted is gone from the journal too.
+    func emptyJournal() throws(StoreError) { try database.checkpoint() }
 }
 
-extension ChatError {
-    /// What an error from beneath means for who gave the command.
-    init(ofOfficialCore error: any Error) {
-        switch error {
-        case let error as ChatError: self = error
-        case let error as OfficialCoreError: self = error.chatError
-        case let error as StoreError where error.code == .diskFull:
-            self.init(.file(.noSpace), error.sentence, cause: error)
-        case let error as StoreError where error.code == .wrongVersion:
-            self.init(.wrongVersion, error.sentence, cause: error)
-        default: self.init(.storage, Base.sentence(of: error), cause: error)
-        }
+/// The tables of the index, within one transaction.
+struct IndexTables {
+    let chats: ChatTable
+    let items: ItemTable
+    let walks: WalkTable
+    let sends: SendTable
+    let keptCopies: KeptCopyTable
+
+    init(_ connection: Connection) {
+        chats = ChatTable(connection)
+        items = ItemTable(connection)
+        walks = WalkTable(connection)
+        sends = SendTable(connection)
+        keptCopies = KeptCopyTable(connection)
     }
 }

@@ -2,43 +2,75 @@ import Base
 import ChatCore
 import Store
 
-/// Items with a file, as rows of the index and back.
-enum ItemRows {
-    private static let columns = """
-        id, chat, direction, sender, time, kind, seconds, text, file, name, size, transport, status, part, \
-        total, problem, sentence, described, path, sealed
+/// The messages with a file, as the index has them.
+struct ItemTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    // MARK: - Reading
+
+    private static let query = """
+        SELECT id, chat, direction, sender, time, kind, seconds, text, file, name, size, transport, status, part, \
+        total, problem, sentence, described, path, sealed FROM item
         """
 
-    static func item(_ id: ItemID, _ connection: Connection) throws -> ChatItem? {
-        try connection.first("SELECT \(columns) FROM item WHERE id = ?", id.rawValue, row: chatItem) ?? nil
+    func item(_ id: ItemID) throws -> ChatItem? {
+        try connection.first("\(Self.query) WHERE id = ?", id.rawValue, row: item) ?? nil
     }
 
-    static func item(of file: FileID, _ connection: Connection) throws -> ChatItem? {
-        try connection.first(
-            "SELECT \(columns) FROM item WHERE file = ? ORDER BY id", file.rawValue, row: chatItem) ?? nil
+    func item(of file: FileID) throws -> ChatItem? {
+        try connection.first("\(Self.query) WHERE file = ? ORDER BY id", file.rawValue, row: item) ?? nil
     }
 
-    /// Newest first.
-    static func items(
-        of chat: ChatReference, before: ItemID?, count: Int, _ connection: Connection
-    ) throws -> [ChatItem] {
+    /// Up to `count`, newest first, older than `before`.
+    func items(of chat: ChatReference, before: ItemID?, count: Int) throws -> [ChatItem] {
         try connection.query(
-            "SELECT \(columns) FROM item WHERE chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
+            "\(Self.query) WHERE chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
             chat.description, before?.rawValue ?? .max, max(0, count)
-        ) { chatItem($0, of: chat) }
+        ) { try item($0, of: chat) }
+    }
+
+    func ids(of chat: ChatReference) throws -> [ItemID] {
+        try connection.query("SELECT id FROM item WHERE chat = ?", chat.description) {
+            ItemID($0.integer("id"))
+        }
     }
 
     /// Which part of a group an item is in, as commands name it.
-    static func reference(of id: ItemID, _ connection: Connection) throws -> String? {
-        try connection.first("SELECT reference FROM item WHERE id = ?", id.rawValue) { $0.text(0) }
+    func reference(of id: ItemID) throws -> String? {
+        try connection.first("SELECT reference FROM item WHERE id = ?", id.rawValue) { $0.text("reference") }
     }
 
+    private func item(_ row: borrowing Row) throws -> ChatItem? {
+        guard let chat = ChatReference(row.text("chat")) else { return nil }
+        return try item(row, of: chat)
+    }
+
+    private func item(_ row: borrowing Row, of chat: ChatReference) throws -> ChatItem {
+        let kind = try row.value("kind", as: StoredContentKind.self)
+        // Keys are not in the index: `location(of:)` asks the core for them.
+        let path = row.bool("sealed") ? nil : row.textOrNil("path")
+        let file = ChatFile(
+            id: FileID(row.integer("file")), name: row.text("name"), size: row.unsigned("size"),
+            status: try StoredFileStatus(row).status(isDescribed: row.bool("described")),
+            transport: try row.value("transport", as: ChatFile.Transport.self),
+            source: path.map { FileSourceLocation(path: $0, arguments: nil) })
+        return ChatItem(
+            id: ItemID(row.integer("id")), chat: chat,
+            direction: try row.value("direction", as: StoredDirection.self).direction,
+            sender: row.text("sender"), time: row.timestamp("time"),
+            content: MessageContent(
+                kind: kind.kind(seconds: Int(row.integer("seconds"))), text: row.text("text")),
+            file: file)
+    }
+
+    // MARK: - Writing
+
     /// Writes an item. Whether its file is described is only known later, so it is never taken back.
-    static func put(
-        _ item: ChatItem, _ file: ChatFile, reference: String, isRead: Bool = false, _ connection: Connection
-    ) throws {
-        let (kind, seconds) = fields(of: item.content.kind)
-        let status = fields(of: file.status)
+    func put(_ item: ChatItem, _ file: ChatFile, reference: String, isRead: Bool = false) throws {
+        let content = StoredContentKind.columns(of: item.content.kind)
+        let status = StoredFileStatus(file.status)
         try connection.execute(
             """
             INSERT INTO item (id, chat, reference, seen, direction, sender, time, kind, seconds, text,
@@ -56,118 +88,110 @@ enum ItemRows {
                 sealed = excluded.sealed, read = max(read, excluded.read)
             """,
             item.id.rawValue, item.chat.description, reference, reference,
-            item.direction == .sent ? "sent" : "received", item.sender, item.time, kind, seconds,
+            StoredDirection(item.direction), item.sender, item.time, content.kind, content.seconds,
             item.content.text, file.id.rawValue, file.name, file.size, file.transport.rawValue,
             status.word, status.part, status.total, status.problem?.kind.rawValue, status.problem?.sentence,
             file.status == .rcvInvitation(described: true), file.source?.path,
             file.source?.arguments != nil, isRead)
     }
 
-    /// Part of a group in which an item was received and not read yet, nil for any other.
-    static func unreadReference(of id: ItemID, _ connection: Connection) throws -> String? {
-        try connection.first(
-            "SELECT reference FROM item WHERE id = ? AND direction = 'received' AND read = 0", id.rawValue
-        ) { $0.text(0) }
+    /// Where a file lies, and whether there is a key, which only the core has.
+    struct Place {
+        var path: String?
+        var isSealed: Bool
     }
 
-    static func noteRead(_ id: ItemID, _ connection: Connection) throws {
+    func place(of id: ItemID) throws -> Place? {
+        try connection.first("SELECT path, sealed FROM item WHERE id = ?", id.rawValue) { row in
+            Place(path: row.textOrNil("path"), isSealed: row.bool("sealed"))
+        }
+    }
+
+    func setPlace(_ place: Place, of id: ItemID) throws {
+        try connection.execute(
+            "UPDATE item SET path = ?, sealed = ? WHERE id = ?", place.path, place.isSealed, id.rawValue)
+    }
+
+    func remove(_ id: ItemID) throws {
+        try connection.execute("DELETE FROM item WHERE id = ?", id.rawValue)
+    }
+
+    // MARK: - Reading and disappearing
+
+    /// Part of a group in which an item was received and not read yet, nil for any other.
+    func unreadReference(of id: ItemID) throws -> String? {
+        try connection.first(
+            "SELECT reference FROM item WHERE id = ? AND direction = ? AND read = 0", id.rawValue,
+            StoredDirection.received
+        ) { $0.text("reference") }
+    }
+
+    func noteRead(_ id: ItemID) throws {
         try connection.execute("UPDATE item SET read = 1 WHERE id = ?", id.rawValue)
     }
 
-    static func noteThatItDisappears(_ id: ItemID, _ connection: Connection) throws {
+    func noteThatItDisappears(_ id: ItemID) throws {
         try connection.execute("UPDATE item SET disappears = 1 WHERE id = ?", id.rawValue)
     }
 
     /// Whether its message is one that disappears.
-    static func disappears(_ id: ItemID, _ connection: Connection) throws -> Bool {
-        try connection.first("SELECT disappears FROM item WHERE id = ?", id.rawValue) { $0.bool(0) } ?? false
+    func disappears(_ id: ItemID) throws -> Bool {
+        try connection.first("SELECT disappears FROM item WHERE id = ?", id.rawValue) {
+            $0.bool("disappears")
+        } ?? false
     }
 
-    private static func chatItem(_ row: borrowing Row) -> ChatItem? {
-        ChatReference(row.text(1)).map { chatItem(row, of: $0) }
+    // MARK: - Transfers
+
+    /// The newest items whose file is on its way, and the parts in which they are.
+    func moving(limit: Int) throws -> [(id: ItemID, reference: String)] {
+        try connection.query(
+            "SELECT id, reference FROM item WHERE \(Schema.isMoving) ORDER BY id DESC LIMIT ?", limit
+        ) { (ItemID($0.integer("id")), $0.text("reference")) }
     }
 
-    private static func chatItem(_ row: borrowing Row, of chat: ChatReference) -> ChatItem {
-        let content = MessageContent(kind: kind(row.text(5), seconds: Int(row.integer(6))), text: row.text(7))
-        let problem = FileProblem(
-            FileProblem.Kind(rawValue: row.text(15)) ?? .other, row.text(16))
-        let isSealed = row.bool(19)
-        let file = ChatFile(
-            id: FileID(row.integer(8)), name: row.text(9), size: row.unsigned(10),
-            status: status(
-                row.text(12), part: row.unsigned(13), total: row.unsigned(14), problem,
-                isDescribed: row.bool(17)),
-            transport: ChatFile.Transport(rawValue: row.text(11)) ?? .xftp,
-            // Keys are not in the index: `location(of:)` asks the core for them.
-            source: isSealed
-                ? nil : row.textOrNil(18).map { FileSourceLocation(path: $0, arguments: nil) })
-        return ChatItem(
-            id: ItemID(row.integer(0)), chat: chat, direction: row.text(2) == "sent" ? .sent : .received,
-            sender: row.text(3), time: row.timestamp(4), content: content, file: file)
+    /// The newest files that are being sent through relays.
+    func uploading(limit: Int) throws -> [FileID] {
+        try connection.query(
+            """
+            SELECT file FROM item
+            WHERE \(Schema.isMoving) AND direction = 'sent' AND transport = 'xftp'
+            ORDER BY id DESC LIMIT ?
+            """, limit
+        ) { FileID($0.integer("file")) }
     }
 
-    // MARK: - Words
-
-    /// Previews stay in the core: a hundred thousand of them would fill the memory.
-    private static func fields(of kind: MessageContent.Kind) -> (String, Int) {
-        switch kind {
-        case .text: ("text", 0)
-        case .file: ("file", 0)
-        case .image: ("image", 0)
-        case .video(_, let seconds): ("video", seconds)
-        case .voice(let seconds): ("voice", seconds)
+    func files(_ status: StoredFileStatus.Word) throws -> [FileID] {
+        try connection.query("SELECT file FROM item WHERE status = ?", status) {
+            FileID($0.integer("file"))
         }
     }
 
-    private static func kind(_ word: String, seconds: Int) -> MessageContent.Kind {
-        switch word {
-        case "file": .file
-        case "image": .image(preview: "")
-        case "video": .video(preview: "", seconds: seconds)
-        case "voice": .voice(seconds: seconds)
-        default: .text
+    /// Whether a description has arrived is left to the core from now on.
+    func takeAllForDescribed() throws {
+        try connection.execute("UPDATE item SET described = 1 WHERE described = 0")
+    }
+
+    // MARK: - Comparing
+
+    /// The oldest of the newest `count`, 0 when there are not so many.
+    func oldest(ofNewest count: Int) throws -> Int64 {
+        try connection.first("SELECT id FROM item ORDER BY id DESC LIMIT 1 OFFSET ?", count) {
+            $0.integer("id")
+        } ?? 0
+    }
+
+    /// Items of one part that are newer than `id`.
+    func ids(in reference: String, after id: Int64) throws -> [ItemID] {
+        try connection.query("SELECT id FROM item WHERE reference = ? AND id > ?", reference, id) {
+            ItemID($0.integer("id"))
         }
     }
 
-    private typealias StatusFields = (word: String, part: UInt64, total: UInt64, problem: FileProblem?)
-
-    private static func fields(of status: FileStatus) -> StatusFields {
-        switch status {
-        case .sndStored: ("sndStored", 0, 0, nil)
-        case .sndTransfer(let sent, let total): ("sndTransfer", sent, total, nil)
-        case .sndComplete: ("sndComplete", 0, 0, nil)
-        case .sndCancelled: ("sndCancelled", 0, 0, nil)
-        case .sndError(let problem): ("sndError", 0, 0, problem)
-        case .sndWarning(let problem): ("sndWarning", 0, 0, problem)
-        case .rcvInvitation: ("rcvInvitation", 0, 0, nil)
-        case .rcvAccepted: ("rcvAccepted", 0, 0, nil)
-        case .rcvTransfer(let received, let total): ("rcvTransfer", received, total, nil)
-        case .rcvAborted(let problem): ("rcvAborted", 0, 0, problem)
-        case .rcvComplete: ("rcvComplete", 0, 0, nil)
-        case .rcvCancelled: ("rcvCancelled", 0, 0, nil)
-        case .rcvError(let problem): ("rcvError", 0, 0, problem)
-        case .rcvWarning(let problem): ("rcvWarning", 0, 0, problem)
-        }
-    }
-
-    private static func status(
-        _ word: String, part: UInt64, total: UInt64, _ problem: FileProblem, isDescribed: Bool
-    ) -> FileStatus {
-        switch word {
-        case "sndStored": .sndStored
-        case "sndTransfer": .sndTransfer(sent: part, total: total)
-        case "sndComplete": .sndComplete
-        case "sndCancelled": .sndCancelled
-        case "sndError": .sndError(problem)
-        case "sndWarning": .sndWarning(problem)
-        case "rcvAccepted": .rcvAccepted
-        case "rcvTransfer": .rcvTransfer(received: part, total: total)
-        case "rcvAborted": .rcvAborted(problem.sentence.isEmpty ? .relaysNotApproved : problem)
-        case "rcvComplete": .rcvComplete
-        case "rcvCancelled": .rcvCancelled
-        case "rcvError": .rcvError(problem)
-        case "rcvWarning": .rcvWarning(problem)
-        default: .rcvInvitation(described: isDescribed)
-        }
+    /// Items of a part, up to where a walk began, that it has not met.
+    func ids(in reference: String, notMetBy walk: Int64, upTo start: Int64) throws -> [ItemID] {
+        try connection.query(
+            "SELECT id FROM item WHERE reference = ? AND seen < ? AND id <= ?", reference, walk, start
+        ) { ItemID($0.integer("id")) }
     }
 }

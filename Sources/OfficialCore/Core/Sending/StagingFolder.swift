@@ -1,0 +1,78 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// The folder from which the core takes the files of messages, each in a folder of its own: its name is the mark by
+/// which the core's message is recognised. All calls block.
+struct StagingFolder: Sendable {
+    /// Absolute.
+    let path: String
+
+    /// Made when it is missing.
+    init(_ path: String) throws(SystemError) {
+        self.path = path
+        guard mkdir(path, 0o700) != 0 else { return }
+        guard errno == EEXIST else {
+            throw SystemError(code: errno, operation: "make the folder for sending")
+        }
+    }
+
+    /// The same for every attempt of one message, and fit for a path.
+    static func folder(of message: ComposedMessage) -> String {
+        "message-" + Hexadecimal.encode(Array(SHA256.hash(Array(message.id.utf8)).prefix(16)))
+    }
+
+    /// Gives the file of a message the name that the recipients see, in its own folder, as a second name of what was
+    /// handed over. Returns where the core finds it.
+    func place(_ message: ComposedMessage, in folder: String) throws -> FileSourceLocation {
+        let own = try PrivateFolder.folder(folder, in: OpenFile(path, flags: O_RDONLY | O_DIRECTORY))
+        if try !Self.isSame(message.source.path, as: message.fileName, in: own) {
+            // Of an earlier attempt, which the core did not take; this one may have another key.
+            unlinkat(own.descriptor, message.fileName, 0)
+            try check("place a file that is sent") {
+                linkat(AT_FDCWD, message.source.path, own.descriptor, message.fileName, 0)
+            }
+            // The core's message names it from the next step on.
+            try own.synchronise()
+        }
+        return FileSourceLocation(
+            path: "\(path)/\(folder)/\(message.fileName)", arguments: message.source.arguments)
+    }
+
+    /// Whether a name in a folder is another name of the file at `path`, or that has gone already.
+    private static func isSame(
+        _ path: String, as name: String, in folder: OpenFile
+    ) throws(SystemError) -> Bool {
+        var (placed, given) = (stat(), stat())
+        guard fstatat(folder.descriptor, name, &placed, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
+        guard lstat(path, &given) == 0 else {
+            guard errno == ENOENT else {
+                throw SystemError(code: errno, operation: "place a file that is sent")
+            }
+            return true
+        }
+        return placed.st_ino == given.st_ino && placed.st_dev == given.st_dev
+    }
+
+    /// Keeps a received CryptoFile as a durable copy of ours. Returns where it is.
+    func keep(_ staged: FileSourceLocation, as file: FileID) throws -> FileSourceLocation {
+        let kept = FileSourceLocation(path: "\(path)/kept-\(file.rawValue)", arguments: staged.arguments)
+        try check("keep a received file") { rename(staged.path, kept.path) }
+        try OpenFile(path, flags: O_RDONLY | O_DIRECTORY).synchronise()
+        return kept
+    }
+
+    /// The file of a message that is gone, and its folder. The core removes the file too.
+    func remove(_ folder: String) {
+        let path = "\(path)/\(folder)"
+        if let opened = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) {
+            try? PrivateFolder.removeContents(of: opened, keeping: [])
+        }
+        rmdir(path)
+    }
+}
+
+/// Removes a file, best effort.
+@Sendable func removeFile(_ path: String) { unlink(path) }

@@ -1,0 +1,76 @@
+import Base
+import ChatCore
+import Store
+
+/// The chats, as the index has them.
+struct ChatTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func chat(_ reference: ChatReference) throws -> Chat? {
+        try connection.first(
+            "SELECT chat, name, updated, refused FROM chat WHERE chat = ?", reference.description, row: chat)
+            ?? nil
+    }
+
+    /// Those that are shown: the ones that the user has, and of those deleted the ones with files.
+    func shown() throws -> [Chat] {
+        try connection.query(
+            """
+            SELECT chat, name, updated, refused FROM chat
+            WHERE gone = 0 OR EXISTS (SELECT 1 FROM item WHERE item.chat = chat.chat)
+            ORDER BY updated DESC, chat
+            """, row: chat
+        ).compactMap { $0 }
+    }
+
+    private func chat(_ row: borrowing Row) -> Chat? {
+        guard let reference = ChatReference(row.text("chat")) else { return nil }
+        return Chat(
+            reference: reference, displayName: row.text("name"), updatedAt: row.timestamp("updated"),
+            sendingRefused: row.textOrNil("refused"))
+    }
+
+    func put(_ chat: Chat, isGone: Bool) throws {
+        try connection.execute(
+            """
+            INSERT INTO chat (chat, name, updated, refused, gone) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (chat) DO UPDATE SET name = excluded.name,
+                updated = max(updated, excluded.updated), refused = excluded.refused, gone = excluded.gone
+            """, chat.reference.description, chat.displayName, chat.updatedAt, chat.sendingRefused, isGone)
+    }
+
+    func remove(_ chat: ChatReference) throws {
+        try connection.execute("DELETE FROM chat WHERE chat = ?", chat.description)
+    }
+
+    /// When each of them had its last message.
+    func updates() throws -> [String: Timestamp] {
+        let rows = try connection.query("SELECT chat, updated FROM chat") { row in
+            (row.text("chat"), row.timestamp("updated"))
+        }
+        return Dictionary(rows, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The core's list names it: when it does not any more, the chat is gone.
+    func noteListed(_ chat: ChatReference) throws {
+        try connection.execute("UPDATE chat SET listed = 1 WHERE chat = ? AND listed = 0", chat.description)
+    }
+
+    func listed() throws -> [String] {
+        try connection.query("SELECT chat FROM chat WHERE listed = 1") { $0.text("chat") }
+    }
+
+    /// How many items newer than `first` each chat has whose history is known.
+    func counts(from first: Int64) throws -> [(chat: String, count: Int64)] {
+        try connection.query(
+            """
+            SELECT chat.chat,
+                (SELECT count(*) FROM item WHERE item.chat = chat.chat AND item.id >= ?) AS count
+            FROM chat
+            WHERE NOT EXISTS (SELECT 1 FROM walk WHERE walk.chat = chat.chat AND done = 0)
+            """, first
+        ) { ($0.text("chat"), $0.integer("count")) }
+    }
+}

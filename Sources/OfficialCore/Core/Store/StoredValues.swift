@@ -1,0 +1,106 @@
+import ChatCore
+import Store
+
+/// What a column of the index may hold. Read through `Row.value`, so any other word is reported as damage.
+
+enum StoredDirection: String, SQLBindable, CaseIterable {
+    case sent
+    case received
+
+    init(_ direction: ChatItem.Direction) { self = direction == .sent ? .sent : .received }
+    var direction: ChatItem.Direction { self == .sent ? .sent : .received }
+}
+
+/// Previews stay in the core: a hundred thousand of them would fill the memory.
+enum StoredContentKind: String, SQLBindable, CaseIterable {
+    case text
+    case file
+    case image
+    case video
+    case voice
+
+    static func columns(of kind: MessageContent.Kind) -> (kind: Self, seconds: Int) {
+        switch kind {
+        case .text: (.text, 0)
+        case .file: (.file, 0)
+        case .image: (.image, 0)
+        case .video(_, let seconds): (.video, seconds)
+        case .voice(let seconds): (.voice, seconds)
+        }
+    }
+
+    func kind(seconds: Int) -> MessageContent.Kind {
+        switch self {
+        case .text: .text
+        case .file: .file
+        case .image: .image(preview: "")
+        case .video: .video(preview: "", seconds: seconds)
+        case .voice: .voice(seconds: seconds)
+        }
+    }
+}
+
+/// The columns of a file's status.
+struct StoredFileStatus {
+    enum Word: String, SQLBindable, CaseIterable {
+        case sndStored, sndTransfer, sndComplete, sndCancelled, sndError, sndWarning
+        case rcvInvitation, rcvAccepted, rcvTransfer, rcvAborted, rcvComplete, rcvCancelled, rcvError,
+            rcvWarning
+    }
+
+    var word: Word
+    /// Bytes as they travel, and how many there are in all.
+    var part: UInt64 = 0
+    var total: UInt64 = 0
+    var problem: FileProblem?
+
+    init(_ status: FileStatus) {
+        switch status {
+        case .sndStored: word = .sndStored
+        case .sndTransfer(let sent, let total): (word, part, self.total) = (.sndTransfer, sent, total)
+        case .sndComplete: word = .sndComplete
+        case .sndCancelled: word = .sndCancelled
+        case .sndError(let problem): (word, self.problem) = (.sndError, problem)
+        case .sndWarning(let problem): (word, self.problem) = (.sndWarning, problem)
+        case .rcvInvitation: word = .rcvInvitation
+        case .rcvAccepted: word = .rcvAccepted
+        case .rcvTransfer(let received, let total): (word, part, self.total) = (.rcvTransfer, received, total)
+        case .rcvAborted(let problem): (word, self.problem) = (.rcvAborted, problem)
+        case .rcvComplete: word = .rcvComplete
+        case .rcvCancelled: word = .rcvCancelled
+        case .rcvError(let problem): (word, self.problem) = (.rcvError, problem)
+        case .rcvWarning(let problem): (word, self.problem) = (.rcvWarning, problem)
+        }
+    }
+
+    /// From the columns `status`, `part`, `total`, `problem` and `sentence`.
+    /// - Throws: `StoreError.damaged`.
+    init(_ row: borrowing Row) throws {
+        word = try row.value("status")
+        part = row.unsigned("part")
+        total = row.unsigned("total")
+        problem = try row.valueOrNil("problem", as: FileProblem.Kind.self).map { kind in
+            FileProblem(kind, row.text("sentence"))
+        }
+    }
+
+    func status(isDescribed: Bool) -> FileStatus {
+        let problem = problem ?? FileProblem(.other, "")
+        return switch word {
+        case .sndStored: .sndStored
+        case .sndTransfer: .sndTransfer(sent: part, total: total)
+        case .sndComplete: .sndComplete
+        case .sndCancelled: .sndCancelled
+        case .sndError: .sndError(problem)
+        case .sndWarning: .sndWarning(problem)
+        case .rcvInvitation: .rcvInvitation(described: isDescribed)
+        case .rcvAccepted: .rcvAccepted
+        case .rcvTransfer: .rcvTransfer(received: part, total: total)
+        case .rcvAborted: .rcvAborted(problem.sentence.isEmpty ? .relaysNotApproved : problem)
+        case .rcvComplete: .rcvComplete
+        case .rcvCancelled: .rcvCancelled
+        case .rcvError: .rcvError(problem)
+        case .rcvWarning: .rcvWarning(problem)
+        }
+    }
+}
