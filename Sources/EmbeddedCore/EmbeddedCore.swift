@@ -26,7 +26,7 @@ public final class EmbeddedCore: ChatCore {
 
     /// The same for every profile.
     public static let limits = ChatLimits(
-        largestFile: FilePolicy.xftpLimit, mostSentTogether: 32)
+        largestFile: FilePolicy.xftpLimit, maxSentTogether: 32)
 
     let store: ProfileStore
     let trust: RelayTrust

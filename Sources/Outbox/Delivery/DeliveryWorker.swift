@@ -55,7 +55,7 @@ final class DeliveryWorker: Sendable {
         return context.deliveries.dequeue(in: chat) { draft in
             count += 1
             bytes += min(draft.snapshot.size, Self.maxBytesTogether)
-            return count == 1 || count <= core.limits.mostSentTogether && bytes <= Self.maxBytesTogether
+            return count == 1 || count <= core.limits.maxSentTogether && bytes <= Self.maxBytesTogether
         }
     }
 

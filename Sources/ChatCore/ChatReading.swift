@@ -1,0 +1,27 @@
+/// Lists of chats and of messages with a file.
+///
+/// Answers come from the core's own store, without the network, so they are as quick as the disk. They are snapshots:
+/// what changes afterwards is told by `events`. Numbers of chats, items and files never change and are never used
+/// again, so they may be kept over restarts.
+public protocol ChatReading: OpenProfile {
+    /// All chats: contacts, groups, the notes.
+    func chats() async throws(ChatError) -> [Chat]
+
+    /// Up to `count` items with a file, newest first, older than `before`.
+    /// - Throws: `.noSuchChat`.
+    func items(
+        of chat: ChatReference, before: ItemID?, count: Int
+    ) async throws(ChatError) -> [ChatItem]
+
+    /// - Throws: `.noSuchChat`, `.noSuchItem`.
+    func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem
+
+    /// Somebody opened the file of a received message. Returns at once, promises nothing: what follows from
+    /// that is the core's business.
+    func noteOpened(_ item: ItemID, in chat: ChatReference)
+}
+
+extension ChatReading {
+    /// For cores without messages that disappear.
+    public func noteOpened(_ item: ItemID, in chat: ChatReference) {}
+}

@@ -1,0 +1,31 @@
+/// Files that belong to no chat: uploaded for a link that is given to others by another way, downloaded from one.
+///
+/// Both commands return as soon as the core has noted the transfer, with its number; it goes on over restarts. The end
+/// is told by events with that number: sndStandaloneFileComplete with the links, rcvStandaloneFileComplete, or one of
+/// the errors. `cancelFile` ends a transfer and has what it left on relays deleted. A link holds the key of its file:
+/// it is a secret of who has it.
+public protocol StandaloneFileTransferring: OpenProfile {
+    /// Uploads a regular file of any size, read from where it lies until the end. Absolute path.
+    /// - Throws: `.invalidCommand` for what is no regular file, `.file(.noRelay)`.
+    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID
+
+    /// Downloads to a name that is not there yet. Absolute path; plain bytes.
+    /// - Throws: `.file(.damaged)` for a text that is no link, `.invalidCommand` when the name is taken.
+    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID
+
+    /// What a link says of its file; no relay is asked.
+    /// - Throws: `.file(.damaged)` for a text that is no link.
+    func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile
+}
+
+/// What a link tells about its file before it is fetched.
+public struct StandaloneFile: Hashable, Sendable {
+    /// Size of the encrypted and padded file in bytes.
+    public var encryptedSize: UInt64
+    public var relays: [String]
+
+    public init(encryptedSize: UInt64, relays: [String]) {
+        self.encryptedSize = encryptedSize
+        self.relays = relays
+    }
+}
