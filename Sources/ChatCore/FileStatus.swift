@@ -56,7 +56,7 @@ public struct FileProblem: Hashable, Sendable {
         case timedOut
         /// The disk is full.
         case noSpace
-        /// The relay has no room (QUOTA).
+        /// The relay is full (QUOTA).
         case relayFull
         case tooLarge
         /// No relay is configured.

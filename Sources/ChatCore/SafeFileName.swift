@@ -44,12 +44,12 @@ public enum SafeFileName {
         let (stem, suffix) = split(name)
         let kept = suffix.utf8.count < limit / 2 ? suffix : ""
         let whole = kept.isEmpty ? name[...] : stem
-        let room = limit - kept.utf8.count
-        var short = prefix(of: whole, fitting: room)
+        let capacity = limit - kept.utf8.count
+        var short = prefix(of: whole, fitting: capacity)
         if short.isEmpty {
             // One letter under hundreds of accents.
             short = whole
-            while short.utf8.count > room { short.unicodeScalars.removeLast() }
+            while short.utf8.count > capacity { short.unicodeScalars.removeLast() }
         }
         // A joiner that joins nothing any more goes as well.
         while let end = short.unicodeScalars.last,

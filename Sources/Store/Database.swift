@@ -4,7 +4,7 @@ import Glibc
 import Posix
 
 /// A SQLite database behind one connection. All calls block (disk, write locks of other processes):
-/// from async code go through `ThreadPool.shared.run`. Any thread may call; calls take turns. Calls
+/// from async code go through `ThreadPool.shared.run`. Any thread may call; one call runs at a time. Calls
 /// inside a transaction of the same thread go through its `Connection`; anything else would wait for
 /// itself, so it is a fatal error.
 ///

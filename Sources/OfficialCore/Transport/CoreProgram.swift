@@ -66,9 +66,9 @@ actor CoreProgram {
         if let starting, let started = try? await starting.value.get() { running = started }
         guard let child = running?.child else { return }
         running = nil
-        for (signal, patience) in [(SIGINT, 5), (SIGTERM, 3), (SIGKILL, 3)] {
+        for (signal, timeout) in [(SIGINT, 5), (SIGTERM, 3), (SIGKILL, 3)] {
             child.send(signal)
-            if await child.ending(within: .seconds(patience)) != nil { return }
+            if await child.ending(within: .seconds(timeout)) != nil { return }
         }
     }
 

@@ -47,7 +47,7 @@ public final class LibraryTransport: OfficialTransport {
         library path: String, database: DatabaseFiles, passphrase: SecretBytes? = nil
     ) async throws(OfficialCoreError) -> LibraryTransport {
         guard passphrase?.withUnsafeBytes({ $0.contains(0) }) != true else {
-            throw OfficialCoreError(.invalidCommand, "A passphrase with NUL is none.")
+            throw OfficialCoreError(.invalidCommand, "A passphrase cannot hold the character NUL.")
         }
         // The first thread that enters the run-time system must be one that stays.
         guard let front = lanes[.foreground] else { preconditionFailure("every lane has its thread") }

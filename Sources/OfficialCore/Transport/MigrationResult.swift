@@ -9,7 +9,8 @@ enum MigrationResult {
         case "ok": return nil
         case "errorNotADatabase":
             return OfficialCoreError(
-                .database, "The SimpleX database cannot be opened: the passphrase is wrong, or it is none.")
+                .database,
+                "The SimpleX database cannot be opened: the passphrase is wrong, or it is not a database.")
         case "errorMigration": return migration(json["migrationError"])
         case "errorSQL":
             return OfficialCoreError(

@@ -43,7 +43,7 @@ final class WebSocketLane: Sendable {
         do throws(NetworkError) {
             client = try await WebSocketClient.connect(
                 to: endpoint, timeout: settings.connectTimeout,
-                listener: WebSocketEars(lane: self, generation: generation))
+                listener: WebSocketLaneListener(lane: self, generation: generation))
         } catch {
             throw Self.wrap(error)
         }
@@ -178,8 +178,8 @@ final class WebSocketLane: Sendable {
     }
 }
 
-/// What one connection hears, for the lane as long as that lives.
-private struct WebSocketEars: WebSocketListener {
+/// Gives what one connection receives to the lane, as long as that lives.
+private struct WebSocketLaneListener: WebSocketListener {
     weak let lane: WebSocketLane?
     let generation: Int
 

@@ -11,7 +11,7 @@ final class JSONDocument: Sendable {
     /// Nested arrays and objects; the deepest of the chat API (a quote in a group's event) has about 12.
     static let deepest = 64
     /// Values and keys in all: 16 bytes of memory each.
-    static let mostNodes = 4_000_000
+    static let maxNodes = 4_000_000
 
     enum Kind: UInt8 {
         case null, `false`, `true`, number, string, escapedString, array, object
@@ -75,7 +75,7 @@ private struct JSONReader {
 
     private mutating func append(_ kind: JSONDocument.Kind, _ start: Int, _ end: Int) -> Int? {
         let index = nodes.count
-        guard index < JSONDocument.mostNodes else { return nil }
+        guard index < JSONDocument.maxNodes else { return nil }
         nodes.append(
             JSONDocument.Node(
                 kind: kind, start: Int32(truncatingIfNeeded: start), end: Int32(truncatingIfNeeded: end),
