@@ -91,6 +91,7 @@ let package = Package(
         tests(of: "ChatCore"),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
+        tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(
             of: "EmbeddedCore",
             uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
