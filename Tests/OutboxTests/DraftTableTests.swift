@@ -91,6 +91,7 @@ import Testing
             let outcome: String
             do throws(DraftRefusal) {
                 let transition = try machine.apply(event, at: Self.moment)
+                #expect(transition.row == nil || !before.changesNoRow(event), "\(row.event) in \(phase)")
                 if machine.phase.word != phase {
                     outcome = machine.phase.word
                 } else {

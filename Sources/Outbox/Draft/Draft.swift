@@ -239,18 +239,9 @@ public final class Draft: Sendable {
     /// The first half of `handle`, under the mutex: what `DraftContext.perform` takes to its end.
     /// - Throws: `notPermitted`.
     func prepare(_ event: DraftEvent) throws(OutboxError) -> PreparedTransition {
-        let moment = context.moment
         var next = machine
-        do {
-            let transition = try next.apply(event, at: moment)
-            return PreparedTransition(draft: self, machine: next, transition: transition)
-        } catch .notPermitted {
-            throw OutboxError.immutable
-        } catch {
-            assertionFailure("impossible in \(next.phase): \(event)")
-            context.log.error("a draft was told what cannot have happened")
-            return PreparedTransition(draft: self, machine: next, transition: DraftTransition())
-        }
+        let transition = try apply(event, to: &next)
+        return PreparedTransition(draft: self, machine: next, transition: transition)
     }
 
     func commit(_ machine: DraftMachine) { current.withLock { $0.machine = machine } }
@@ -265,9 +256,34 @@ public final class Draft: Sendable {
     // MARK: - Under the mutex
 
     private func handleLocked(_ event: DraftEvent) throws(OutboxError) -> DraftReply {
+        if let transition = try applyInMemory(event) {
+            perform(transition.effects)
+            return transition.reply
+        }
         let prepared = try prepare(event)
         try context.perform([prepared])
         return prepared.reply
+    }
+
+    /// As a rule a write changes no row: then the machine changes in place, under one lock and without a copy.
+    private func applyInMemory(_ event: DraftEvent) throws(OutboxError) -> DraftTransition? {
+        try current.withLock { state throws(OutboxError) in
+            guard state.machine.changesNoRow(event) else { return nil }
+            return try apply(event, to: &state.machine)
+        }
+    }
+
+    private func apply(
+        _ event: DraftEvent, to machine: inout DraftMachine
+    ) throws(OutboxError) -> DraftTransition {
+        do {
+            return try machine.apply(event, at: context.moment)
+        } catch .notPermitted {
+            throw OutboxError.immutable
+        } catch {
+            assertionFailure("impossible in \(machine.phase): \(event)")
+            throw OutboxError(.storage, "This draft was told what cannot have happened.")
+        }
     }
 
     @discardableResult

@@ -55,10 +55,22 @@ struct DraftMachine: Equatable, Sendable {
 
     func isStaging(_ attempt: Int) -> Bool { phase == .staging(attempt: attempt) }
 
+    /// The row says what it says also after this event, whatever the transition is.
+    func changesNoRow(_ event: DraftEvent) -> Bool {
+        switch event {
+        case .writeBegins, .truncationBegins: phase != .written
+        case .wrote, .truncated, .writeFailed: true
+        default: false
+        }
+    }
+
     // MARK: - Events
 
+    /// - Parameter moment: asked for only where it matters: not for a write.
     /// - Throws: `DraftRefusal`; then nothing has changed.
-    mutating func apply(_ event: DraftEvent, at moment: Moment) throws(DraftRefusal) -> DraftTransition {
+    mutating func apply(
+        _ event: DraftEvent, at moment: @autoclosure () -> Moment
+    ) throws(DraftRefusal) -> DraftTransition {
         switch event {
         case .opened(.reading): return openForReading()
         case .opened(.writing): return try openForWriting()
@@ -79,8 +91,8 @@ struct DraftMachine: Equatable, Sendable {
             record.size = size
             record.isDurable = false
             return DraftTransition(effects: [.discardEarlyCopy])
-        case .flushed(let number, let close, let sequence): return flush(number, close, sequence, moment)
-        case .released(let opening, let sequence): return try release(opening, sequence, moment)
+        case .flushed(let number, let close, let sequence): return flush(number, close, sequence, moment())
+        case .released(let opening, let sequence): return try release(opening, sequence, moment())
         case .synchronised: return keepDurably()
         case .modifiedSet(let time):
             record.modified = time
@@ -89,12 +101,12 @@ struct DraftMachine: Equatable, Sendable {
             guard [.draft, .queued, .failed].contains(state) else { throw .notPermitted }
             record.caption = caption
             return DraftTransition(row: .save(isDurable: false))
-        case .renamed(let name): return try rename(to: name, moment)
+        case .renamed(let name): return try rename(to: name, moment())
         case .replaced:
             guard state == .draft else { throw .notPermitted }
             return vanish(row: .delete(isDurable: false))
         case .removed: return try remove()
-        case .retryRequested: return retry(moment)
+        case .retryRequested: return retry(moment())
         case .started: return start()
         case .quietTimeOver(let period): return endQuietTime(period)
         case .staged(let attempt, let staged): return queue(attempt, staged)
@@ -106,7 +118,7 @@ struct DraftMachine: Equatable, Sendable {
             guard case .queued = phase else { return DraftTransition() }
             return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
         case .acknowledged: return acknowledge()
-        case .aged: return try age(moment)
+        case .aged: return try age(moment())
         }
     }
 

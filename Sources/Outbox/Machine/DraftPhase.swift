@@ -14,7 +14,7 @@ enum DraftPhase: Hashable, Sendable {
     case local
     /// Being copied into a CryptoFile. What changes it meanwhile makes that copy worthless.
     case staging(attempt: Int)
-    /// Durable and complete, waits for its turn in the delivery queue or for the next try.
+    /// Durable and complete, waits in the delivery queue or for the next try.
     case queued(Delivery)
     /// The core may have it at any moment from now on.
     case sending(Delivery)
