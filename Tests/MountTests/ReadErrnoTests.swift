@@ -40,9 +40,12 @@ struct ReadErrnoTests {
         for _ in 0..<5 { #expect(try Self.reading(mounts.path("bob/alice/empty.bin")).code == ENODATA) }
         // Not there is an answer.
         #expect(access(mounts.path("bob/alice/nobody.txt"), F_OK) == -1)
-        let log = try mounts.daemon("bob").errors
         var status = stat()
         #expect(stat(mounts.path("bob/alice/empty.bin"), &status) == 0)
+        // Its lines come through a pipe, after the answers.
+        let daemon = try mounts.daemon("bob")
+        try await wait(until: "the failure is in the log") { daemon.errors.contains(": ENODATA: ") }
+        let log = daemon.errors
         #expect(
             log.split(separator: "\n").count { $0.contains("read of item \(status.st_ino): ENODATA: ") } == 1,
             "\(log)")
