@@ -19,11 +19,14 @@ public protocol ChunkSource: Sendable {
 
     /// Fetches a chunk (from 0) and compares it with the description. `progress` is a sign of life: bytes
     /// are coming.
+    /// - Throws: why it did not come, told to readers as `FileProblem(error)`: of XFTP an `XFTPError`, `damaged`
+    ///   when it is another chunk than the described one. `CancellationError` when its task was cancelled.
     func fetch(
         _ chunk: Int, progress: @escaping @Sendable () -> Void
     ) async throws -> any FetchedChunk
 
     /// Starts the check of the file as a whole.
+    /// - Throws: `XFTPError.malformedDescription` when the description has no proper key.
     func wholeCheck() throws -> any WholeCheck
 }
 
@@ -45,5 +48,6 @@ public protocol WholeCheck {
     /// The next bytes decrypted. May use the memory for its own work: the bytes are not those of before
     /// afterwards.
     mutating func add(stream: UnsafeMutableRawBufferPointer) throws
+    /// - Throws: `XFTPError.damaged` when the file is another one.
     func finish() throws
 }

@@ -95,22 +95,6 @@ import Testing
         #expect(ended.withLock { $0 } == 20)
     }
 
-    @Test func everybodyWhoListensIsToldUntilTheEnd() async {
-        let broadcast = ChangeBroadcast()
-        let (first, second) = (broadcast.subscribe(), broadcast.subscribe())
-        broadcast.send(.conditionChanged(FileID(1)))
-        broadcast.send(.contentInvalid(FileID(2)))
-        broadcast.finish()
-        broadcast.send(.conditionChanged(FileID(3)))
-        let late = broadcast.subscribe()
-        for stream in [first, second] {
-            var changes: [HydrationChange] = []
-            for await change in stream { changes.append(change) }
-            #expect(changes == [.conditionChanged(FileID(1)), .contentInvalid(FileID(2))])
-        }
-        for await change in late { Issue.record("\(change) after the end") }
-    }
-
     @Test func retentionIsOneSetForEachReasonAndPinsThatCannotBeSavedAreNotMade() async throws {
         let requests = RetentionRequests(nil, finishesWhatWasRead: true)
         try await requests.setPinned(FileID(1), true)

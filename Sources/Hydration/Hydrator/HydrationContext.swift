@@ -14,7 +14,7 @@ final class HydrationContext: Sendable {
     let transfers: ChunkTransfers
     let tasks: TaskSet
     let ticker: Ticker
-    let changes = ChangeBroadcast()
+    let changes = Broadcaster<HydrationChange>()
     let failures: FailureReporter
     private let start: ContinuousClock.Instant
 

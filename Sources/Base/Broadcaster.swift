@@ -1,18 +1,19 @@
-import Base
-
-/// Tells everybody who listens. Any thread.
-final class ChangeBroadcast: Sendable {
+/// Gives every listener everything that is sent after it began to listen. Any thread; sending never waits: what a
+/// listener has not taken yet is kept for it.
+public final class Broadcaster<Element: Sendable>: Sendable {
     private struct State {
-        var listeners: [UInt64: AsyncStream<HydrationChange>.Continuation] = [:]
+        var listeners: [UInt64: AsyncStream<Element>.Continuation] = [:]
         var lastNumber: UInt64 = 0
         var isFinished = false
     }
 
     private let state = Lock(State())
 
-    /// Changes from now on, until the stream is dropped or all end.
-    func subscribe() -> AsyncStream<HydrationChange> {
-        let (stream, continuation) = AsyncStream.makeStream(of: HydrationChange.self)
+    public init() {}
+
+    /// A stream of its own, until it is dropped or all end. After `finish` one that has ended.
+    public func subscribe() -> AsyncStream<Element> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Element.self)
         let number = state.withLock { state -> UInt64? in
             if state.isFinished { return nil }
             state.lastNumber += 1
@@ -29,12 +30,13 @@ final class ChangeBroadcast: Sendable {
         return stream
     }
 
-    func send(_ change: HydrationChange) {
+    public func send(_ element: Element) {
         let listeners = state.withLock { Array($0.listeners.values) }
-        for listener in listeners { listener.yield(change) }
+        for listener in listeners { listener.yield(element) }
     }
 
-    func finish() {
+    /// Ends every stream, after what was sent before.
+    public func finish() {
         let listeners = state.withLock { state in
             state.isFinished = true
             defer { state.listeners = [:] }
