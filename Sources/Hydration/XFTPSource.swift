@@ -126,7 +126,7 @@ final class SpareBuffers: Sendable {
 extension Hydrator {
     /// The hydrator of the program: claimed files come over XFTP.
     public convenience init(
-        core: any ChatCore, client: XFTPClient, cacheFolder: PrivateFolder,
+        core: any FileTransferring, client: XFTPClient, cacheFolder: PrivateFolder,
         settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil
     ) throws(HydrationError) {
         let buffers = SpareBuffers()

@@ -3,7 +3,7 @@ import ChatCore
 import Glibc
 
 /// A core whose files are claimed, received or stored as the test wants.
-final class MemoryCore: ChatCore {
+final class MemoryCore: FileTransferring {
     struct State {
         var claims: [FileID: Result<String?, ChatError>] = [:]
         var claimCount = 0
@@ -18,7 +18,6 @@ final class MemoryCore: ChatCore {
     let stagingFolder: String
     let state = Lock(State())
     let profile = Profile(id: 1, displayName: "alice")
-    let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
 
     init(stagingFolder: String) { self.stagingFolder = stagingFolder }
 
@@ -56,24 +55,8 @@ final class MemoryCore: ChatCore {
     }
 
     // Nothing here asks for the rest.
-    private static let unused = ChatError(.invalidCommand, "This core only gives files.")
     func events() -> AsyncStream<ChatEvent> { AsyncStream { $0.finish() } }
-    func chats() async throws(ChatError) -> [Chat] { [] }
-    func items(
-        of chat: ChatReference, before: ItemID?, count: Int
-    ) async throws(ChatError) -> [ChatItem] { [] }
-    func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem { throw Self.unused }
-    func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
-        throw Self.unused
-    }
-    func deleteItems(
-        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
-    ) async throws(ChatError) { throw Self.unused }
+    private static let unused = ChatError(.invalidCommand, "This core only gives files.")
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) { throw Self.unused }
     func cancelFile(_ file: FileID) async throws(ChatError) { throw Self.unused }
-    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID { throw Self.unused }
-    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
-        throw Self.unused
-    }
-    func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile { throw Self.unused }
 }

@@ -4,7 +4,7 @@ import Posix
 
 /// What the files of one hydrator share. Every part has its own lock, or none.
 final class HydrationContext: Sendable {
-    let core: any ChatCore
+    let core: any FileTransferring
     let settings: HydrationSettings
     let cache: BlockCache
     let makeSource: Hydrator.SourceMaker
@@ -19,7 +19,8 @@ final class HydrationContext: Sendable {
     private let start: ContinuousClock.Instant
 
     init(
-        core: any ChatCore, cache: BlockCache, settings: HydrationSettings, retention: RetentionRequests,
+        core: any FileTransferring, cache: BlockCache, settings: HydrationSettings,
+        retention: RetentionRequests,
         makeSource: @escaping Hydrator.SourceMaker
     ) {
         let start = ContinuousClock.now

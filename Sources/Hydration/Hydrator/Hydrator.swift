@@ -20,7 +20,8 @@ public final class Hydrator: Sendable {
     ///   - makeSource: how claimed files are fetched.
     /// - Throws: `cache` when the folder cannot be emptied.
     public init(
-        core: any ChatCore, cacheFolder: PrivateFolder, settings: HydrationSettings = HydrationSettings(),
+        core: any FileTransferring, cacheFolder: PrivateFolder,
+        settings: HydrationSettings = HydrationSettings(),
         retention: RetentionList? = nil, makeSource: @escaping SourceMaker
     ) throws(HydrationError) {
         context = HydrationContext(
