@@ -8,6 +8,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -70,6 +72,43 @@ int chatfs_thread_id(void) { return (int)syscall(SYS_gettid); }
 int chatfs_replace_descriptor(int descriptor, int by) { return dup3(by, descriptor, O_CLOEXEC); }
 
 int chatfs_unmount(const char *path, int lazy) { return umount2(path, lazy ? MNT_DETACH : 0); }
+
+int chatfs_mount_serial(int descriptor, uint64_t *serial) {
+    // STATX_MNT_ID_UNIQUE, which older headers do not name.
+    const unsigned wanted = 0x4000;
+    struct statx status;
+    if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &status) != 0) return errno == ENOSYS ? 0 : -1;
+    if (!(status.stx_mask & wanted)) return 0;
+    *serial = status.stx_mnt_id;
+    return 1;
+}
+
+// As linux/mount.h has them from 6.8 on; Debian 12's has not.
+struct mount_request {
+    uint32_t size, spare;
+    uint64_t serial, wanted;
+};
+
+struct mount_answer {
+    unsigned char others[108];
+    uint32_t mount_point;
+    unsigned char more[400];
+    char text[4096];
+};
+
+int chatfs_mount_point(uint64_t serial, char *path, size_t size) {
+    const long number = 457;
+    const uint64_t mount_point = 0x10;
+    struct mount_request request = {.size = sizeof request, .serial = serial, .wanted = mount_point};
+    struct mount_answer answer;
+    if (syscall(number, &request, &answer, sizeof answer, 0) != 0) return errno == ENOENT ? 0 : -1;
+    if (answer.mount_point >= sizeof answer.text) return errno = EPROTO, -1;
+    if (strnlen(answer.text + answer.mount_point, sizeof answer.text - answer.mount_point) >= size) {
+        return errno = ENAMETOOLONG, -1;
+    }
+    strcpy(path, answer.text + answer.mount_point);
+    return 1;
+}
 
 ssize_t chatfs_getxattr(const char *path, const char *name, void *value, size_t size) {
     return lgetxattr(path, name, value, size);

@@ -26,7 +26,13 @@ public struct Mounted: Hashable, Sendable {
     /// All on this machine that this process sees, in the order of mounting.
     public static func all() throws(DesktopError) -> [Mounted] {
         do throws(SystemError) {
-            return try MountTable.mounts().filter { $0.type == type }.map(Mounted.init)
+            var all: [Mounted] = []
+            for listed in try MountTable.mounts() where listed.type == type {
+                // By its path, where it is what is met there: the table alone cannot tell it from a later one.
+                let met = try MountTable.mount(at: listed.path)
+                all.append(Mounted(mount: met?.id == listed.id ? met ?? listed : listed))
+            }
+            return all
         } catch {
             throw DesktopError(error)
         }

@@ -4,14 +4,27 @@ import Glibc
 /// The mounts that this process sees: /proc/self/mountinfo (proc(5)).
 public enum MountTable {
     public struct Mount: Hashable, Sendable {
-        /// Its number, which no other mount has while this one is there.
+        /// Its number, which no other mount has while this one is there. The kernel gives it to the next one
+        /// afterwards, and `device` alike.
         public let id: Int
+        /// Its number among all mounts that ever were (`STATX_MNT_ID_UNIQUE`, Linux 6.8). nil: it was not asked for,
+        /// or the kernel has none.
+        public let serial: UInt64?
         /// Of its filesystem: `0:45`. Copies of the mount, in other mount namespaces too, have the same.
         public let device: String
         public let path: String
         /// For example `fuse.chatfs`.
         public let type: String
         public let source: String
+
+        init(id: Int, serial: UInt64? = nil, device: String, path: String, type: String, source: String) {
+            self.id = id
+            self.serial = serial
+            self.device = device
+            self.path = path
+            self.type = type
+            self.source = source
+        }
     }
 
     /// In the order of mounting: a later one lies on or below an earlier one.
@@ -34,7 +47,8 @@ public enum MountTable {
     }
 
     /// The mount that lies on `path`, an absolute one without symbolic links: of several the one that is met there.
-    /// nil when nothing is mounted on it. Asks only the kernel, never the process behind the mount.
+    /// nil when nothing is mounted on it. Has its serial, where the kernel has one. Asks only the kernel, never the
+    /// process behind the mount.
     public static func mount(at path: String) throws(SystemError) -> Mount? {
         let place: OpenFile
         do throws(SystemError) {
@@ -46,7 +60,12 @@ public enum MountTable {
         let details = try OpenFile("/proc/self/fdinfo/\(place.descriptor)", flags: O_RDONLY)
         let text = String(decoding: try details.read(count: 4096, at: 0), as: UTF8.self)
         let id = text.split(separator: "\n").lazy.compactMap(mountNumber).first
-        return try mounts().first { $0.id == id && $0.path == path }
+        guard let found = try mounts().first(where: { $0.id == id && $0.path == path }) else { return nil }
+        var serial: UInt64 = 0
+        let isKnown = try check("look at a mount") { chatfs_mount_serial(place.descriptor, &serial) } == 1
+        return Mount(
+            id: found.id, serial: isKnown ? serial : nil, device: found.device, path: found.path,
+            type: found.type, source: found.source)
     }
 
     /// `mnt_id:\t36`, a line of /proc/self/fdinfo/N (proc(5)).

@@ -19,11 +19,52 @@ extension MountTable.Mount {
     /// Takes it away at once, whoever uses it and whether its process lives or not. Never waits for that process.
     public func detach() async -> Ending { await end(lazily: true) }
 
-    /// Whether it is in the mount table, wherever it was moved to.
-    public func exists() throws(SystemError) -> Bool { try current() != nil }
+    /// Whether it is in the mount table, wherever it was moved to (before Linux 6.8: at its path).
+    public func exists() throws(SystemError) -> Bool { try place() != .none }
 
-    private func current() throws(SystemError) -> Self? {
-        try MountTable.mounts().first { $0.id == id && $0.device == device }
+    private enum Place: Hashable {
+        /// It has left the mount table.
+        case none
+        /// Something else is mounted over it, or over a folder above it.
+        case covered
+        /// It is what is met at this path.
+        case met(String)
+    }
+
+    /// Where it is now. The kernel knows mounts by their serial numbers since 6.8. Before, another one that was made
+    /// since this one left may have its number and device: it is this one only at the same path.
+    private func place() throws(SystemError) -> Place {
+        let path: String
+        switch placeBySerial() {
+        case .found(let found): path = found
+        case .gone: return .none
+        case .unknown:
+            let isListed = try MountTable.mounts().contains {
+                $0.id == id && $0.device == device && $0.path == self.path
+            }
+            guard isListed else { return .none }
+            path = self.path
+        }
+        guard let met = try MountTable.mount(at: path), met.id == id, met.serial == serial || serial == nil
+        else { return .covered }
+        return .met(path)
+    }
+
+    private enum Answer {
+        case found(String)
+        case gone
+        /// The kernel is too old, or its system call not allowed here.
+        case unknown
+    }
+
+    private func placeBySerial() -> Answer {
+        guard let serial else { return .unknown }
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+        return switch chatfs_mount_point(serial, &path, path.count) {
+        case 1: .found(String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        case 0: .gone
+        default: .unknown
+        }
     }
 
     private func end(lazily: Bool) async -> Ending {
@@ -51,10 +92,12 @@ extension MountTable.Mount {
     /// umount2(2), if this mount is the one that is met at its path. Blocks.
     private func tried(lazily: Bool) -> Attempt {
         do throws(SystemError) {
-            guard let current = try current() else { return .ended(.gone) }
-            guard try MountTable.mount(at: current.path) == current else { return .ended(.covered) }
-            return chatfs_unmount(current.path, lazily ? 1 : 0) == 0
-                ? .ended(.gone) : .refused(errno, current.path)
+            switch try place() {
+            case .none: return .ended(.gone)
+            case .covered: return .ended(.covered)
+            case .met(let path):
+                return chatfs_unmount(path, lazily ? 1 : 0) == 0 ? .ended(.gone) : .refused(errno, path)
+            }
         } catch {
             return .ended(.busy)
         }
