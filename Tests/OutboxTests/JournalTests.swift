@@ -70,7 +70,7 @@ import Testing
 
     @Test(arguments: [
         "state = 'queued'", "state = 'failed'", "state = 'unsure'", "state = 'sent'", "state = 'lost'",
-        "chat = 'nobody'",
+        "chat = 'nobody'", "broken = 3",
     ])
     func aRowThatMakesNoSenseFailsAsAWhole(change: String) throws {
         let folder = try TemporaryFolder()

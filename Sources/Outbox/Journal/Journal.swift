@@ -164,29 +164,32 @@ final class Journal: Sendable {
     }
 
     private static func entry(_ row: borrowing Row) throws -> Entry {
-        guard let chat = ChatReference(row.text(1)),
+        let gap = row.integer("broken")
+        guard let chat = ChatReference(row.text("chat")),
             let state = StoredState(
-                word: row.text(15), isConfirmed: row.bool(16), item: row.integerOrNil(17).map(ItemID.init),
-                staged: staged(row))
+                word: row.text("state"), isConfirmed: row.bool("confirmed"),
+                item: row.integerOrNil("item").map(ItemID.init), staged: staged(row)),
+            gap == 0 || DraftRecord.Gap(rawValue: gap) != nil
         else {
             throw StoreError(.damaged, "The journal of the outbox is damaged: a row makes no sense.")
         }
         var record = DraftRecord(
-            id: row.integer(0), chat: chat, name: row.bytes(2), spool: row.text(3), key: row.bytes(4),
-            message: row.text(5), size: row.unsigned(6), modified: row.timestamp(7), caption: row.text(8),
-            gap: DraftRecord.Gap(rawValue: row.integer(9)), isDurable: row.bool(10), boot: row.text(11),
-            touched: row.integer(12))
-        record.problem = row.textOrNil(13)
-        record.sequence = row.integer(14)
+            id: row.integer("id"), chat: chat, name: row.bytes("name"), spool: row.text("spool"),
+            key: row.bytes("key"), message: row.text("message"), size: row.unsigned("size"),
+            modified: row.timestamp("modified"), caption: row.text("caption"),
+            gap: DraftRecord.Gap(rawValue: gap), isDurable: row.bool("durable"), boot: row.text("boot"),
+            touched: row.integer("touched"))
+        record.problem = row.textOrNil("problem")
+        record.sequence = row.integer("place")
         return Entry(record, state)
     }
 
     private static func staged(_ row: borrowing Row) -> StagedFile? {
-        guard let folder = row.textOrNil(18) else { return nil }
+        guard let folder = row.textOrNil("staged_folder") else { return nil }
         return StagedFile(
-            folder: folder, fileName: row.text(19),
-            arguments: FileArguments(key: row.bytes(20), nonce: row.bytes(21)),
-            kind: MessageContent.Kind(journalText: row.text(22)))
+            folder: folder, fileName: row.text("staged_name"),
+            arguments: FileArguments(key: row.bytes("staged_key"), nonce: row.bytes("staged_nonce")),
+            kind: MessageContent.Kind(journalText: row.text("staged_kind")))
     }
 }
 
