@@ -22,13 +22,9 @@ enum DiskTree {
         return result
     }
 
-    /// Makes the folder `root` hold exactly this.
+    /// Makes the folder `root`, with this in it.
     static func write(_ state: [String: [UInt8]], to root: String) throws {
-        if access(root, F_OK) == 0 {
-            try PrivateFolder.removeContents(of: OpenFile(root, flags: O_RDONLY), keeping: [])
-        } else {
-            try check("make a folder") { mkdir(root, 0o700) }
-        }
+        try check("make a folder") { mkdir(root, 0o700) }
         for path in state.keys.sorted() {
             if path.hasSuffix("/") {
                 try check("make a folder") { mkdir(root + "/" + path, 0o700) }
@@ -37,5 +33,10 @@ enum DiskTree {
                 try file.write(state[path] ?? [], at: 0)
             }
         }
+    }
+
+    static func remove(_ root: String) throws {
+        try PrivateFolder.removeContents(of: OpenFile(root, flags: O_RDONLY), keeping: [])
+        try check("remove a folder") { rmdir(root) }
     }
 }

@@ -1,28 +1,69 @@
-import Foundation
+import Glibc
+import Posix
 import TestSupport
 
 /// Cuts the power at every step of a day, in turn, and looks at what each leaves.
 struct PowerCuts {
     let day: DayTrace
-    /// States are laid out here, one after the other.
+    /// States are laid out below it, a few at a time.
     let folder: String
+
+    /// So many recoveries run at once: most of the time each waits, for threads and for the disk.
+    private static let width = 6
+
+    private struct Cut {
+        let description: String
+        let state: [String: [UInt8]]
+        let promises: Promises
+    }
 
     /// Goes through the day again and again, with other changes lost each time, until so many different states have
     /// been tried. What is wrong is told with the seed and step that show it again.
+    /// - Returns: how many states were tried.
     func `try`(states wanted: Int, tell: (String) -> Void) async throws -> Int {
-        var seen: Set<Int> = []
-        var round: UInt64 = 0
         var told = 0
+        try check("make a folder") { mkdir(folder, 0o700) }
+        return try await withThrowingTaskGroup(of: String?.self) { group in
+            var started = 0
+            func takeOne() async throws {
+                if let problem = try await group.next() ?? nil {
+                    told += 1
+                    tell(problem)
+                }
+            }
+            try await forEachCut(upTo: wanted) { cut in
+                if started >= Self.width { try await takeOne() }
+                // Its folder is given back by whichever ends; a number of its own needs no bookkeeping.
+                let place = "\(folder)/\(started)"
+                started += 1
+                group.addTask { try await Self.problem(after: cut, in: place) }
+                return told < 20
+            }
+            for _ in 0..<min(started, Self.width) { try await takeOne() }
+            return started
+        }
+    }
+
+    private static func problem(after cut: Cut, in place: String) async throws -> String? {
+        try DiskTree.write(cut.state, to: place)
+        let problems = await Recovery(folder: place).problems(cut.promises)
+        try DiskTree.remove(place)
+        return problems.isEmpty ? nil : "\(cut.description): \(problems.joined(separator: "; "))"
+    }
+
+    /// Calls `body` with different states until there were `wanted` or it says that it has enough.
+    private func forEachCut(upTo wanted: Int, _ body: (Cut) async throws -> Bool) async throws {
+        var seen: Set<Int> = []
         // A short run steps over the day in longer strides, begun elsewhere each time.
         let stride = max(1, day.operations.count / max(1, wanted / 3))
-        while seen.count < wanted, round < 10_000, told < 20 {
-            var generator = SeededGenerator(state: round)
+        for round in 0..<10_000 {
+            var generator = SeededGenerator(state: UInt64(round))
             var disk = DiskModel(day.beginning)
             var promises = Promises()
             for (step, operation) in day.operations.enumerated() {
                 disk.perform(operation)
                 if case .promise(let text) = operation, let promise = Promise(text) { promises.add(promise) }
-                guard step % stride == Int(round) % stride, seen.count < wanted, told < 20 else { continue }
+                guard step % stride == round % stride else { continue }
                 let survival: DiskModel.Survival =
                     switch round {
                     case 0: .nothing
@@ -34,18 +75,12 @@ struct PowerCuts {
                 hasher.combine(state)
                 hasher.combine(promises.kinds)
                 guard seen.insert(hasher.finalize()).inserted else { continue }
-                try DiskTree.write(state, to: folder)
-                let problems = await Recovery(folder: folder).problems(promises)
-                if !problems.isEmpty {
-                    told += 1
-                    tell(
-                        "round \(round), step \(step) (\(operation.kindName)): \(problems.joined(separator: "; "))"
-                    )
-                }
+                let cut = Cut(
+                    description: "round \(round), step \(step) (\(operation.kindName))", state: state,
+                    promises: promises)
+                guard try await body(cut), seen.count < wanted else { return }
             }
-            round += 1
         }
-        return seen.count
     }
 }
 

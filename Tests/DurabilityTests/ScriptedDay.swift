@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 import TestSupport
@@ -11,8 +12,18 @@ enum ScriptedDay {
     }
 
     static func content(of name: String) -> [UInt8] {
-        sampleBytes(size(of: name), seed: stem(of: name).utf8.reduce(7) { $0 &* 31 &+ Int($1) })
+        let key = "\(size(of: name)) \(stem(of: name))"
+        return contents.withLock { contents in
+            if let known = contents[key] { return known }
+            let seed = stem(of: name).utf8.reduce(7) { $0 &* 31 &+ Int($1) }
+            let made = sampleBytes(size(of: name), seed: seed)
+            contents[key] = made
+            return made
+        }
     }
+
+    /// Made once: each state of the disk is compared with all of them.
+    private static let contents = Lock<[String: [UInt8]]>([:])
 
     static func stem(of name: String) -> String { String(name.prefix { $0 != "." }) }
 
