@@ -45,7 +45,7 @@ struct SendingTests {
         let staging = try StagingWatch(mounts.path("data/profiles/1/staging"))
         let first = try await ChatFSProcess.start(arguments(mounts, file))
         try await staging.stop(daemon, whenStagedBy: first)
-        try await wait(until: "the request is noted", within: .seconds(60)) {
+        try await wait(until: "the request is noted", within: .seconds(300)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
         try await Task.sleep(for: .milliseconds(300))
@@ -77,7 +77,7 @@ struct SendingTests {
         let staging = try StagingWatch(mounts.path("data/profiles/1/staging"))
         let first = try await ChatFSProcess.start(arguments(mounts, file))
         try await staging.stop(daemon, whenStagedBy: first)
-        try await wait(until: "the request is noted", within: .seconds(60)) {
+        try await wait(until: "the request is noted", within: .seconds(300)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
         daemon.send(SIGKILL)

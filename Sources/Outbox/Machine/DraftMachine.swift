@@ -44,11 +44,12 @@ struct DraftMachine: Equatable, Sendable {
         }
     }
 
-    /// Closed and complete, and not with the core.
+    /// Closed and complete, and not with the core as far as is known: what was cut off while it was being handed over,
+    /// too.
     var isWaiting: Bool {
         switch phase {
         case .quiet: record.reasonToStay == nil
-        case .staging, .queued: true
+        case .staging, .queued, .sending: true
         default: false
         }
     }
