@@ -10,33 +10,15 @@ public final class EventHub: Sendable {
         var nextNumber: UInt64 = 0
         var nextDelivery: UInt64 = 0
         var early: [UInt64: [ChatEvent]] = [:]
-        var listeners: [UInt64: AsyncStream<ChatEvent>.Continuation] = [:]
-        var nextListener: UInt64 = 0
-        var isClosed = false
     }
 
     private let state = Lock(State())
+    private let listeners = Broadcaster<ChatEvent>()
 
     public init() {}
 
     /// A stream of its own, unbounded.
-    public func listen() -> AsyncStream<ChatEvent> {
-        let (stream, continuation) = AsyncStream.makeStream(of: ChatEvent.self)
-        let number = state.withLock { state -> UInt64? in
-            guard !state.isClosed else { return nil }
-            state.nextListener += 1
-            state.listeners[state.nextListener] = continuation
-            return state.nextListener
-        }
-        guard let number else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.listeners.removeValue(forKey: number) }
-        }
-        return stream
-    }
+    public func listen() -> AsyncStream<ChatEvent> { listeners.subscribe() }
 
     /// Makes a change and tells its events, in the order in which changes are committed.
     ///
@@ -74,19 +56,11 @@ public final class EventHub: Sendable {
             while let events = state.early.removeValue(forKey: state.nextDelivery) {
                 state.nextDelivery += 1
                 // Under the lock, which keeps the order; yielding only queues.
-                for listener in state.listeners.values {
-                    for event in events { listener.yield(event) }
-                }
+                for event in events { listeners.send(event) }
             }
         }
     }
 
     /// Ends every stream.
-    public func close() {
-        let listeners = state.withLock { state in
-            state.isClosed = true
-            return state.listeners.values
-        }
-        for listener in listeners { listener.finish() }
-    }
+    public func close() { listeners.finish() }
 }

@@ -96,7 +96,7 @@ public final class Outbox: Sendable {
     public func draft(_ id: Int64) -> Draft? { directory.draft(id) }
 
     /// Each call opens a stream of its own, with everything from then on.
-    public func changes() -> AsyncStream<OutboxChange> { context.changes.stream() }
+    public func changes() -> AsyncStream<OutboxChange> { context.changes.subscribe() }
 
     /// Bytes that a new draft can have at present, 0 when that is not known. Sending needs the size of
     /// a draft twice for a moment, so this is half of what the disk has. Blocks shortly.

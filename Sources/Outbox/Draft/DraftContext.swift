@@ -15,7 +15,7 @@ final class DraftContext: Sendable {
     /// Largest draft of a contact's or group's chat, in bytes.
     let largestFile: UInt64
     let earlyCopies: EarlyCopySlots
-    let changes = Broadcast<OutboxChange>()
+    let changes = Broadcaster<OutboxChange>()
     /// Two KiB or so for each draft.
     let freeMemory = FreeMemory(after: 2048)
     let log = Log("outbox")
