@@ -29,7 +29,8 @@ public struct Mounted: Hashable, Sendable {
             var all: [Mounted] = []
             for listed in try MountTable.mounts() where listed.type == type {
                 // By its path, where it is what is met there: the table alone cannot tell it from a later one.
-                let met = try MountTable.mount(at: listed.path)
+                // Those of others may lie in folders that are closed to this user.
+                let met = try? MountTable.mount(at: listed.path)
                 all.append(Mounted(mount: met?.id == listed.id ? met ?? listed : listed))
             }
             return all

@@ -62,7 +62,7 @@ public enum MountTable {
         let id = text.split(separator: "\n").lazy.compactMap(mountNumber).first
         guard let found = try mounts().first(where: { $0.id == id && $0.path == path }) else { return nil }
         var serial: UInt64 = 0
-        let isKnown = try check("look at a mount") { chatfs_mount_serial(place.descriptor, &serial) } == 1
+        let isKnown = chatfs_mount_serial(place.descriptor, &serial) == 1
         return Mount(
             id: found.id, serial: isKnown ? serial : nil, device: found.device, path: found.path,
             type: found.type, source: found.source)

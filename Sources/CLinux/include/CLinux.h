@@ -42,7 +42,7 @@ int chatfs_filesystem_type(const char *path, uint32_t *type);
 // umount2(2) with MNT_DETACH when lazy is not 0.
 int chatfs_unmount(const char *path, int lazy);
 // statx(2): the number of the mount that a descriptor (O_PATH too) lies on, which no other mount ever gets: Linux 6.8.
-// Asks only the kernel, not the process behind the mount. 1, or 0 where the kernel has none, or -1 with errno.
+// Asks only the kernel, not the process behind the mount. 1, or 0 where the kernel has none or does not tell.
 int chatfs_mount_serial(int descriptor, uint64_t *serial);
 // statmount(2), Linux 6.8: where the mount with this serial is, for the caller's mount namespace. 1 and its path with a
 // NUL; 0 when it has gone; -1 with errno where the kernel does not say (ENOSYS, EPERM).
