@@ -96,6 +96,18 @@ public final class Database: @unchecked Sendable {
         try run("BEGIN", body)
     }
 
+    /// Commits a transaction that is written though it changes nothing, durably. It takes the place of one in the
+    /// journal whose process was killed after its last write and before the others could see it: for them it never
+    /// happened, but after a power cut SQLite would find it and take it for committed. To be called before anything
+    /// outside of the database is destroyed because no row speaks of it.
+    public func commitOverUnfinished() throws {
+        try durableTransaction { connection in
+            let version = try connection.first("PRAGMA user_version") { $0.integer(0) } ?? 0
+            // Setting it writes its page, whatever it was.
+            try connection.executeScript("PRAGMA user_version = \(version)")
+        }
+    }
+
     /// Moves the journal's content into the database file and empties the journal, so that what was
     /// deleted is gone from it too. Does what it can while others read or write.
     public func checkpoint() throws(StoreError) {

@@ -86,9 +86,9 @@ struct ProfileFolders: Sendable {
     /// Removes a file that no row names any more. Who has it open keeps reading it.
     func remove(_ name: String) { unlinkat(files.descriptor, name, 0) }
 
-    /// Removes the files that no row names: what a crash or another process left.
-    func removeAll(except named: Set<String>) throws(SystemError) {
-        for name in try PrivateFolder.names(in: files) where !named.contains(name) { remove(name) }
+    /// The files that no row names: what a crash or another process left.
+    func names(except named: Set<String>) throws(SystemError) -> [String] {
+        try PrivateFolder.names(in: files).filter { !named.contains($0) }
     }
 
     /// Removes what interrupted downloads left, except of those that go on.

@@ -32,7 +32,11 @@ final class Inbox: Sendable {
             try change.tables.inbox.removeAll(for: store.profile.id)
             return (try change.tables.files.storedNames(), try change.tables.downloads.downloading())
         }
-        try store.folders.removeAll(except: named)
+        let unnamed = try store.folders.names(except: named)
+        if !unnamed.isEmpty {
+            try store.commitOverUnfinished()
+            for name in unnamed { store.folders.remove(name) }
+        }
         try store.folders.removeIncoming(except: continued)
         try store.folders.sweepStaging(now: SystemWallClock().now())
         try claims.removeNeedlessDamagedCopies()

@@ -25,6 +25,9 @@ final class DirectoryStore: Sendable {
     /// empties it.
     func emptyJournal() throws(StoreError) { try database.checkpoint() }
 
+    /// `Database.commitOverUnfinished`.
+    func commitOverUnfinished() throws { try database.commitOverUnfinished() }
+
     /// Whether the calling thread is inside a transaction, where nothing slow may be done.
     var isInTransaction: Bool { database.isInTransaction }
 }

@@ -66,6 +66,10 @@ final class ProfileStore: Sendable {
     /// What was deleted is gone from the journal too.
     func emptyJournal() throws { try directory.emptyJournal() }
 
+    /// To be called before files are removed because no row names them: a row of a process that was killed while it
+    /// committed could come back with a power cut.
+    func commitOverUnfinished() throws { try directory.commitOverUnfinished() }
+
     /// Whether the calling thread is inside a transaction, where nothing slow may be done.
     var isInTransaction: Bool { directory.isInTransaction }
 
