@@ -65,7 +65,7 @@ struct Recovery {
         for item in try await items(of: core) where item.direction == .sent {
             guard let file = item.file else { continue }
             if file.status != .sndCancelled { counts[file.name, default: 0] += 1 }
-            if let problem = damage(of: file) { problems.append(problem) }
+            if let problem = damage(of: file) { problems.append("alice: \(problem)") }
         }
         await outbox.shutDown()
         for (name, count) in counts where count > 1 { problems.append("\(name) was sent \(count) times") }
@@ -96,7 +96,7 @@ struct Recovery {
         for item in received {
             guard let file = item.file else { continue }
             if case .rcvError(let problem) = file.status { problems.append("\(file.name): \(problem.kind)") }
-            if let problem = damage(of: file) { problems.append(problem) }
+            if let problem = damage(of: file) { problems.append("bob: \(problem)") }
         }
         let names = Set(received.compactMap { $0.file?.name })
         for name in promises.kinds.keys where promises.holds(.received, name) && !names.contains(name) {
@@ -124,7 +124,7 @@ struct Recovery {
             try reader.decrypt { bytes += $0 }
             return bytes == ScriptedDay.content(of: file.name) ? nil : "\(file.name) has other bytes"
         } catch {
-            return "\(file.name) is said to be here: \(error)"
+            return "\(file.name) (\(file.status)) is said to be here: \(error)"
         }
     }
 }
