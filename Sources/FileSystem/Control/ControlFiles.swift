@@ -4,44 +4,6 @@ import FoundationEssentials
 import Glibc
 import Namespace
 
-/// What `.chatfs/status.json` holds; `chatfs status` reads it.
-public struct MountStatus: Codable, Sendable {
-    /// One file that is on its way, waits, or could not go.
-    public struct Transfer: Codable, Sendable {
-        /// Folder and name below the mountpoint.
-        public var path: String
-        public var state: String
-        /// Per cent.
-        public var progress: Int
-        public var size: UInt64
-        public var error: String?
-    }
-
-    public var profile: String
-    public var mountpoint: String
-    /// Folder with the control socket.
-    public var controlFolder: String
-    public var pid: Int32
-    /// Seconds since 1970.
-    public var mountedAt: Int64
-    public var chats: Int
-    public var entries: Int
-    /// Decrypted bytes in the cache.
-    public var cachedBytes: UInt64
-    /// How often the kernel asked the mount for something since it was made, by whatever operation; those for
-    /// this file are among them. What the kernel answers itself is not.
-    public var requests: UInt64
-    /// Why the core cannot be reached at present, a sentence; nil when it can.
-    public var coreProblem: String?
-    public var transfers: [Transfer]
-    public var kernel: KernelSide?
-
-    /// What `bytes`, read from the file, say; nil when they are of another version.
-    public static func decoded(_ bytes: [UInt8]) -> MountStatus? {
-        try? JSONDecoder().decode(MountStatus.self, from: Data(bytes))
-    }
-}
-
 extension FileSystem {
     /// The state of the mount at this moment.
     public func status() -> MountStatus {
