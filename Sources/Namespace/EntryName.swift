@@ -16,6 +16,12 @@ public struct EntryName: Hashable, Sendable, CustomStringConvertible {
 
     public var isValidUTF8: Bool { String(validating: bytes, as: UTF8.self) != nil }
 
+    /// What the kernel takes for a name in a folder.
+    var canBeShown: Bool {
+        (1...Self.longest).contains(bytes.count) && !bytes.contains(0) && !bytes.contains(UInt8(ascii: "/"))
+            && bytes != Array(".".utf8) && bytes != Array("..".utf8)
+    }
+
     public static func == (left: Self, right: Self) -> Bool { left.bytes == right.bytes }
 
     // In one piece: the array's own hashing goes byte by byte, and every lookup pays for it.

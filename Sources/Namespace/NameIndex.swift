@@ -55,24 +55,18 @@ struct NameIndex {
     /// Every chat that ever had a folder.
     func chats() throws -> [Record] {
         try connection.query(
-            "SELECT inode, name, chat FROM node WHERE folder = ? AND chat IS NOT NULL", NodeID.root.rawValue
+            "SELECT inode, folder, name, modified, chat FROM node WHERE folder = ? AND chat IS NOT NULL",
+            NodeID.root.rawValue
         ) { row in
-            guard let chat = ChatReference(row.text(2)) else {
-                throw NamespaceError(
-                    .damaged, "The index of names is damaged: remove it, names are made anew.")
-            }
-            return Record(
-                id: NodeID(row.unsigned(0)), folder: .root, name: EntryName(row.bytes(1)),
-                owner: .chat(chat))
+            guard let chat = ChatReference(row.text("chat")) else { throw NamespaceError.damaged }
+            return try Record(row, of: .chat(chat))
         }
     }
 
     func drafts() throws -> [Record] {
         // Not `IS NOT NULL`, for which SQLite would look at every name there is.
-        try connection.query("SELECT inode, folder, name, draft FROM node WHERE draft > 0") { row in
-            Record(
-                id: NodeID(row.unsigned(0)), folder: NodeID(row.unsigned(1)), name: EntryName(row.bytes(2)),
-                owner: .draft(DraftID(row.integer(3))))
+        try connection.query("SELECT inode, folder, name, modified, draft FROM node WHERE draft > 0") { row in
+            try Record(row, of: .draft(DraftID(row.integer("draft"))))
         }
     }
 
@@ -80,9 +74,7 @@ struct NameIndex {
         try connection.first(
             "SELECT inode, folder, name, modified FROM node WHERE \(owner.column) IS ?", owner.value
         ) { row in
-            Record(
-                id: NodeID(row.unsigned(0)), folder: NodeID(row.unsigned(1)), name: EntryName(row.bytes(2)),
-                owner: owner, modified: row.timestampOrNil(3))
+            try Record(row, of: owner)
         }
     }
 
@@ -90,13 +82,11 @@ struct NameIndex {
     func items(in folder: NodeID) throws -> [ItemID: Record] {
         var records: [ItemID: Record] = [:]
         _ = try connection.query(
-            "SELECT inode, name, item, modified FROM node WHERE folder = ? AND item IS NOT NULL",
+            "SELECT inode, folder, name, modified, item FROM node WHERE folder = ? AND item IS NOT NULL",
             folder.rawValue
         ) { row in
-            let item = ItemID(row.integer(2))
-            records[item] = Record(
-                id: NodeID(row.unsigned(0)), folder: folder, name: EntryName(row.bytes(1)),
-                owner: .item(item), modified: row.timestampOrNil(3))
+            let item = ItemID(row.integer("item"))
+            records[item] = try Record(row, of: .item(item))
         }
         return records
     }
@@ -165,8 +155,21 @@ struct NameIndex {
     }
 
     private func digest(_ name: EntryName) throws -> [UInt8] {
-        let salt = try connection.first("SELECT bytes FROM salt") { $0.bytes(0) } ?? []
+        let salt = try connection.first("SELECT bytes FROM salt") { $0.bytes("bytes") } ?? []
         return SHA256.hash(salt + name.bytes)
+    }
+}
+
+extension NameIndex.Record {
+    /// From the columns `inode`, `folder`, `name` and `modified`.
+    /// - Throws: `.damaged` for a name that this program never writes: the kernel would refuse the whole listing.
+    init(_ row: borrowing Row, of owner: NameIndex.Owner) throws(NamespaceError) {
+        id = NodeID(row.unsigned("inode"))
+        folder = NodeID(row.unsigned("folder"))
+        name = EntryName(row.bytes("name"))
+        modified = row.timestampOrNil("modified")
+        self.owner = owner
+        guard id >= .firstStored, name.canBeShown else { throw .damaged }
     }
 }
 

@@ -22,4 +22,7 @@ public struct NamespaceError: DescribedError {
         self.sentence = sentence
         self.cause = cause
     }
+
+    static let damaged = NamespaceError(
+        .damaged, "The index of names is damaged: remove it, names are made anew.")
 }

@@ -102,7 +102,7 @@ public final class Database: @unchecked Sendable {
     /// outside of the database is destroyed because no row speaks of it.
     public func commitOverUnfinished() throws {
         try durableTransaction { connection in
-            let version = try connection.first("PRAGMA user_version") { $0.integer(0) } ?? 0
+            let version = try connection.first("PRAGMA user_version") { $0.integer("user_version") } ?? 0
             // Setting it writes its page, whatever it was.
             try connection.executeScript("PRAGMA user_version = \(version)")
         }

@@ -20,7 +20,7 @@ extension Connection {
             CREATE TABLE IF NOT EXISTS schema_version (
                 number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT
             """)
-        let applied = try query("SELECT name FROM schema_version ORDER BY number") { $0.text(0) }
+        let applied = try query("SELECT name FROM schema_version ORDER BY number") { $0.text("name") }
         guard applied.count <= migrations.count else {
             throw StoreError(
                 .wrongVersion, "The data was written by a newer version of ChatFS: update ChatFS.")

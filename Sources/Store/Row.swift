@@ -67,35 +67,37 @@ public struct Row: ~Copyable {
         isNull(column) ? nil : try value(column, as: type)
     }
 
-    // MARK: - By position, from 0
+    // MARK: - Steps
 
-    public func isNull(_ column: Int32) -> Bool {
-        sqlite3_column_type(statement.handle, column) == SQLITE_NULL
+    private func isNull(_ position: Int32) -> Bool {
+        sqlite3_column_type(statement.handle, position) == SQLITE_NULL
     }
 
-    public func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement.handle, column) }
-    public func unsigned(_ column: Int32) -> UInt64 { UInt64(bitPattern: integer(column)) }
-    public func bool(_ column: Int32) -> Bool { integer(column) != 0 }
-    public func real(_ column: Int32) -> Double { sqlite3_column_double(statement.handle, column) }
+    private func integer(_ position: Int32) -> Int64 { sqlite3_column_int64(statement.handle, position) }
+    private func unsigned(_ position: Int32) -> UInt64 { UInt64(bitPattern: integer(position)) }
+    private func bool(_ position: Int32) -> Bool { integer(position) != 0 }
+    private func real(_ position: Int32) -> Double { sqlite3_column_double(statement.handle, position) }
 
-    public func text(_ column: Int32) -> String { textOrNil(column) ?? "" }
+    private func text(_ position: Int32) -> String { textOrNil(position) ?? "" }
 
-    public func bytes(_ column: Int32) -> [UInt8] {
-        guard let bytes = sqlite3_column_blob(statement.handle, column) else { return [] }
+    private func bytes(_ position: Int32) -> [UInt8] {
+        guard let bytes = sqlite3_column_blob(statement.handle, position) else { return [] }
         return Array(
             UnsafeRawBufferPointer(
-                start: bytes, count: Int(sqlite3_column_bytes(statement.handle, column))))
+                start: bytes, count: Int(sqlite3_column_bytes(statement.handle, position))))
     }
 
-    public func timestamp(_ column: Int32) -> Timestamp { Timestamp(nanoseconds: integer(column)) }
+    private func timestamp(_ position: Int32) -> Timestamp { Timestamp(nanoseconds: integer(position)) }
 
-    public func integerOrNil(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
-    public func unsignedOrNil(_ column: Int32) -> UInt64? { isNull(column) ? nil : unsigned(column) }
-    public func textOrNil(_ column: Int32) -> String? {
-        guard let bytes = sqlite3_column_text(statement.handle, column) else { return nil }
-        let count = Int(sqlite3_column_bytes(statement.handle, column))
+    private func integerOrNil(_ position: Int32) -> Int64? { isNull(position) ? nil : integer(position) }
+    private func unsignedOrNil(_ position: Int32) -> UInt64? { isNull(position) ? nil : unsigned(position) }
+    private func textOrNil(_ position: Int32) -> String? {
+        guard let bytes = sqlite3_column_text(statement.handle, position) else { return nil }
+        let count = Int(sqlite3_column_bytes(statement.handle, position))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
-    public func bytesOrNil(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
-    public func timestampOrNil(_ column: Int32) -> Timestamp? { isNull(column) ? nil : timestamp(column) }
+    private func bytesOrNil(_ position: Int32) -> [UInt8]? { isNull(position) ? nil : bytes(position) }
+    private func timestampOrNil(_ position: Int32) -> Timestamp? {
+        isNull(position) ? nil : timestamp(position)
+    }
 }

@@ -76,16 +76,17 @@ final class RelayRecords: Sendable {
 
     private static func record(_ row: borrowing Row) -> ChunkRecord {
         ChunkRecord(
-            id: row.integer(0), senderID: row.bytes(1), senderKey: row.bytes(2),
-            size: UInt32(clamping: row.integer(3)), digest: row.bytes(4), created: row.integer(5),
-            isStored: row.bool(6), announcement: row.integerOrNil(7))
+            id: row.integer("id"), senderID: row.bytes("sender_id"), senderKey: row.bytes("sender_key"),
+            size: UInt32(clamping: row.integer("size")), digest: row.bytes("digest"),
+            created: row.integer("created"),
+            isStored: row.bool("stored"), announcement: row.integerOrNil("announcement"))
     }
 
     /// Room in the quota that all records take.
     func room() throws -> UInt64 {
         try database.read { connection in
             func count(_ table: String) throws -> UInt64 {
-                try connection.first("SELECT count(*) FROM \(table)") { $0.unsigned(0) } ?? 0
+                try connection.first("SELECT count(*) AS count FROM \(table)") { $0.unsigned("count") } ?? 0
             }
             return try count("chunk") * Quota.chunkRecord + count("recipient") * Quota.recipientRecord
         }
@@ -105,8 +106,8 @@ final class RelayRecords: Sendable {
                 ON CONFLICT (id) DO UPDATE SET due = excluded.due WHERE due < excluded.due
                 """, announcement.id, announcement.due)
             let waiting = try connection.first(
-                "SELECT count(*) FROM chunk WHERE announcement = ?", announcement.id
-            ) { Int($0.integer(0)) }
+                "SELECT count(*) AS count FROM chunk WHERE announcement = ?", announcement.id
+            ) { Int($0.integer("count")) }
             guard waiting ?? 0 < most else { return nil }
             try connection.execute(
                 """
@@ -131,8 +132,9 @@ final class RelayRecords: Sendable {
     func addRecipients(_ keys: [[UInt8]], to chunk: Int64, most: Int) throws -> [[UInt8]]? {
         try database.durableTransaction { connection in
             guard try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) else { return nil }
-            let count = try connection.first("SELECT count(*) FROM recipient WHERE chunk = ?", chunk) {
-                Int($0.integer(0))
+            let count = try connection.first("SELECT count(*) AS count FROM recipient WHERE chunk = ?", chunk)
+            {
+                Int($0.integer("count"))
             }
             guard (count ?? 0) + keys.count <= most else { return [] }
             return try self.insert(keys, of: chunk, into: connection)
@@ -164,7 +166,7 @@ final class RelayRecords: Sendable {
                 SELECT \(Self.columns), r.key FROM recipient r JOIN chunk c ON c.id = r.chunk
                 WHERE r.recipient_id = ?
                 """, id
-            ) { row in (Self.record(row), row.bytes(8)) }
+            ) { row in (Self.record(row), row.bytes("key")) }
         }
     }
 
@@ -198,9 +200,11 @@ final class RelayRecords: Sendable {
     func delete(_ chunk: Int64) throws -> Deleted? {
         try database.durableTransaction { connection in
             let deleted = try connection.first(
-                "SELECT stored, (SELECT count(*) FROM recipient WHERE chunk = c.id) FROM chunk c WHERE id = ?",
-                chunk
-            ) { Deleted(wasStored: $0.bool(0), recipients: Int($0.integer(1))) }
+                """
+                SELECT stored, (SELECT count(*) FROM recipient WHERE chunk = c.id) AS recipients
+                FROM chunk c WHERE id = ?
+                """, chunk
+            ) { Deleted(wasStored: $0.bool("stored"), recipients: Int($0.integer("recipients"))) }
             try connection.execute("DELETE FROM chunk WHERE id = ?", chunk)
             return deleted
         }

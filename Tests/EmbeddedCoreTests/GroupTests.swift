@@ -26,7 +26,9 @@ import Testing
         }
         #expect(world.relay.state.withLock { $0.recipients } == [4])
         let descriptions = try world.database().read {
-            try $0.query("SELECT description FROM file WHERE description IS NOT NULL") { $0.text(0) }
+            try $0.query("SELECT description FROM file WHERE description IS NOT NULL") {
+                $0.text("description")
+            }
         }
         #expect(Set(descriptions).count == 4)
         for member in members { await member.shutDown() }

@@ -140,7 +140,7 @@ struct ManagingTests {
             await core.shutDown()
         }
         let left = try world.database().read {
-            try $0.query("SELECT count(*) FROM chat_group") { $0.integer(0) }
+            try $0.query("SELECT count(*) AS count FROM chat_group") { $0.integer("count") }
         }
         #expect(left == [0])
     }

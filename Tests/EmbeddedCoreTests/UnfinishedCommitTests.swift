@@ -30,7 +30,7 @@ import Testing
         try check("link a file") { link(files + name, files + "unfinished") }
         try other.transaction { try $0.execute("UPDATE file SET stored_name = 'unfinished'") }
         try shared.write(before, at: 0)
-        let found = try other.read { try $0.first("SELECT stored_name FROM file") { $0.text(0) } }
+        let found = try other.read { try $0.first("SELECT stored_name FROM file") { $0.text("stored_name") } }
         #expect(found == name, "for the living it has not happened")
 
         let next = try await world.open("alice", relays: [])
@@ -43,7 +43,9 @@ import Testing
         unlink(world.folder.path("after the cut/chatfs.db-shm"))
         let afterwards = try Database(
             path: world.folder.path("after the cut/chatfs.db"), migrations: Schema.migrations)
-        let named = try afterwards.read { try $0.first("SELECT stored_name FROM file") { $0.text(0) } }
+        let named = try afterwards.read {
+            try $0.first("SELECT stored_name FROM file") { $0.text("stored_name") }
+        }
         #expect(named == name, "its row speaks of a file that is gone")
         afterwards.close()
     }

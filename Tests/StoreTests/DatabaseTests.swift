@@ -21,7 +21,11 @@ import Testing
         }
         let rows = try database.read {
             try $0.query("SELECT text, content, size, weight FROM note ORDER BY id") { row in
-                (row.textOrNil(0), row.bytesOrNil(1), row.unsigned(2), row.real(3), row.isNull(3))
+                (
+                    row.textOrNil("text"), row.bytesOrNil("content"), row.unsigned("size"),
+                    row.real("weight"),
+                    row.isNull("weight")
+                )
             }
         }
         #expect(rows.count == 2)
@@ -80,7 +84,7 @@ import Testing
     @Test func onlyADurableTransactionIsDurableInAnEventualDatabase() throws {
         let database = try folder.database(durability: .eventual)
         let setting = { (connection: Connection) in
-            try connection.first("PRAGMA synchronous") { $0.integer(0) }
+            try connection.first("PRAGMA synchronous") { $0.integer("synchronous") }
         }
         #expect(try database.durableTransaction(setting) == 2)
         #expect(try database.transaction(setting) == 1)
@@ -94,8 +98,10 @@ import Testing
         let pairs = try database.transaction { connection in
             for name in ["a", "b"] { try connection.execute("INSERT INTO folder (name) VALUES (?)", name) }
             return try connection.query("SELECT name FROM folder ORDER BY name") { outer in
-                outer.text(0)
-                    + (try connection.query("SELECT name FROM folder ORDER BY name") { $0.text(0) }).joined()
+                outer.text("name")
+                    + (try connection.query("SELECT name FROM folder ORDER BY name") {
+                        $0.text("name")
+                    }).joined()
             }
         }
         #expect(pairs == ["aab", "bab"])
@@ -168,7 +174,9 @@ import Testing
                 group.addTask {
                     try await ThreadPool.shared.run {
                         try database.transaction { connection in
-                            let count = try connection.first("SELECT count(*) FROM note") { $0.integer(0) }
+                            let count = try connection.first("SELECT count(*) AS count FROM note") {
+                                $0.integer("count")
+                            }
                             try connection.execute(
                                 "INSERT INTO note (folder, size) VALUES (1, ?)", count)
                         }
@@ -178,7 +186,7 @@ import Testing
             try await group.waitForAll()
         }
         let distinct = try database.read {
-            try $0.first("SELECT count(DISTINCT size) FROM note") { $0.integer(0) }
+            try $0.first("SELECT count(DISTINCT size) AS count FROM note") { $0.integer("count") }
         }
         #expect(distinct == 200)
     }

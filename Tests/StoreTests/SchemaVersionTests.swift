@@ -17,7 +17,7 @@ import Testing
         for _ in 0..<2 {
             let new = try folder.database([notes, colour])
             let rows = try new.read {
-                try $0.query("SELECT name, colour FROM folder") { $0.text(0) + $0.text(1) }
+                try $0.query("SELECT name, colour FROM folder") { $0.text("name") + $0.text("colour") }
             }
             #expect(rows == ["ablue"])
         }

@@ -41,6 +41,6 @@ let notes = Migration(
 
 extension Database {
     func count(_ table: String) throws -> Int64 {
-        try read { try $0.first("SELECT count(*) FROM \(table)") { $0.integer(0) } } ?? -1
+        try read { try $0.first("SELECT count(*) AS count FROM \(table)") { $0.integer("count") } } ?? -1
     }
 }

@@ -88,7 +88,9 @@ import Testing
         var status: Int32 = 0
         #expect(waitpid(child, &status, 0) == child)
         try database.transaction { try $0.execute("INSERT INTO folder (name) VALUES ('next')") }
-        let names = try database.read { try $0.query("SELECT name FROM folder ORDER BY id") { $0.text(0) } }
+        let names = try database.read {
+            try $0.query("SELECT name FROM folder ORDER BY id") { $0.text("name") }
+        }
         #expect(names == ["kept", "next"])
     }
 }

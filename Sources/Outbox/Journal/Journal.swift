@@ -74,7 +74,9 @@ final class Journal: Sendable {
     init(path: String, random: any RandomSource) throws {
         let database = try Database(path: path, migrations: Self.migrations, durability: .eventual)
         mark = try database.transaction { connection in
-            if let mark = try connection.first("SELECT mark FROM outbox", row: { $0.text(0) }) { return mark }
+            if let mark = try connection.first("SELECT mark FROM outbox", row: { $0.text("mark") }) {
+                return mark
+            }
             let mark = "out" + Hexadecimal.encode(random.bytes(6))
             try connection.execute("INSERT INTO outbox (mark) VALUES (?)", mark)
             return mark
@@ -87,13 +89,13 @@ final class Journal: Sendable {
     /// The sequence number of what was closed last.
     func lastSequence() throws -> Int64 {
         try database.read { connection in
-            try connection.first("SELECT coalesce(max(place), 0) FROM draft", row: { $0.integer(0) }) ?? 0
+            try connection.first("SELECT max(place) AS last FROM draft", row: { $0.integer("last") }) ?? 0
         }
     }
 
     /// What `Uptime` was when it was last saved, in seconds.
     func uptime() throws -> Int64 {
-        try database.read { try $0.first("SELECT seen FROM outbox", row: { $0.integer(0) }) ?? 0 }
+        try database.read { try $0.first("SELECT seen FROM outbox", row: { $0.integer("seen") }) ?? 0 }
     }
 
     func save(uptime: Int64) throws {
