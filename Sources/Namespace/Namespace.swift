@@ -12,9 +12,11 @@ public final class Namespace: Sendable {
     private let database: Database
     let clock: any WallClock
     private let table: Lock<NodeTable>
-    /// Held over a whole change, disk included, so that index and memory change in the same order.
-    /// Only changes take it; whoever reads never waits for it. Taken before `table`.
-    private let changing = Lock(())
+    /// One change after the other, disk included: what a change decides on (`PendingChange` looks at what is shown)
+    /// is still shown when it is carried out, and memory changes in the order of the index. It guards no memory, and
+    /// nobody who answers the kernel from memory takes it: only changes do, on threads that may block anyway, since
+    /// each waits for the same database. Taken before `table`.
+    private let changing = BlockingMutex()
 
     /// - Parameter path: the index database of one profile.
     public init(path: String, clock: any WallClock = SystemWallClock()) throws(NamespaceError) {
@@ -100,7 +102,7 @@ public final class Namespace: Sendable {
         isDurable: Bool = false, _ body: (NameIndex, inout PendingChange) throws -> Result
     ) throws(NamespaceError) -> Result {
         do {
-            return try changing.withLock { _ in
+            return try changing.withLock {
                 var pending = PendingChange(shown: table)
                 let write = { (connection: Connection) in try body(NameIndex(connection), &pending) }
                 let result =
