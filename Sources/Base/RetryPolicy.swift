@@ -2,13 +2,13 @@
 public struct RetryPolicy: Sendable {
     /// Delay before the second try, and the ceiling that doubling reaches.
     public var first: Duration
-    public var longest: Duration
+    public var maxDelay: Duration
     /// Tries in all, the first included. `Int.max` means for ever.
     public var tries: Int
 
-    public init(first: Duration, longest: Duration, tries: Int) {
+    public init(first: Duration, maxDelay: Duration, tries: Int) {
         self.first = first
-        self.longest = longest
+        self.maxDelay = maxDelay
         self.tries = tries
     }
 
@@ -17,7 +17,7 @@ public struct RetryPolicy: Sendable {
     public func delay(beforeTry next: Int, jitter: Double = .random(in: 0...0.25)) -> Duration? {
         guard next <= tries else { return nil }
         let doublings = min(max(next - 2, 0), 20)
-        let delay = min(first * (1 << doublings), longest)
+        let delay = min(first * (1 << doublings), maxDelay)
         return delay * (1 - jitter)
     }
 }

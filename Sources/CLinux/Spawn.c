@@ -21,8 +21,8 @@ static int limit(int resource, unsigned long most) {
 // Only async-signal-safe calls.
 static int prepare(const struct chatfs_spawn *what, pid_t parent) {
     // A session of its own has no terminal that could be typed into.
-    if (what->most_memory && setsid() < 0) return errno;
-    if (!what->most_memory && what->own_group && setpgid(0, 0) != 0) return errno;
+    if (what->max_memory && setsid() < 0) return errno;
+    if (!what->max_memory && what->own_group && setpgid(0, 0) != 0) return errno;
     if (what->parent_death_signal) {
         if (prctl(PR_SET_PDEATHSIG, what->parent_death_signal, 0, 0, 0) != 0) return errno;
         // The parent may have ended before the request was made.
@@ -50,10 +50,10 @@ static int prepare(const struct chatfs_spawn *what, pid_t parent) {
     // Flag 4 is CLOSE_RANGE_CLOEXEC; the pipe that reports a failed exec stays open until then.
     syscall(SYS_close_range, 3U, ~0U, 4U);
     if (sigprocmask(SIG_SETMASK, &blocked, NULL) != 0) return errno;
-    if (what->most_memory) {
+    if (what->max_memory) {
         int failure = limit(RLIMIT_CORE, 0);
-        if (!failure) failure = limit(RLIMIT_AS, what->most_memory);
-        if (!failure) failure = limit(RLIMIT_CPU, what->most_seconds);
+        if (!failure) failure = limit(RLIMIT_AS, what->max_memory);
+        if (!failure) failure = limit(RLIMIT_CPU, what->max_seconds);
         if (!failure && chatfs_landlock_to_reading(what->readable) != 0) failure = errno;
         if (!failure && chatfs_drop_capabilities() != 0) failure = errno;
         if (!failure && chatfs_confine_to_reading() != 0) failure = errno;

@@ -8,8 +8,8 @@ public enum FilePolicy {
     /// Largest file over XFTP in a chat.
     public static let xftpLimit: UInt64 = 1_073_741_824
     public static let smpLimit: UInt64 = 8_000_000
-    public static let longestVoiceSeconds = 300
-    public static let longestPreviewCharacters = 14_000
+    public static let maxVoiceSeconds = 300
+    public static let maxPreviewCharacters = 14_000
 
     /// Whether a file is received at arrival without being asked for.
     public static func receivesAtArrival(_ content: MessageContent, size: UInt64) -> Bool {

@@ -59,12 +59,12 @@ extension MessageSending {
 /// Sizes that a core accepts, in bytes of plaintext.
 public struct ChatLimits: Hashable, Sendable {
     /// Largest file in a contact's or group's chat. Notes have no limit.
-    public var largestFile: UInt64
+    public var maxFileSize: UInt64
     /// Messages that this core takes at less cost together than one by one.
     public var maxSentTogether: Int
 
-    public init(largestFile: UInt64, maxSentTogether: Int = 1) {
-        self.largestFile = largestFile
+    public init(maxFileSize: UInt64, maxSentTogether: Int = 1) {
+        self.maxFileSize = maxFileSize
         self.maxSentTogether = maxSentTogether
     }
 }

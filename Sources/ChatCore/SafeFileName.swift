@@ -4,7 +4,7 @@
 /// hold and any terminal can print.
 public enum SafeFileName {
     /// Longest name of a Linux filesystem, in bytes of UTF-8.
-    public static let longest = 255
+    public static let maxLength = 255
 
     /// The safe form of the name of a file, or nil when nothing of it is left.
     ///
@@ -35,7 +35,7 @@ public enum SafeFileName {
         while let end = safe.last, isDroppedAtEnds(end) { safe.removeLast() }
         guard let first = safe.first else { return nil }
         if first == "-" { safe[safe.startIndex] = "_" }
-        return shortened(String(String.UnicodeScalarView(safe)), to: longest)
+        return shortened(String(String.UnicodeScalarView(safe)), to: maxLength)
     }
 
     /// `name` with at most `limit` bytes of UTF-8, cut between characters before the extension.
@@ -75,7 +75,7 @@ public enum SafeFileName {
     /// `name` with ` (number)` before its extension: `report (2).pdf`, `a (2).tar.gz`.
     public static func numbered(_ name: String, _ number: Int) -> String {
         let mark = " (\(number))"
-        let (stem, suffix) = split(shortened(name, to: longest - mark.utf8.count))
+        let (stem, suffix) = split(shortened(name, to: maxLength - mark.utf8.count))
         return String(stem) + mark + suffix
     }
 

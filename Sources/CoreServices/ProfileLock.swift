@@ -11,7 +11,7 @@ extension ProcessLock {
     public static func takeProfile(
         _ file: OpenFile, mountpoint: String?, timeout: Duration = .seconds(10)
     ) throws -> ProcessLock {
-        switch try take(file, mountpoint: mountpoint, patience: timeout) {
+        switch try take(file, mountpoint: mountpoint, timeout: timeout) {
         case .taken(let lock): return lock
         case .refused(let holder):
             throw ChatError(

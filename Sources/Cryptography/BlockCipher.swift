@@ -12,12 +12,12 @@ final class BlockCipher: @unchecked Sendable {
     static let tagLength = 16
 
     private let context: OpaquePointer
-    /// Room for one sealed block with its header; free for the borrower.
+    /// Memory for one sealed block with its header; free for the borrower.
     let scratch: UnsafeMutableRawBufferPointer
 
     private static let idle = Lock<[BlockCipher]>([])
     /// As many as threads that could be sealing at once; the rest is given back to the system.
-    private static let mostIdle = 16
+    private static let maxIdle = 16
 
     private static let algorithm = FetchedAlgorithm(EVP_CIPHER_fetch, "AES-256-GCM")
 
@@ -41,7 +41,7 @@ final class BlockCipher: @unchecked Sendable {
         precondition(done == 1, "out of memory")
         defer {
             EVP_CIPHER_CTX_reset(cipher.context)
-            idle.withLock { if $0.count < mostIdle { $0.append(cipher) } }
+            idle.withLock { if $0.count < maxIdle { $0.append(cipher) } }
         }
         return try body(cipher)
     }

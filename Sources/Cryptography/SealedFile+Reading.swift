@@ -8,7 +8,7 @@ extension SealedFile {
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) -> Int {
-        try turn.reading { () throws(CryptographyError) in
+        try mutex.reading { () throws(CryptographyError) in
             let size = self.size
             guard offset < size else { return 0 }
             let count = Int(min(UInt64(buffer.count), size - offset))

@@ -26,7 +26,7 @@ extension SealedFile {
 
     /// Makes everything written so far durable: fsync(2). Writers wait meanwhile, readers do not.
     public func synchronise() throws(CryptographyError) {
-        try turn.reading { () throws(CryptographyError) in
+        try mutex.reading { () throws(CryptographyError) in
             // New blocks may come meanwhile: they stay to be synchronised.
             let written = contents.withLock { $0.unsynchronised }
             try flush()

@@ -5,14 +5,14 @@ import Glibc
 import Posix
 
 extension SealedFile {
-    /// Writes all bytes at `offset`, up to `largestSize`; what lies between the old end and `offset` reads
+    /// Writes all bytes at `offset`, up to `maxSize`; what lies between the old end and `offset` reads
     /// as zeros. A failed write (ENOSPC) leaves the blocks that were there readable.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         try Self.checkSize(offset, plus: bytes.count)
         if areNewBlocks(offset, bytes.count) {
-            try turn.reading { () throws(CryptographyError) in try writeParts(bytes, at: offset) }
+            try mutex.reading { () throws(CryptographyError) in try writeParts(bytes, at: offset) }
         } else {
-            try turn.writing { () throws(CryptographyError) in try writeParts(bytes, at: offset) }
+            try mutex.writing { () throws(CryptographyError) in try writeParts(bytes, at: offset) }
         }
     }
 
@@ -55,7 +55,7 @@ extension SealedFile {
         var length = 0
         if hasBlock(number) {
             length = try load(number, into: block.baseAddress!, with: cipher)
-            // The old version may be overwritten in place: have the room for the new one first.
+            // The old version may be overwritten in place: reserve space for the new one first.
             try reserve(number, length: max(length, inner + part.count))
         }
         if inner > length {
@@ -128,7 +128,7 @@ extension SealedFile {
     /// Sets the length: cuts what lies beyond, or grows by zeros.
     public func truncate(to size: UInt64) throws(CryptographyError) {
         try Self.checkSize(size, plus: 0)
-        try turn.writing { () throws(CryptographyError) in
+        try mutex.writing { () throws(CryptographyError) in
             let blocks = Int((size + UInt64(Self.blockSize) - 1) / UInt64(Self.blockSize))
             let tail = Int(size % UInt64(Self.blockSize))
             if size < self.size && tail > 0 && hasBlock(blocks - 1) {
@@ -158,14 +158,14 @@ extension SealedFile {
     }
 
     private static func checkSize(_ offset: UInt64, plus count: Int) throws(CryptographyError) {
-        guard offset <= largestSize, UInt64(count) <= largestSize - offset else {
+        guard offset <= maxSize, UInt64(count) <= maxSize - offset else {
             throw CryptographyError(SystemError(code: EFBIG, operation: "make a file so large"))
         }
     }
 
     /// Forgets a block and gives its disk space back; it reads as zeros from then on.
     public func dropBlock(_ number: Int) throws(CryptographyError) {
-        try turn.writing { () throws(CryptographyError) in
+        try mutex.writing { () throws(CryptographyError) in
             guard hasBlock(number) else { return }
             contents.withLock { $0.blocks[number] = Block() }
             let start = UInt64(number) * UInt64(Self.slotSize)

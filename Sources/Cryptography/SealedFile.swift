@@ -19,7 +19,7 @@ public final class SealedFile: Sendable {
     /// Plaintext bytes of a block.
     public static let blockSize = 65_536
     /// No sealed file grows beyond 1 TiB (EFBIG): the table of its blocks stays in memory.
-    public static let largestSize: UInt64 = 1 << 40
+    public static let maxSize: UInt64 = 1 << 40
     /// nonce (12) ‖ length of the plaintext (4, big endian) ‖ version (4) ‖ tag (16), in front of the
     /// ciphertext.
     static let headerSize = BlockCipher.nonceLength + 8 + BlockCipher.tagLength
@@ -52,7 +52,7 @@ public final class SealedFile: Sendable {
     let second: Lock<SecondFile>
     let key: SecretBytes
     let fileID: [UInt8]
-    let turn = ReadWriteTurn()
+    let mutex = ReadWriteMutex()
     let contents: Lock<Contents>
 
     /// Opens a sealed file, empty or written before with the same key and id.

@@ -23,14 +23,14 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
             sodium_free(memory)
             throw error
         }
-        precondition((0...limit).contains(filled), "more than there was room for")
+        precondition((0...limit).contains(filled), "more than fits")
         count = filled
         self.memory = memory
         memory.storeBytes(of: 0, toByteOffset: filled, as: UInt8.self)
         sodium_mprotect_readonly(memory)
     }
 
-    /// Room for so many bytes, and a zero behind them; aligned, which the end of a page needs a round size for.
+    /// Memory for so many bytes, and a zero behind them; aligned, which the end of a page needs a round size for.
     private static func memory(for count: Int) -> UnsafeMutableRawPointer {
         Sodium.prepare()
         guard let memory = sodium_malloc((count + 16) & ~15) else { preconditionFailure("out of memory") }

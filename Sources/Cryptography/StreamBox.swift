@@ -108,7 +108,7 @@ public struct StreamBox: Sendable {
     public func transform(
         _ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) {
-        precondition(target.count >= bytes.count, "no room for the transformed bytes")
+        precondition(target.count >= bytes.count, "the target is too small")
         guard let start = bytes.baseAddress, let targetStart = target.baseAddress else { return }
         let keystreamPosition = offset &+ Self.reserved
         let skip = Int(keystreamPosition % 64)
@@ -156,7 +156,7 @@ public struct StreamBox: Sendable {
         _ bytes: UnsafeRawBufferPointer, _ target: UnsafeMutableRawBufferPointer,
         _ body: (inout StreamBox, UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
     ) {
-        precondition(target.count >= bytes.count, "no room for the transformed bytes")
+        precondition(target.count >= bytes.count, "the target is too small")
         var start = 0
         while start < bytes.count {
             let end = min(start + Self.piece, bytes.count)

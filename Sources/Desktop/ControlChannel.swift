@@ -2,20 +2,20 @@ import Base
 import Glibc
 import Posix
 
-/// One end of a control connection: lines of text. Used by one thread at a time; every call blocks until it is done or the other side was silent for `patience`.
+/// One end of a control connection: lines of text. Used by one thread at a time; every call blocks until it is done or the other side was silent for `timeout`.
 final class ControlChannel: Sendable {
     /// Longest line in bytes; requests and replies are far shorter.
-    static let longestLine = 65_536
+    static let maxLineLength = 65_536
 
     private let socket: OpenFile
-    private let patience: Duration
+    private let timeout: Duration
     /// What was read beyond the last line.
     private let pending = Lock<[UInt8]>([])
 
     /// - Parameter socket: connected, not blocking.
-    init(_ socket: OpenFile, patience: Duration) {
+    init(_ socket: OpenFile, timeout: Duration) {
         self.socket = socket
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// Whether the other side has hung up.
@@ -26,8 +26,8 @@ final class ControlChannel: Sendable {
     }
 
     /// The next line without its end.
-    /// - Parameter patience: another than this channel's.
-    func readLine(patience: Duration? = nil) throws(DesktopError) -> [UInt8] {
+    /// - Parameter timeout: another than this channel's.
+    func readLine(timeout: Duration? = nil) throws(DesktopError) -> [UInt8] {
         var bytes = pending.withLock { $0 }
         var searched = 0
         while true {
@@ -36,10 +36,10 @@ final class ControlChannel: Sendable {
                 return Array(bytes[..<end])
             }
             searched = bytes.count
-            guard bytes.count < Self.longestLine else { throw DesktopError.malformed }
+            guard bytes.count < Self.maxLineLength else { throw DesktopError.malformed }
             var buffer = [UInt8](repeating: 0, count: 4096)
             let count = try buffer.withUnsafeMutableBufferPointer { (buffer) throws(DesktopError) in
-                try receive(UnsafeMutableRawBufferPointer(buffer), patience ?? self.patience)
+                try receive(UnsafeMutableRawBufferPointer(buffer), timeout ?? self.timeout)
             }
             bytes += buffer[..<count]
         }
@@ -58,23 +58,23 @@ final class ControlChannel: Sendable {
             let count = Glibc.send(
                 socket.descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL)
             )
-            if count >= 0 { done += count } else { try waitOrFail(for: POLLOUT, patience) }
+            if count >= 0 { done += count } else { try waitOrFail(for: POLLOUT, timeout) }
         }
     }
 
     private func receive(
-        _ buffer: UnsafeMutableRawBufferPointer, _ patience: Duration
+        _ buffer: UnsafeMutableRawBufferPointer, _ timeout: Duration
     ) throws(DesktopError) -> Int {
         while true {
             let count = recv(socket.descriptor, buffer.baseAddress!, buffer.count, 0)
             if count > 0 { return count }
             if count == 0 { throw DesktopError.hungUp }
-            try waitOrFail(for: POLLIN, patience)
+            try waitOrFail(for: POLLIN, timeout)
         }
     }
 
     /// After a call that answered -1.
-    private func waitOrFail(for event: Int32, _ patience: Duration) throws(DesktopError) {
+    private func waitOrFail(for event: Int32, _ timeout: Duration) throws(DesktopError) {
         let code = errno
         if code == EINTR { return }
         guard code == EAGAIN || code == EWOULDBLOCK else {
@@ -84,7 +84,7 @@ final class ControlChannel: Sendable {
         var requests = [pollfd(fd: socket.descriptor, events: Int16(event), revents: 0)]
         let isReady: Bool
         do throws(SystemError) {
-            let milliseconds = Int32(clamping: patience.components.seconds * 1000)
+            let milliseconds = Int32(clamping: timeout.components.seconds * 1000)
             isReady = try poll(&requests, milliseconds: milliseconds) > 0
         } catch {
             throw DesktopError(error)

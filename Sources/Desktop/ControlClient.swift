@@ -10,7 +10,7 @@ import Posix
 ///     }
 public final class ControlClient: Sendable {
     /// How long the daemon may take for what needs nobody else.
-    private static let patience = Duration.seconds(20)
+    private static let timeout = Duration.seconds(20)
 
     /// The folder of the profile that is mounted.
     public let profileFolder: String
@@ -27,7 +27,7 @@ public final class ControlClient: Sendable {
             let folder = try ControlSocket.openFolder(profileFolder)
             guard let socket = try ControlSocket.connect(in: folder) else { return nil }
             return ControlClient(
-                ControlChannel(socket, patience: .seconds(120)), profileFolder: profileFolder)
+                ControlChannel(socket, timeout: .seconds(120)), profileFolder: profileFolder)
         } catch {
             throw DesktopError(error)
         }
@@ -53,7 +53,7 @@ public final class ControlClient: Sendable {
     /// - Parameter chat: as `Chat.named` takes it.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
         try channel.send(SendingInquiry(destination: chat))
-        let reply = try channel.receive(SendingTermsReply.self, patience: Self.patience)
+        let reply = try channel.receive(SendingTermsReply.self, timeout: Self.timeout)
         if let problem = reply.problem { throw DesktopError(.refused, problem) }
         guard let terms = reply.terms else { throw DesktopError.malformed }
         return terms
@@ -76,8 +76,8 @@ public final class ControlClient: Sendable {
 
     /// Asks something of the cache. Returns after about a second at the latest, also when a file is still
     /// coming: then it is for the caller to ask again. `.refused` with the daemon's reason.
-    public func ask(_ wish: CacheWish) throws(DesktopError) -> CacheAnswer {
-        try channel.send(wish)
+    public func ask(_ request: CacheRequest) throws(DesktopError) -> CacheAnswer {
+        try channel.send(request)
         let answer = try channel.receive(CacheAnswer.self)
         if let problem = answer.problem { throw DesktopError(.refused, problem) }
         return answer

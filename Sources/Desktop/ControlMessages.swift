@@ -3,14 +3,14 @@ import ChatCore
 import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
-/// send, or a wish about the cache.
+/// send, or a request about the cache.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
 enum ControlLine: Decodable {
     case inquire(SendingInquiry)
     case send(ControlRequest)
-    case cache(CacheWish)
+    case cache(CacheRequest)
 
     private enum Key: CodingKey {
         case action, destination
@@ -19,7 +19,7 @@ enum ControlLine: Decodable {
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: Key.self)
         if keys.contains(.action) {
-            self = .cache(try CacheWish(from: decoder))
+            self = .cache(try CacheRequest(from: decoder))
         } else if keys.contains(.destination) {
             self = .inquire(try SendingInquiry(from: decoder))
         } else {
@@ -128,7 +128,7 @@ extension ControlRequest {
     }
 
     private var contentKind: MessageContent.Kind? {
-        guard preview.utf8.count <= FilePolicy.longestPreviewCharacters, seconds >= 0 else { return nil }
+        guard preview.utf8.count <= FilePolicy.maxPreviewCharacters, seconds >= 0 else { return nil }
         return switch kind {
         case "file": .file
         case "image": .image(preview: preview)
@@ -147,16 +147,16 @@ extension ControlChannel {
         } catch {
             throw DesktopError(.malformed, "The message cannot be written as JSON.", cause: error)
         }
-        guard line.count < Self.longestLine else {
+        guard line.count < Self.maxLineLength else {
             throw DesktopError(.refused, "The caption is too long.")
         }
         try writeLine(line)
     }
 
     func receive<Message: Decodable>(
-        _ type: Message.Type, patience: Duration? = nil
+        _ type: Message.Type, timeout: Duration? = nil
     ) throws(DesktopError) -> Message {
-        let line = try readLine(patience: patience)
+        let line = try readLine(timeout: timeout)
         do {
             return try JSONDecoder().decode(type, from: Data(line))
         } catch {

@@ -5,21 +5,21 @@ import Glibc
 import Posix
 
 /// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted, and
-/// grants wishes about the cache.
+/// answers requests about the cache.
 ///
 /// One thread waits for connections, each connection has a thread of its own. Only processes of the same
 /// user are heard, at most 16 at once.
 public final class ControlServer: Sendable {
-    private static let mostConnections = 16
+    private static let maxConnections = 16
     /// How long a client may be silent.
-    static let patience = Duration.seconds(30)
+    static let timeout = Duration.seconds(30)
 
     private let folder: OpenFile
     private let socket: OpenFile
     private let wakeUp: WakeUp
     private let core: any ChatCore
     private let whenSent: @Sendable (ChatItem) async -> Void
-    private let grant: @Sendable (CacheWish) async -> CacheAnswer
+    private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let sends = SendsInTurn()
     private let state = Lock((isStopped: false, connections: 0))
     private let log = Log("control")
@@ -29,11 +29,11 @@ public final class ControlServer: Sendable {
     ///   - profileFolder: the profile's own folder, whose lock this process holds.
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
-    ///   - grant: does what is wished of the cache, within a second or so.
+    ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
     public init(
         profileFolder: String, core: any ChatCore,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
-        grant: @escaping @Sendable (CacheWish) async -> CacheAnswer
+        answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer
     ) throws(DesktopError) {
         do throws(SystemError) {
             folder = try ControlSocket.openFolder(profileFolder)
@@ -44,7 +44,7 @@ public final class ControlServer: Sendable {
         }
         self.core = core
         self.whenSent = whenSent
-        self.grant = grant
+        self.answerCacheRequest = answerCacheRequest
         Thread.start("control") { self.work() }
     }
 
@@ -83,14 +83,14 @@ public final class ControlServer: Sendable {
             return log.warning("a process of another user was turned away")
         }
         let hasRoom = state.withLock { state in
-            guard state.connections < Self.mostConnections else { return false }
+            guard state.connections < Self.maxConnections else { return false }
             state.connections += 1
             return true
         }
         guard hasRoom else { return log.notice("too many commands at once: one was turned away") }
         do throws(SystemError) {
             try Thread.begin("control-peer") {
-                self.converse(ControlChannel(connection, patience: Self.patience))
+                self.converse(ControlChannel(connection, timeout: Self.timeout))
                 self.state.withLock { $0.connections -= 1 }
             }
         } catch {
@@ -107,7 +107,8 @@ public final class ControlServer: Sendable {
                 case .inquire(let inquiry):
                     try channel.send(waiting { [core] in await inquiry.reply(from: core) })
                 case .send(let request): try answer(request, channel)
-                case .cache(let wish): try channel.send(waiting { [grant] in await grant(wish) })
+                case .cache(let request):
+                    try channel.send(waiting { [answerCacheRequest] in await answerCacheRequest(request) })
                 }
             }
         } catch {
@@ -172,7 +173,7 @@ extension SendingInquiry {
         do throws(ChatError) {
             let chat = try Chat.named(destination, in: try await core.chats())
             if let refused = chat.sendingRefused { return SendingTermsReply(problem: refused) }
-            let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.largestFile }
+            let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.maxFileSize }
             return SendingTermsReply(
                 terms: SendingTerms(
                     chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder))

@@ -6,7 +6,7 @@ import Posix
 /// Where the daemon of a mounted profile listens: a Unix socket in the profile's own folder, mode 0700,
 /// so that whoever has the data finds it, whatever XDG_RUNTIME_DIR says.
 ///
-/// An address has room for 107 bytes (unix(7)). The folder is therefore named through its descriptor,
+/// An address holds 107 bytes (unix(7)). The folder is therefore named through its descriptor,
 /// `/proc/self/fd/N/control`, which is short however deep the data lies.
 enum ControlSocket {
     static let name = "control"

@@ -21,7 +21,7 @@ public struct Mounted: Hashable, Sendable {
     public var mountpoint: String { mount.path }
 
     static let type = "fuse.chatfs"
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     /// All on this machine that this process sees, in the order of mounting.
     public static func all() throws(DesktopError) -> [Mounted] {
@@ -67,7 +67,7 @@ public struct Mounted: Hashable, Sendable {
             }
             Thread.start("mount-status") { resume(Self.read(path)) }
             Task {
-                try? await Task.sleep(for: Self.patience)
+                try? await Task.sleep(for: Self.timeout)
                 resume(.silent)
             }
         }

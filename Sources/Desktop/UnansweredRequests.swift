@@ -9,7 +9,7 @@ import Posix
 /// which the core knows a repetition. Forgotten after a day. All calls block.
 public struct UnansweredRequests: Sendable {
     /// How long a request is remembered that never got its answer.
-    static let longest: Int64 = 24 * 3600
+    static let maxAge: Int64 = 24 * 3600
     private static let folderName = "unanswered"
 
     private let folder: OpenFile
@@ -75,7 +75,7 @@ public struct UnansweredRequests: Sendable {
         for name in try PrivateFolder.names(in: folder) {
             var status = stat()
             guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                Int64(status.st_mtim.tv_sec) < now - Self.longest
+                Int64(status.st_mtim.tv_sec) < now - Self.maxAge
             else { continue }
             unlinkat(folder.descriptor, name, 0)
         }

@@ -26,7 +26,7 @@ public final class EmbeddedCore: ChatCore {
 
     /// The same for every profile.
     public static let limits = ChatLimits(
-        largestFile: FilePolicy.xftpLimit, maxSentTogether: 32)
+        maxFileSize: FilePolicy.xftpLimit, maxSentTogether: 32)
 
     let store: ProfileStore
     let trust: RelayTrust
@@ -95,7 +95,7 @@ public final class EmbeddedCore: ChatCore {
         try await open(
             directory, profile: name, mountpoint: mountpoint, relays: relays.map(RelayWithPassword.init),
             transfers: nil,
-            retry: RetryPolicy(first: .seconds(2), longest: .seconds(300), tries: .max))
+            retry: RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max))
     }
 
     /// As `open`, with transfers and delays of the caller's choice.

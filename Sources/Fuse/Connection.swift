@@ -15,7 +15,7 @@ extension FuseSession {
             connection, buffer, size, context in
             guard let context else { return Glibc.read(connection, buffer, size) }
             let session = Unmanaged<FuseSession>.fromOpaque(context).takeUnretainedValue()
-            session.nextRequest.lookOut(on: connection)
+            session.nextRequest.pollBriefly(on: connection)
             let count = Glibc.read(connection, buffer, size)
             // What follows leaves errno to libfuse when it is wanted: on failure nothing follows.
             if count > 0 { session.received(UnsafeRawBufferPointer(start: buffer, count: count)) }

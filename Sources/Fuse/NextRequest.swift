@@ -12,21 +12,21 @@ struct NextRequest: Sendable {
     /// With one processor the program that would ask has to wait for who looks out.
     private static let isWorthIt = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
-    private let isLookingOut = Lock(false)
+    private let isPolling = Lock(false)
 
     /// Returns when there is a request, or the mount is gone, or the moment is over. Others run meanwhile.
-    func lookOut(on connection: Int32) {
+    func pollBriefly(on connection: Int32) {
         guard Self.isWorthIt, begin() else { return }
-        defer { isLookingOut.withLock { $0 = false } }
+        defer { isPolling.withLock { $0 = false } }
         let end = ContinuousClock.now + Self.moment
         var request = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
         while poll(&request, 1, 0) == 0, ContinuousClock.now < end { sched_yield() }
     }
 
     private func begin() -> Bool {
-        isLookingOut.withLock { isLookingOut in
-            defer { isLookingOut = true }
-            return !isLookingOut
+        isPolling.withLock { isPolling in
+            defer { isPolling = true }
+            return !isPolling
         }
     }
 }

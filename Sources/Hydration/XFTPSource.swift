@@ -47,7 +47,7 @@ struct XFTPSource: ChunkSource {
 
     /// A relay that refuses connections is known to be gone after four to five seconds: whoever reads hears it
     /// then. The hydrator goes on trying.
-    private static let retryPolicy = RetryPolicy(first: .milliseconds(200), longest: .seconds(2), tries: 6)
+    private static let retryPolicy = RetryPolicy(first: .milliseconds(200), maxDelay: .seconds(2), tries: 6)
 
     /// Bytes between two signs of life.
     private static let progressStep = 256 << 10

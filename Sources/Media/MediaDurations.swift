@@ -3,7 +3,7 @@ import Base
 /// ISO base media files (MP4, MOV, M4A; ISO/IEC 14496-12): boxes of a length and a type; the duration is
 /// in `mvhd` within `moov`, which may lie at either end.
 enum MovieFile {
-    private static let mostBoxes = 256
+    private static let maxBoxes = 256
 
     static func duration(size: UInt64, _ content: MediaContent) throws -> Double? {
         guard try content(4, 4) == Array("ftyp".utf8),
@@ -25,7 +25,7 @@ enum MovieFile {
         _ type: String, in range: Range<UInt64>, _ content: MediaContent
     ) throws -> Range<UInt64>? {
         var position = range.lowerBound
-        for _ in 0..<mostBoxes {
+        for _ in 0..<maxBoxes {
             var reader = ByteReader(try content(position, 16))
             guard let short = reader.integer(UInt32.self), let name = reader.bytes(4) else { return nil }
             var length = UInt64(short)

@@ -28,7 +28,7 @@ public enum MediaInspection {
             return .video(preview: "", seconds: seconds)
         case .audio:
             guard isRecording(text), let seconds = try duration(media, size, content),
-                seconds <= FilePolicy.longestVoiceSeconds
+                seconds <= FilePolicy.maxVoiceSeconds
             else { return .file }
             return .voice(seconds: seconds)
         case .other:

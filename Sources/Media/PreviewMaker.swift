@@ -12,28 +12,28 @@ public struct PreviewMaker: Sendable {
     private let videos: VideoFrame
 
     /// Larger pictures are not decoded, and sent as files.
-    static let largestPicture: UInt64 = 64 << 20
+    static let maxPictureSize: UInt64 = 64 << 20
     private static let prefix = "data:image/jpg;base64,"
 
     /// - Parameters:
     ///   - program: a path of `chatfs` itself.
     ///   - searchPath: the folders in which `ffmpeg` is looked for.
-    ///   - patience: how long one file may take on a busy machine.
+    ///   - timeout: how long one file may take on a busy machine.
     public init(
         program: String = "/proc/self/exe", searchPath: [String] = ProgramSearch.folders(),
-        patience: Duration = .seconds(30)
+        timeout: Duration = .seconds(30)
     ) {
-        pictures = PictureDecoder(program: program, patience: patience)
+        pictures = PictureDecoder(program: program, timeout: timeout)
         videos = VideoFrame(
-            program: ProgramSearch.path(of: "ffmpeg", in: searchPath), patience: patience)
+            program: ProgramSearch.path(of: "ffmpeg", in: searchPath), timeout: timeout)
     }
 
     /// The same message with a preview. A picture that cannot be decoded becomes a plain file; what could
     /// not be looked at, because a library is missing, gets a grey preview. Takes some milliseconds to
-    /// `patience`; never blocks its thread.
+    /// `timeout`; never blocks its thread.
     public func completed(_ message: ComposedMessage) async -> ComposedMessage {
         var message = message
-        let most = Self.mostBytes(captionBytes: message.content.text.utf8.count)
+        let most = Self.maxBytes(captionBytes: message.content.text.utf8.count)
         switch message.content.kind {
         case .image(preview: ""):
             let outcome = await picture(of: message, most: most)
@@ -52,7 +52,7 @@ public struct PreviewMaker: Sendable {
     }
 
     private func picture(of message: ComposedMessage, most: Int) async -> PictureDecoder.Outcome {
-        guard message.size <= Self.largestPicture else { return .broken }
+        guard message.size <= Self.maxPictureSize else { return .broken }
         let read = await ThreadPool.shared.run { () -> (PictureFormat, SharedContent)? in
             guard let content = try? Self.content(of: message),
                 let start = try? content(0, PictureFormat.bytesToTell),
@@ -92,8 +92,8 @@ public struct PreviewMaker: Sendable {
 
     /// How large the JPEG may be. A message has at most 15,602 bytes as a whole, so a long caption takes
     /// from the preview what exceeds the 1,000 bytes that are left beside it.
-    static func mostBytes(captionBytes: Int) -> Int {
-        let characters = FilePolicy.longestPreviewCharacters - max(0, captionBytes - 1_000)
+    static func maxBytes(captionBytes: Int) -> Int {
+        let characters = FilePolicy.maxPreviewCharacters - max(0, captionBytes - 1_000)
         return max(0, (characters - prefix.utf8.count) / 4 * 3)
     }
 

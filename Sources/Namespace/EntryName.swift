@@ -4,7 +4,7 @@ import ChatCore
 public struct EntryName: Hashable, Sendable, CustomStringConvertible {
     /// Longest name in bytes, as on other Linux filesystems. The kernel's limit for FUSE is 1,024, so
     /// the daemon has to hold this one itself.
-    public static let longest = 255
+    public static let maxLength = 255
 
     public let bytes: [UInt8]
 
@@ -18,7 +18,7 @@ public struct EntryName: Hashable, Sendable, CustomStringConvertible {
 
     /// What the kernel takes for a name in a folder.
     var canBeShown: Bool {
-        (1...Self.longest).contains(bytes.count) && !bytes.contains(0) && !bytes.contains(UInt8(ascii: "/"))
+        (1...Self.maxLength).contains(bytes.count) && !bytes.contains(0) && !bytes.contains(UInt8(ascii: "/"))
             && bytes != Array(".".utf8) && bytes != Array("..".utf8)
     }
 
@@ -41,8 +41,8 @@ extension EntryName {
             self.init(name)
             return
         }
-        let room = SafeFileName.longest - missing.utf8.count - 1
-        self.init(SafeFileName.shortened(name, to: room) + "." + missing)
+        let limit = SafeFileName.maxLength - missing.utf8.count - 1
+        self.init(SafeFileName.shortened(name, to: limit) + "." + missing)
     }
 
     /// The folder name of a chat.

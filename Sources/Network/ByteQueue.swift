@@ -13,7 +13,7 @@ final class ByteQueue {
     var count: Int { end - start }
     var isEmpty: Bool { start == end }
     /// What can be appended without asking for more memory.
-    var room: Int { memory.count - end }
+    var freeCapacity: Int { memory.count - end }
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[start..<end]) }
 
     func removeAll() {
@@ -40,19 +40,19 @@ final class ByteQueue {
     ) throws(Failure) -> Int {
         reserve(count)
         let written = try fill(UnsafeMutableRawBufferPointer(rebasing: memory[end..<end + count]))
-        precondition((0...count).contains(written), "more bytes were announced than there was room for")
+        precondition((0...count).contains(written), "more bytes were announced than fit")
         end += written
         return written
     }
 
     private func reserve(_ count: Int) {
-        guard room < count else { return }
+        guard freeCapacity < count else { return }
         if start > 0 {
             memory.copyMemory(from: bytes)
             end -= start
             start = 0
         }
-        guard room < count else { return }
+        guard freeCapacity < count else { return }
         let larger = UnsafeMutableRawBufferPointer.allocate(
             byteCount: max(memory.count * 2, end + count), alignment: 64)
         larger.copyMemory(from: bytes)

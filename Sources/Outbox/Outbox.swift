@@ -66,7 +66,7 @@ public final class Outbox: Sendable {
                 quietTime: QuietTime(length: quietTime, clock: clock),
                 deliveries: DeliveryQueue(after: try journal.lastSequence()), clock: wallClock,
                 uptime: Uptime(after: try journal.uptime(), clock: clock),
-                largestFile: core.limits.largestFile, boot: boot, earlyCopies: earlyCopies, step: step)
+                maxFileSize: core.limits.maxFileSize, boot: boot, earlyCopies: earlyCopies, step: step)
         }
         self.core = core
         self.context = context
@@ -207,8 +207,8 @@ public final class Outbox: Sendable {
     func completed(_ message: ComposedMessage) async -> ComposedMessage { await worker.completed(message) }
 
     static func requireValid(_ name: [UInt8]) throws(OutboxError) {
-        guard name.count <= SafeFileName.longest else {
-            throw OutboxError(.nameTooLong, "A file name can have at most \(SafeFileName.longest) bytes.")
+        guard name.count <= SafeFileName.maxLength else {
+            throw OutboxError(.nameTooLong, "A file name can have at most \(SafeFileName.maxLength) bytes.")
         }
         guard !name.isEmpty, !name.contains(0), !name.contains(UInt8(ascii: "/")), name != Array(".".utf8),
             name != Array("..".utf8), String(validating: name, as: UTF8.self) != nil

@@ -146,8 +146,8 @@ public final class ChildProcess: Sendable {
         what.parent_death_signal = settings.parentDeathSignal
         what.ignored = bits(settings.ignoredSignals)
         what.blocked = bits(settings.blockedSignals)
-        what.most_memory = settings.confinement?.mostMemory ?? 0
-        what.most_seconds = settings.confinement?.mostSeconds ?? 0
+        what.max_memory = settings.confinement?.maxMemory ?? 0
+        what.max_seconds = settings.confinement?.maxSeconds ?? 0
         let readable = CStrings(
             settings.confinement == nil ? [] : ReadableFiles.paths(for: settings.executable))
         what.readable = UnsafeRawPointer(readable.pointers).assumingMemoryBound(

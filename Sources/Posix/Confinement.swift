@@ -8,12 +8,12 @@ extension ChildProcess {
     /// those of `readable` where the kernel can tell them apart (`CLinux/Landlock.h`), else what this user
     /// can. Where the kernel cannot hold it to the rest it does not start.
     public struct Confinement: Sendable {
-        public var mostMemory: UInt
-        public var mostSeconds: UInt
+        public var maxMemory: UInt
+        public var maxSeconds: UInt
 
-        public init(mostMemory: UInt, mostSeconds: UInt) {
-            self.mostMemory = mostMemory
-            self.mostSeconds = mostSeconds
+        public init(maxMemory: UInt, maxSeconds: UInt) {
+            self.maxMemory = maxMemory
+            self.maxSeconds = maxSeconds
         }
     }
 }

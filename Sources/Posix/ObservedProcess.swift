@@ -82,11 +82,11 @@ public final class ObservedProcess: Sendable {
         return ending
     }
 
-    /// SIGTERM; SIGKILL to its whole group when it has not ended after `patience`.
+    /// SIGTERM; SIGKILL to its whole group when it has not ended after `timeout`.
     @discardableResult
-    public func stop(patience: Duration) async -> ChildProcess.Ending? {
+    public func stop(timeout: Duration) async -> ChildProcess.Ending? {
         child.send(SIGTERM)
-        if let ending = await ending(within: patience) { return ending }
+        if let ending = await ending(within: timeout) { return ending }
         child.sendToGroup(SIGKILL)
         return await ending(within: .seconds(5))
     }

@@ -9,13 +9,13 @@ extension OpenFile {
         return Self.bytes(blocks: UInt64(status.f_bavail), size: UInt64(status.f_frsize))
     }
 
-    /// Takes room on the disk for a range, without making the file longer: fallocate(2). ENOSPC when there is
-    /// none; filesystems that cannot do this take room as it comes, and nothing is thrown.
+    /// Reserves space on the disk for a range, without making the file longer: fallocate(2). ENOSPC when there is
+    /// none; filesystems that cannot do this allocate as it comes, and nothing is thrown.
     public func reserve(_ range: Range<UInt64>) throws(SystemError) {
         guard !range.isEmpty else { return }
         let isDone =
             chatfs_reserve(descriptor, Int64(clamping: range.lowerBound), Int64(clamping: range.count)) == 0
-        if !isDone, errno == ENOSPC { throw SystemError(code: ENOSPC, operation: "make room for a file") }
+        if !isDone, errno == ENOSPC { throw SystemError(code: ENOSPC, operation: "reserve space for a file") }
     }
 
     /// Some network filesystems know no limit and name the largest number.

@@ -53,21 +53,21 @@ public final class ProcessLock: Sendable {
         self.mountpoint = mountpoint
     }
 
-    /// Blocks up to `patience` while the holder is finishing, and a moment while it has not yet said who it
+    /// Blocks up to `timeout` while the holder is finishing, and a moment while it has not yet said who it
     /// is; a holder that is running is reported at once.
     ///
     /// - Parameters:
     ///   - file: open for reading and writing, and for this lock alone.
     ///   - mountpoint: what others are told.
     public static func take(
-        _ file: OpenFile, mountpoint: String?, patience: Duration
+        _ file: OpenFile, mountpoint: String?, timeout: Duration
     ) throws(SystemError) -> Attempt {
         let start = ContinuousClock.now
         while try !file.tryLock() {
             let waited = ContinuousClock.now - start
             let holder = Holder(String(decoding: try file.readAll(limit: 8192), as: UTF8.self))
             let isPatient =
-                holder.map { $0.state == .finishing && waited < patience } ?? (waited < .seconds(1))
+                holder.map { $0.state == .finishing && waited < timeout } ?? (waited < .seconds(1))
             guard isPatient else { return .refused(holder) }
             usleep(50_000)
         }

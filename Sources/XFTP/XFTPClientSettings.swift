@@ -24,12 +24,12 @@ public struct XFTPClientSettings: Sendable {
     public var requestsPerConnection = 2
     /// A chunk's next relay is asked as well when the one before has sent nothing, in no transfer, for so
     /// long.
-    public var replicaPatience: Duration = .milliseconds(2500)
+    public var replicaTimeout: Duration = .milliseconds(2500)
     /// A relay that failed or was silent comes after a chunk's other relays for so long.
     public var failureMemory: Duration = .seconds(45)
     /// An unused connection is closed after this.
     public var idleTime: Duration = .seconds(30)
-    public var retry = RetryPolicy(first: .milliseconds(100), longest: .seconds(10), tries: 8)
+    public var retry = RetryPolicy(first: .milliseconds(100), maxDelay: .seconds(10), tries: 8)
 
     public init(policy: RelayPolicy) { self.policy = policy }
 

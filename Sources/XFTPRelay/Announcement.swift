@@ -3,7 +3,7 @@
 /// its line needs, and one that only makes records leaves nothing behind.
 struct Announcement: Sendable {
     /// Seconds.
-    static let patience: Int64 = 3600
+    static let timeout: Int64 = 3600
 
     let id: Int64
     /// Seconds since 1970.
@@ -11,6 +11,6 @@ struct Announcement: Sendable {
 
     init(id: Int64, now: Int64) {
         self.id = id
-        due = now + Self.patience
+        due = now + Self.timeout
     }
 }

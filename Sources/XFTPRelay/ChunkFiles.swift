@@ -50,7 +50,7 @@ final class ChunkFiles: Sendable {
     /// Bytes on disk.
     var stored: UInt64 { state.withLock { $0.stored } }
 
-    /// Begins an upload, or answers nil when the quota has no room for it.
+    /// Begins an upload, or answers nil when it would exceed the quota.
     func beginUpload(of record: ChunkRecord) throws(SystemError) -> ChunkUpload? {
         let size = UInt64(record.size)
         guard quota.take(size) else { return nil }

@@ -40,8 +40,8 @@ final class ChunkUpload {
                 break
             }
             let count = min(rest.count, memory.count - waiting)
-            let room = UnsafeMutableRawBufferPointer(rebasing: memory[waiting..<waiting + count])
-            room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest.prefix(count)))
+            let target = UnsafeMutableRawBufferPointer(rebasing: memory[waiting..<waiting + count])
+            target.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest.prefix(count)))
             waiting += count
             received += UInt64(count)
             rest = rest.dropFirst(count)

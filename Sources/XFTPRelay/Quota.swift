@@ -14,7 +14,7 @@ final class Quota: Sendable {
 
     static func record(recipients: Int) -> UInt64 { chunkRecord + UInt64(recipients) * recipientRecord }
 
-    /// Takes room for so many bytes; false when there is not enough.
+    /// Reserves so many bytes; false when there is not enough.
     func take(_ bytes: UInt64) -> Bool {
         used.withLock { used in
             let (sum, overflow) = used.addingReportingOverflow(bytes)
@@ -24,7 +24,7 @@ final class Quota: Sendable {
         }
     }
 
-    /// Counts what is there already, be there room or not.
+    /// Counts what is there already, whether or not it fits.
     func count(_ bytes: UInt64) { used.withLock { $0 += bytes } }
 
     func giveBack(_ bytes: UInt64) { used.withLock { $0 -= min($0, bytes) } }

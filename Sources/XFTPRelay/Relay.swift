@@ -53,7 +53,7 @@ public final class Relay: Sendable {
         do {
             let records = try RelayRecords(path: folder.recordsPath, random: settings.random)
             let quota = Quota(settings.quota)
-            quota.count(try records.room())
+            quota.count(try records.storedSize())
             let files = ChunkFiles(folder: folder, quota: quota)
             for record in try files.tidy(records.storedChunks()) {
                 Log("relay").warning("The bytes of a chunk are missing on disk.")

@@ -75,7 +75,7 @@ struct RelayFolder: Sendable {
 
     func keep(port: UInt16) {
         guard port != lastPort() else { return }
-        // A wish for the next start, no more.
+        // Only tried first at the next start.
         try? folder.write(Array("\(port)\n".utf8), to: "port")
     }
 

@@ -82,8 +82,8 @@ final class RelayRecords: Sendable {
             isStored: row.bool("stored"), announcement: row.integerOrNil("announcement"))
     }
 
-    /// Room in the quota that all records take.
-    func room() throws -> UInt64 {
+    /// Bytes of the quota that all records take.
+    func storedSize() throws -> UInt64 {
         try database.read { connection in
             func count(_ table: String) throws -> UInt64 {
                 try connection.first("SELECT count(*) AS count FROM \(table)") { $0.unsigned("count") } ?? 0

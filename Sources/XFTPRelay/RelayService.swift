@@ -16,7 +16,7 @@ final class RelayService: Sendable {
     /// Sizes of chunks that are taken, as configured in the official relay by default.
     static let chunkSizes: Set<UInt32> = [64 << 10, 256 << 10, 1 << 20, 4 << 20]
     /// Recipients that a chunk can have.
-    static let mostRecipients = 4096
+    static let maxRecipients = 4096
 
     init(
         settings: RelaySettings, identity: ServerIdentity, records: RelayRecords, files: ChunkFiles,
@@ -103,7 +103,7 @@ final class RelayService: Sendable {
             guard
                 let made = try records.create(
                     chunk, created: now - now % settings.roundingSeconds,
-                    in: Announcement(id: announcement, now: now), of: settings.mostAnnounced)
+                    in: Announcement(id: announcement, now: now), of: settings.maxAnnounced)
             else { throw XFTPProtocolError.quota }
             return .created(sender: made.sender, recipients: made.recipients)
         }
@@ -111,7 +111,7 @@ final class RelayService: Sendable {
 
     func addRecipients(_ keys: [[UInt8]], to record: ChunkRecord) throws -> XFTPResponse {
         try taking(Quota.recipientRecord * UInt64(keys.count)) {
-            guard let ids = try records.addRecipients(keys, to: record.id, most: Self.mostRecipients) else {
+            guard let ids = try records.addRecipients(keys, to: record.id, most: Self.maxRecipients) else {
                 throw XFTPProtocolError.authorization
             }
             guard ids.count == keys.count else { throw XFTPProtocolError.quota }
@@ -119,13 +119,13 @@ final class RelayService: Sendable {
         }
     }
 
-    /// Makes records that take so much room.
-    private func taking(_ room: UInt64, _ make: () throws -> XFTPResponse) throws -> XFTPResponse {
-        guard quota.take(room) else { throw XFTPProtocolError.quota }
+    /// Makes records that take so many bytes.
+    private func taking(_ bytes: UInt64, _ make: () throws -> XFTPResponse) throws -> XFTPResponse {
+        guard quota.take(bytes) else { throw XFTPProtocolError.quota }
         do {
             return try make()
         } catch {
-            quota.giveBack(room)
+            quota.giveBack(bytes)
             throw error
         }
     }

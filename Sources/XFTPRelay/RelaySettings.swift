@@ -9,10 +9,10 @@ public struct RelaySettings: Sendable {
     public var listen: Endpoint
     /// Bytes of chunks and of the records about them in all, nil for no limit but the disk.
     public var quota: UInt64?
-    /// With room for the smallest chunk and its record.
-    public static let leastQuota: UInt64 = 65 << 10
+    /// Holds the smallest chunk and its record.
+    public static let minQuota: UInt64 = 65 << 10
     /// Chunks that a connection may announce beyond those that it has brought.
-    public var mostAnnounced = 2048
+    public var maxAnnounced = 2048
     /// Age at which a chunk and its record go.
     public var expiry: Duration
     /// Asked of who creates chunks, nil for nobody. A secret.

@@ -4,12 +4,12 @@ import Posix
 
 /// The thread that deletes expired chunks now and then. Access to them ends on time without it.
 final class Sweeper: Sendable {
-    private let bell: WakeUp
+    private let wakeUp: WakeUp
     private let state = Lock<(isStopping: Bool, hasEnded: Bool, waiting: [CheckedContinuation<Void, Never>])>(
         (false, false, []))
 
     init(service: RelayService, expiry: Duration) throws(SystemError) {
-        bell = try WakeUp()
+        wakeUp = try WakeUp()
         let pause = min(600, max(1, expiry.components.seconds / 8))
         Thread.start("relay-sweeper") { [self] in
             while !sleep(seconds: pause) {
@@ -30,14 +30,14 @@ final class Sweeper: Sendable {
 
     /// True when it is time to stop.
     private func sleep(seconds: Int64) -> Bool {
-        var requests = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
+        var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         _ = try? poll(&requests, milliseconds: Int32(clamping: seconds * 1000))
         return state.withLock { $0.isStopping }
     }
 
     func stop() async {
         state.withLock { $0.isStopping = true }
-        bell.ring()
+        wakeUp.ring()
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.waiting.append(continuation) }

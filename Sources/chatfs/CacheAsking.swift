@@ -39,7 +39,8 @@ enum CacheAsking {
     /// - Parameters:
     ///   - verb: in front of the progress, for example "Receiving".
     ///   - past: in the count of what failed, for example "received".
-    static func ask(_ action: CacheWish.Action, _ paths: [String], verb: String, past: String) async throws {
+    static func ask(_ action: CacheRequest.Action, _ paths: [String], verb: String, past: String) async throws
+    {
         var entries: [MountedEntry] = []
         var failed = 0
         for path in paths {
@@ -75,20 +76,21 @@ enum CacheAsking {
 
 /// The requests of one command: a connection to each daemon, made when it is first needed.
 private struct CacheRequests {
-    private let action: CacheWish.Action
+    private let action: CacheRequest.Action
     private var daemons: [Mounted: Result<ControlClient, any Error>] = [:]
 
-    init(_ action: CacheWish.Action) { self.action = action }
+    init(_ action: CacheRequest.Action) { self.action = action }
 
     /// Asks for one entry until it is done.
     /// - Parameter progress: told per cent, as long as it is not.
     mutating func ask(_ entry: MountedEntry, progress: (UInt64) -> Void) async throws {
         let daemon = try await daemon(of: entry.mounted)
-        let wish = CacheWish(action, entry: entry.number)
+        let request = CacheRequest(action, entry: entry.number)
         while true {
             let answer: CacheAnswer
             do throws(DesktopError) {
-                answer = try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(wish) }
+                answer = try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request)
+                }
             } catch {
                 // A connection that broke answers nothing more; the next entry has a new one.
                 if error.code != .refused { daemons[entry.mounted] = nil }

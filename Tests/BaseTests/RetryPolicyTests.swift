@@ -2,7 +2,7 @@ import Base
 import Testing
 
 @Suite struct RetryPolicyTests {
-    let policy = RetryPolicy(first: .seconds(1), longest: .seconds(8), tries: 6)
+    let policy = RetryPolicy(first: .seconds(1), maxDelay: .seconds(8), tries: 6)
 
     @Test func delaysDoubleUpToTheCeilingAndThenEnd() {
         let delays = (2...7).map { policy.delay(beforeTry: $0, jitter: 0) }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func endlessTriesDoNotOverflow() {
-        let endless = RetryPolicy(first: .seconds(1), longest: .seconds(60), tries: .max)
+        let endless = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
         #expect(endless.delay(beforeTry: 1_000_000, jitter: 0) == .seconds(60))
     }
 

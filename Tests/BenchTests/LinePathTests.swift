@@ -6,7 +6,7 @@ import Testing
 struct LinePathTests {
     /// 10 ms each way, a megabyte a second, one thousand bytes at first.
     private let settings = LineSettings(
-        delay: .milliseconds(10), rate: 1_000_000, firstWindow: 1000, largestWindow: 8000)
+        delay: .milliseconds(10), rate: 1_000_000, firstWindow: 1000, maxWindow: 8000)
     private let start = ContinuousClock.now
 
     private func at(_ milliseconds: Double) -> LinePath.Instant { start + .microseconds(milliseconds * 1000) }

@@ -73,7 +73,7 @@ struct VisibleTextTests {
             for make in [SafeFileName.make(from:), SafeFileName.make(fromTitle:)] {
                 guard let safe = make(text) else { continue }
                 #expect(make(safe).map { Array($0.utf8) } == Array(safe.utf8))
-                #expect(safe.utf8.count <= SafeFileName.longest && !safe.isEmpty)
+                #expect(safe.utf8.count <= SafeFileName.maxLength && !safe.isEmpty)
                 #expect(!safe.utf8.contains(UInt8(ascii: "/")) && !"-. ".contains(safe.first ?? "-"))
             }
         }

@@ -158,7 +158,7 @@ import Testing
 
     @Test func positionsBeyondEveryFileAreTooLarge() throws {
         let (file, _) = try open()
-        for offset in [SealedFile.largestSize, UInt64(Int64.max), .max] {
+        for offset in [SealedFile.maxSize, UInt64(Int64.max), .max] {
             let failure = #expect(throws: CryptographyError.self) { try file.write([1], at: offset) }
             #expect(failure?.systemCode == EFBIG)
         }

@@ -5,7 +5,7 @@ import Glibc
 /// A core with two chats that takes every message, each mark once.
 final class AnsweringCore: ChatCore {
     let profile = Profile(id: 1, displayName: "alice")
-    let limits = ChatLimits(largestFile: 1_000)
+    let limits = ChatLimits(maxFileSize: 1_000)
     let stagingFolder = "/staging"
     let sent = Lock<[(message: ComposedMessage, chat: ChatReference)]>([])
     let isUnsure = Lock(false)
@@ -45,7 +45,7 @@ final class AnsweringCore: ChatCore {
         most.withLock { $0 = max($0, underWay) }
         while gate.withLock({ $0.isHeld }) { try? await Task.sleep(for: .milliseconds(1)) }
         if isUnsure.withLock({ $0 }) { throw ChatError(.sendingUnsure, "It cannot be known.") }
-        guard message.size <= limits.largestFile else { throw ChatError(.tooLarge, "The file is too large.") }
+        guard message.size <= limits.maxFileSize else { throw ChatError(.tooLarge, "The file is too large.") }
         let number = sent.withLock { sent in
             if !sent.contains(where: { $0.message.id == message.id }) { sent.append((message, chat)) }
             return sent.count

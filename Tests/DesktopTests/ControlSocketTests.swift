@@ -17,24 +17,26 @@ import Testing
     private func serve(
         at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
     ) throws -> ControlServer {
-        try ControlServer(profileFolder: path ?? folder.path, core: core, whenSent: whenSent) { wish in
-            guard wish.entry != 13 else { return CacheAnswer(problem: "The file is open: close it first.") }
-            return CacheAnswer(isDone: wish.action != .hydrate, progress: Int(wish.entry ?? 100))
+        try ControlServer(profileFolder: path ?? folder.path, core: core, whenSent: whenSent) { request in
+            guard request.entry != 13 else {
+                return CacheAnswer(problem: "The file is open: close it first.")
+            }
+            return CacheAnswer(isDone: request.action != .hydrate, progress: Int(request.entry ?? 100))
         }
     }
 
-    @Test func wishesAboutTheCacheAreAnsweredAndRefusedWithAReason() async throws {
+    @Test func requestsAboutTheCacheAreAnsweredAndRefusedWithAReason() async throws {
         let server = try serve()
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder, message = message("m1")] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
             #expect(
-                try client.ask(CacheWish(.hydrate, entry: 40)) == CacheAnswer(isDone: false, progress: 40))
+                try client.ask(CacheRequest(.hydrate, entry: 40)) == CacheAnswer(isDone: false, progress: 40))
             // Both kinds of requests go over one connection.
             try client.send(message, to: "@bob")
-            #expect(try client.ask(CacheWish(.clear)) == CacheAnswer())
+            #expect(try client.ask(CacheRequest(.clear)) == CacheAnswer())
             let refused = #expect(throws: DesktopError.self) {
-                try client.ask(CacheWish(.dehydrate, entry: 13))
+                try client.ask(CacheRequest(.dehydrate, entry: 13))
             }
             #expect(refused?.sentence == "The file is open: close it first.")
         }
@@ -96,7 +98,7 @@ import Testing
             let place = try ControlSocket.openFolder(folder.path)
             func request(_ message: ComposedMessage) throws -> ControlChannel {
                 let channel = ControlChannel(
-                    try #require(try ControlSocket.connect(in: place)), patience: .seconds(30))
+                    try #require(try ControlSocket.connect(in: place)), timeout: .seconds(30))
                 try channel.send(ControlRequest(message, to: "#3"))
                 return channel
             }
@@ -231,7 +233,7 @@ import Testing
             let place = try ControlSocket.openFolder(folder.path)
             for line in lines {
                 let socket = try #require(try ControlSocket.connect(in: place))
-                let channel = ControlChannel(socket, patience: .seconds(10))
+                let channel = ControlChannel(socket, timeout: .seconds(10))
                 do throws(DesktopError) {
                     try channel.writeLine(line)
                     let reply = try channel.receive(ControlReply.self)
@@ -255,8 +257,8 @@ import Testing
             var request = ControlRequest(message, to: "#3")
             change(&request)
             let pair = try socketPair()
-            try ControlChannel(pair.0, patience: .seconds(5)).send(request)
-            return try ControlChannel(pair.1, patience: .seconds(5)).readLine()
+            try ControlChannel(pair.0, timeout: .seconds(5)).send(request)
+            return try ControlChannel(pair.1, timeout: .seconds(5)).readLine()
         }
         var lines = try [
             damaged { $0.staged = "../../etc/passwd" }, damaged { $0.staged = "" },

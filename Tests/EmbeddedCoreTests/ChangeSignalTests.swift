@@ -10,7 +10,7 @@ import Testing
         let calls = Lock(0)
         let listener = try ChangeSignalListener(
             ChangeSignal(path: folder.path("bell")),
-            retry: RetryPolicy(first: .milliseconds(10), longest: .milliseconds(20), tries: .max),
+            retry: RetryPolicy(first: .milliseconds(10), maxDelay: .milliseconds(20), tries: .max),
             signalled: {
                 calls.withLock { calls in
                     calls += 1
@@ -29,7 +29,7 @@ import Testing
         let signal = try ChangeSignal(path: folder.path("bell"))
         let calls = Lock(0)
         let listener = try ChangeSignalListener(
-            signal, retry: RetryPolicy(first: .seconds(600), longest: .seconds(600), tries: .max),
+            signal, retry: RetryPolicy(first: .seconds(600), maxDelay: .seconds(600), tries: .max),
             signalled: {
                 calls.withLock { $0 += 1 }
                 return false

@@ -31,7 +31,7 @@ import XFTPRelay
         try await EmbeddedCore.open(
             try DataDirectory(folder.path("data")), profile: name, mountpoint: nil,
             relays: relays.map(RelayWithPassword.init), transfers: nil,
-            retry: RetryPolicy(first: .milliseconds(50), longest: .milliseconds(200), tries: .max))
+            retry: RetryPolicy(first: .milliseconds(50), maxDelay: .milliseconds(200), tries: .max))
     }
 
     @Test(arguments: [261_121, 5_500_000])

@@ -6,7 +6,7 @@ import Testing
 @testable import EmbeddedCore
 
 @Suite struct TransferSchedulerTests {
-    private let retry = RetryPolicy(first: .milliseconds(1), longest: .milliseconds(4), tries: .max)
+    private let retry = RetryPolicy(first: .milliseconds(1), maxDelay: .milliseconds(4), tries: .max)
 
     @Test func noMoreThanTheSlotsRunAtOnceAndAllRunInTheEnd() async throws {
         let scheduler = TransferScheduler(retry: retry, running: 2)
@@ -47,7 +47,7 @@ import Testing
 
     @Test func whoAsksAgainDoesNotWaitForTheNextTry() async throws {
         let scheduler = TransferScheduler(
-            retry: RetryPolicy(first: .seconds(3600), longest: .seconds(3600), tries: .max))
+            retry: RetryPolicy(first: .seconds(3600), maxDelay: .seconds(3600), tries: .max))
         let tries = Lock(0)
         scheduler.start(FileID(1), in: .download) {
             tries.withLock { $0 += 1 }

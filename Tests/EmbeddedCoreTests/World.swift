@@ -43,7 +43,7 @@ struct World {
         let directory = try DataDirectory(folder.path("data"), clock: clock)
         return try await EmbeddedCore.open(
             directory, profile: name, mountpoint: mountpoint, relays: relays, transfers: relay,
-            retry: RetryPolicy(first: .milliseconds(5), longest: .milliseconds(20), tries: .max),
+            retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
             lockTimeout: lockTimeout)
     }
 }

@@ -24,7 +24,7 @@ final class ScriptedCore: ChatCore {
 
     let state = Lock(State())
     let profile = Profile(id: 1, displayName: "alice")
-    let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+    let limits = ChatLimits(maxFileSize: FilePolicy.xftpLimit)
     let stagingFolder: String
 
     init(stagingFolder: String, chats: [Chat]) {

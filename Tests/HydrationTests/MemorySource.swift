@@ -18,7 +18,7 @@ final class MemorySource: ChunkSource {
         var showsLife = false
         var fetches: [Int] = []
         var inFlight = 0
-        var mostInFlight = 0
+        var maxInFlight = 0
         var isForged = false
         /// How long the check takes over each piece.
         var checkPause: Duration = .zero
@@ -68,7 +68,7 @@ final class MemorySource: ChunkSource {
         let (gate, failure, showsLife) = behaviour.withLock { behaviour in
             behaviour.fetches.append(chunk)
             behaviour.inFlight += 1
-            behaviour.mostInFlight = max(behaviour.mostInFlight, behaviour.inFlight)
+            behaviour.maxInFlight = max(behaviour.maxInFlight, behaviour.inFlight)
             let failure = behaviour.failures[chunk]?.first ?? behaviour.failsAlways
             if behaviour.failures[chunk]?.isEmpty == false { behaviour.failures[chunk]?.removeFirst() }
             return (behaviour.gates[chunk] ?? behaviour.gate, failure, behaviour.showsLife)

@@ -29,7 +29,7 @@ import XFTP
             try await group.waitForAll()
         }
         #expect(Set(source.fetches).count == source.fetches.count)
-        #expect(source.behaviour.withLock { $0.mostInFlight } <= 4)
+        #expect(source.behaviour.withLock { $0.maxInFlight } <= 4)
         file.close()
         await stage.hydrator.shutDown()
     }
@@ -207,10 +207,10 @@ import XFTP
             #expect(try await file.bytes(range) == Pattern.bytes(range, seed: 1))
             position = range.upperBound
         }
-        #expect(source.behaviour.withLock { $0.mostInFlight } <= 4)
+        #expect(source.behaviour.withLock { $0.maxInFlight } <= 4)
         #expect(source.fetches.count == source.chunks.count)
         // Reading on was seen: most chunks were there before they were asked for.
-        #expect(source.behaviour.withLock { $0.mostInFlight } > 1)
+        #expect(source.behaviour.withLock { $0.maxInFlight } > 1)
         await stage.hydrator.shutDown()
     }
 }

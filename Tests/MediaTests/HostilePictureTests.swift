@@ -80,7 +80,7 @@ import Testing
     @Test func aPictureOfMoreThan64MiBIsNotDecoded() async throws {
         let studio = try Studio()
         var message = try studio.message([0xFF, 0xD8, 0xFF])
-        message.size = PreviewMaker.largestPicture + 1
+        message.size = PreviewMaker.maxPictureSize + 1
         #expect(await studio.maker("/nowhere").completed(message).content.kind == .file)
     }
 
@@ -89,7 +89,7 @@ import Testing
     /// A picture of 3 bytes, decoded by a program that behaves as it is told.
     private func kind(decodedBy script: String) async throws -> MessageContent.Kind {
         let studio = try Studio()
-        let maker = studio.maker(try studio.script(script), patience: .seconds(2))
+        let maker = studio.maker(try studio.script(script), timeout: .seconds(2))
         return await maker.completed(try studio.message([0xFF, 0xD8, 0xFF])).content.kind
     }
 
@@ -131,7 +131,7 @@ import Testing
         var settings = ChildProcess.Settings(ChatFSProcess.path, [PictureProcess.word, "png", "100", "9000"])
         settings.input = .pipe
         settings.output = .pipe
-        settings.confinement = ChildProcess.Confinement(mostMemory: 512 << 20, mostSeconds: 10)
+        settings.confinement = ChildProcess.Confinement(maxMemory: 512 << 20, maxSeconds: 10)
         let child = try await ChildProcess.start(settings)
         // One filter since it was started, one more before it reads its first byte.
         try await wait(until: "it has given up what it does not need") {

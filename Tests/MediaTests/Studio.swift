@@ -62,9 +62,9 @@ final class Studio: Sendable {
     /// Of the program that is tested, unless another is named.
     func maker(
         _ program: String = ChatFSProcess.path, searchPath: [String] = ["/usr/bin"],
-        patience: Duration = .seconds(30)
+        timeout: Duration = .seconds(30)
     ) -> PreviewMaker {
-        PreviewMaker(program: program, searchPath: searchPath, patience: patience)
+        PreviewMaker(program: program, searchPath: searchPath, timeout: timeout)
     }
 
     func kind(of bytes: [UInt8]) async throws -> MessageContent.Kind {
@@ -81,7 +81,7 @@ final class Studio: Sendable {
 
     /// Decodes a data URI with ffmpeg, which fails when it is no JPEG.
     func look(at text: String) async throws -> Pixels {
-        guard text.hasPrefix("data:image/jpg;base64,"), text.count <= FilePolicy.longestPreviewCharacters
+        guard text.hasPrefix("data:image/jpg;base64,"), text.count <= FilePolicy.maxPreviewCharacters
         else { throw WaitedInVain("no preview: \(text.prefix(40)), \(text.count) characters") }
         let digits = text.dropFirst(22).replacing("+", with: "-").replacing("/", with: "_")
         guard let jpeg = Base64URL.decode(digits), PictureFormat(start: jpeg) == .jpeg else {

@@ -10,7 +10,7 @@ struct CacheCommandTests {
     }
 
     @Test("a file is received, given up, pinned, and at hand again after a remount")
-    func wishes() async throws {
+    func requests() async throws {
         let mounts = try await TwoMounts.start()
         let bytes = TwoMounts.bytes(6_000_000)
         try await mounts.send(bytes, as: "film.bin")

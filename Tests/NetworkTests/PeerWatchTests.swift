@@ -7,7 +7,7 @@ import Testing
 /// Connections whose other side disappears without a word.
 @Suite struct PeerWatchTests {
     /// Seconds that a reader waits for bytes.
-    private static let patience: Int32 = 30
+    private static let timeout: Int32 = 30
 
     /// Options of linux/tcp.h.
     private enum Option {
@@ -24,14 +24,14 @@ import Testing
             let idle = try value(of: Option.keepIdle, Int32(IPPROTO_TCP), socket)
             let interval = try value(of: Option.keepInterval, Int32(IPPROTO_TCP), socket)
             let count = try value(of: Option.keepCount, Int32(IPPROTO_TCP), socket)
-            #expect(idle > 0 && idle + interval * count <= Self.patience / 2)
+            #expect(idle > 0 && idle + interval * count <= Self.timeout / 2)
         }
     }
 
     @Test func aRequestThatNobodyAcknowledgesEndsInTimeForAnother() throws {
         let (client, server) = try connected()
         let milliseconds = try value(of: Option.userTimeout, Int32(IPPROTO_TCP), client)
-        #expect(milliseconds > 0 && milliseconds <= Self.patience * 1000 / 2)
+        #expect(milliseconds > 0 && milliseconds <= Self.timeout * 1000 / 2)
         // A client may take its time with what it is sent.
         #expect(try value(of: Option.userTimeout, Int32(IPPROTO_TCP), server) == 0)
     }

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func isNotLongerThanAnyNeeds() {
-        let long = "X: " + String(repeating: "a", count: WebSocketHandshake.longestAnswer) + "\r\n"
+        let long = "X: " + String(repeating: "a", count: WebSocketHandshake.maxAnswerLength) + "\r\n"
         #expect(throws: NetworkError.self) {
             try end(answer("HTTP/1.1 101 Switching Protocols", more: long)).get()
         }

@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func theWriteThatCrossesTheLimitFailsAndTheFileIsNotSent() async throws {
-        let bench = try Workbench(largestFile: 10_000)
+        let bench = try Workbench(maxFileSize: 10_000)
         let draft = try bench.outbox.create(name: name("big"), in: alice)
         try pattern(10_000).withUnsafeBytes { try draft.write($0, at: 0) }
         #expect(fails(.tooLarge) { try [UInt8]([1]).withUnsafeBytes { try draft.write($0, at: 10_000) } })
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func notesHaveNoLimit() async throws {
-        let bench = try Workbench(largestFile: 10_000)
+        let bench = try Workbench(maxFileSize: 10_000)
         try bench.write(pattern(50_000), to: "big", in: notes)
         bench.beQuiet()
         #expect(try await bench.messages(1)[0].bytes == pattern(50_000))
@@ -137,7 +137,7 @@ import Testing
         let mounted = try await Shell.run("mount", ["-t", "tmpfs", "-o", "size=3m", "none", disk])
         try #require(mounted.succeeded, "\(mounted.errors)")
         defer { Unmounting.detach(disk) }
-        let core = try RecordingCore(stagingFolder: disk + "/staging", largestFile: 100_000_000)
+        let core = try RecordingCore(stagingFolder: disk + "/staging", maxFileSize: 100_000_000)
         let clock = ManualClock()
         let outbox = try Outbox(
             core: core, folder: PrivateFolder(disk + "/outbox", purpose: "outbox"),

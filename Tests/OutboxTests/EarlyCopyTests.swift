@@ -29,8 +29,8 @@ import Testing
         }
     }
 
-    @Test func mostOfALongFileIsCopiedBeforeItIsClosed() async throws {
-        let bench = try Workbench(largestFile: 4_000_000)
+    @Test func maxOfALongFileIsCopiedBeforeItIsClosed() async throws {
+        let bench = try Workbench(maxFileSize: 4_000_000)
         let bytes = pattern(900_001)
         let draft = try bench.outbox.create(name: name("long"), in: alice)
         try append(bytes, to: draft)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func aWriterThatGoesBackSendsWhatItWroteLast() async throws {
-        let bench = try Workbench(largestFile: 4_000_000)
+        let bench = try Workbench(maxFileSize: 4_000_000)
         var bytes = pattern(900_000)
         let draft = try bench.outbox.create(name: name("movie"), in: alice)
         try append(bytes, to: draft)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func whateverAWriterDoesTheLastContentIsSent() async throws {
-        let bench = try Workbench(largestFile: 4_000_000)
+        let bench = try Workbench(maxFileSize: 4_000_000)
         var generator = SeededGenerator(state: 11)
         for round in 1...12 {
             let draft = try bench.outbox.create(name: name("model \(round)"), in: alice)
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test func manyLongFilesAtOnceAreAllWhole() async throws {
-        let bench = try Workbench(largestFile: 4_000_000)
+        let bench = try Workbench(maxFileSize: 4_000_000)
         let files = (0..<9).map { ("file \($0)", pattern(500_000, seed: UInt8($0))) }
         let drafts = try files.map { try bench.outbox.create(name: name($0.0), in: alice) }
         for start in stride(from: 0, to: 500_000, by: 25_000) {
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func aLongFileThatIsRemovedOrStaysLocalLeavesNoCopy() async throws {
-        let bench = try Workbench(largestFile: 4_000_000)
+        let bench = try Workbench(maxFileSize: 4_000_000)
         let removed = try bench.outbox.create(name: name("removed"), in: alice)
         let local = try bench.outbox.create(name: name("download.part"), in: alice)
         for draft in [removed, local] { try append(pattern(600_000), to: draft) }

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func manyOfAllSizesKeepTheirOrder() async throws {
-        let bench = try Workbench(largestFile: 10_000_000)
+        let bench = try Workbench(maxFileSize: 10_000_000)
         var random = SeededGenerator(state: 7)
         let order = (0..<300).map { "\($0)" }.shuffled(using: &random)
         for (place, file) in order.enumerated() {

@@ -31,9 +31,9 @@ final class RecordingCore: ChatCore {
     let stagingFolder: String
     let state: Lock<State>
 
-    init(stagingFolder: String, largestFile: UInt64 = 1_000_000, sent: [Sent] = []) throws {
+    init(stagingFolder: String, maxFileSize: UInt64 = 1_000_000, sent: [Sent] = []) throws {
         self.stagingFolder = stagingFolder
-        limits = ChatLimits(largestFile: largestFile)
+        limits = ChatLimits(maxFileSize: maxFileSize)
         state = Lock(State(sent: sent))
         if mkdir(stagingFolder, 0o700) != 0 && errno != EEXIST {
             throw SystemError(code: errno, operation: "make a folder")

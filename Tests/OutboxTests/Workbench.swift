@@ -30,7 +30,7 @@ final class Workbench: Sendable {
 
     init(
         in folder: TemporaryFolder? = nil, core: RecordingCore? = nil, clock: ManualClock = ManualClock(),
-        largestFile: UInt64 = 1_000_000, boot: String = "first boot", starts: Bool = true,
+        maxFileSize: UInt64 = 1_000_000, boot: String = "first boot", starts: Bool = true,
         step: @escaping @Sendable (OutboxStep) -> Void = { _ in },
         previews: @escaping MessageCompletion = { $0 }
     ) throws {
@@ -38,7 +38,7 @@ final class Workbench: Sendable {
         let core =
             try core
             ?? RecordingCore(
-                stagingFolder: folder.path("staging"), largestFile: largestFile)
+                stagingFolder: folder.path("staging"), maxFileSize: maxFileSize)
         self.folder = folder
         self.core = core
         self.clock = clock

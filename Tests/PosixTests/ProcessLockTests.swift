@@ -12,10 +12,10 @@ struct ProcessLockTests {
 
     /// Each attempt opens the file anew, as another process does: flock(2) is of the open file.
     private static func attempt(
-        _ path: String, mountpoint: String? = nil, patience: Duration = .zero
+        _ path: String, mountpoint: String? = nil, timeout: Duration = .zero
     ) throws -> ProcessLock.Attempt {
         try ProcessLock.take(
-            OpenFile(path, flags: O_RDWR | O_CREAT), mountpoint: mountpoint, patience: patience)
+            OpenFile(path, flags: O_RDWR | O_CREAT), mountpoint: mountpoint, timeout: timeout)
     }
 
     private static func taken(_ attempt: ProcessLock.Attempt) -> ProcessLock? {
@@ -25,7 +25,7 @@ struct ProcessLockTests {
     @Test func aRunningHolderIsNamedAtOnce() throws {
         let path = folder.path("lock")
         let holder = try #require(Self.taken(try Self.attempt(path, mountpoint: "/home/me/My\nChats")))
-        guard case .refused(let named?) = try Self.attempt(path, patience: .seconds(60)) else {
+        guard case .refused(let named?) = try Self.attempt(path, timeout: .seconds(60)) else {
             Issue.record("taken twice")
             return
         }
@@ -39,7 +39,7 @@ struct ProcessLockTests {
         let holder = try #require(Self.taken(try Self.attempt(path)))
         holder.finish()
         async let next = ThreadPool.shared.run {
-            try Self.attempt(path, mountpoint: "/next", patience: .seconds(60))
+            try Self.attempt(path, mountpoint: "/next", timeout: .seconds(60))
         }
         try await Task.sleep(for: .milliseconds(120))
         holder.release()
@@ -54,7 +54,7 @@ struct ProcessLockTests {
         let path = folder.path("lock")
         let holder = try #require(Self.taken(try Self.attempt(path)))
         holder.finish()
-        guard case .refused(let named) = try Self.attempt(path, patience: .milliseconds(150)) else {
+        guard case .refused(let named) = try Self.attempt(path, timeout: .milliseconds(150)) else {
             Issue.record("taken twice")
             return
         }
@@ -66,7 +66,7 @@ struct ProcessLockTests {
         let path = folder.path("lock")
         let silent = try OpenFile(path, flags: O_RDWR | O_CREAT)
         #expect(try silent.tryLock())
-        guard case .refused(nil) = try Self.attempt(path, patience: .seconds(60)) else {
+        guard case .refused(nil) = try Self.attempt(path, timeout: .seconds(60)) else {
             Issue.record("taken from its holder, or named")
             return
         }

@@ -126,7 +126,7 @@ import XFTP
     }
 
     @Test func aConnectionAnnouncesABoundedNumberOfChunksThatItDoesNotBring() async throws {
-        let place = try RelayPlace { $0.mostAnnounced = 20 }
+        let place = try RelayPlace { $0.maxAnnounced = 20 }
         let talk = try await place.connect()
         var chunk = TestChunk()
         for _ in 0..<20 { try await chunk.create(on: talk) }

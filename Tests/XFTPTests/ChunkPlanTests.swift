@@ -56,7 +56,7 @@ import Testing
         #expect(header.name == name)
         #expect(header.contentOffset == UInt64(bytes.count))
         #expect(header.contentSize == 1_000)
-        #expect(bytes.count <= FileHeader.longest)
+        #expect(bytes.count <= FileHeader.maxLength)
     }
 
     @Test func aNameOfLatinLettersIsWrittenAsTheOfficialProgramReadsIt() {

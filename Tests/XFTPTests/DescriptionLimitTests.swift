@@ -39,9 +39,9 @@ import Testing
     @Test func aFileOfOneGibibyteOnAllRelaysFitsTenTimes() throws {
         let official = Self.description(chunks: 256, relays: 0..<12)
         #expect(official.text.utf8.count * 10 < YAMLParser.longestText)
-        #expect(official.chunks.count * 10 < FileDescription.mostChunks)
-        #expect(official.relays.count * 10 < FileDescription.mostRelays)
-        #expect(official.chunks[0].replicas.count * 10 < FileDescription.mostReplicasOfChunk)
+        #expect(official.chunks.count * 10 < FileDescription.maxChunks)
+        #expect(official.relays.count * 10 < FileDescription.maxRelays)
+        #expect(official.chunks[0].replicas.count * 10 < FileDescription.maxReplicasOfChunk)
         let read = try FileDescription(parsing: Self.description(chunks: 2560, relays: 0..<12).text)
         #expect(read.chunks.count == 2560)
         #expect(read.chunks.allSatisfy { $0.replicas.count == 12 })
@@ -60,13 +60,13 @@ import Testing
     }
 
     @Test func asManyReplicasAsAllowedAreReadWithTheOneOfTheDigestInFront() throws {
-        let text = try Self.crowded(replicas: FileDescription.mostReplicasOfChunk)
+        let text = try Self.crowded(replicas: FileDescription.maxReplicasOfChunk)
             .replacing("  - 1:AgIC", with: "  - 1:AwIC", maxReplacements: 3)
         let replicas = try FileDescription(parsing: text).chunks[0].replicas
-        #expect(replicas.count == FileDescription.mostReplicasOfChunk)
+        #expect(replicas.count == FileDescription.maxReplicasOfChunk)
         #expect(replicas.map { $0.id[0] } == [2, 3, 3, 3] + [UInt8](repeating: 2, count: 124))
         expectRefusal(
-            of: try Self.crowded(replicas: FileDescription.mostReplicasOfChunk + 1),
+            of: try Self.crowded(replicas: FileDescription.maxReplicasOfChunk + 1),
             because: "more than 128 replicas")
     }
 
@@ -76,7 +76,7 @@ import Testing
                 .replacing("replicas:\n", with: "replicas:\n" + Self.relays(200..<400)),
             because: "more than 256 relays")
         expectRefusal(
-            of: Self.description(chunks: FileDescription.mostChunks + 1, relays: 0..<1).text,
+            of: Self.description(chunks: FileDescription.maxChunks + 1, relays: 0..<1).text,
             because: "a chunk is not written as")
     }
 

@@ -40,7 +40,7 @@ import Testing
         stream.withUnsafeMutableBytes { box.open($0) }
         #expect(box.isAuthentic(tag))
         let header = try #require(
-            FileHeader(stream: Array(stream.prefix(FileHeader.longest)), streamSize: description.size))
+            FileHeader(stream: Array(stream.prefix(FileHeader.maxLength)), streamSize: description.size))
         let content = stream[Int(header.contentOffset)..<Int(header.contentOffset + header.contentSize)]
         #expect(Array(content) == (try Self.resource("\(file)/plain")))
         #expect(header.name == String(decoding: try Self.resource("\(file)/name"), as: UTF8.self))

@@ -33,7 +33,7 @@ extension XFTPClient {
     /// A client that trusts every relay and does not wait long before it tries again.
     static func forTests(_ change: (inout XFTPClientSettings) -> Void = { _ in }) -> XFTPClient {
         var settings = XFTPClientSettings(policy: .everything)
-        settings.retry = RetryPolicy(first: .milliseconds(20), longest: .milliseconds(200), tries: 5)
+        settings.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(200), tries: 5)
         settings.idleTime = .milliseconds(200)
         change(&settings)
         return XFTPClient(settings: settings)

@@ -9,9 +9,9 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(3))) struct ReplicaTests {
     private static let chunk = someBytes(1 << 20)
 
-    private static func client(patience: Duration = .milliseconds(300)) -> XFTPClient {
+    private static func client(timeout: Duration = .milliseconds(300)) -> XFTPClient {
         .forTests {
-            $0.replicaPatience = patience
+            $0.replicaTimeout = timeout
             $0.requestDeadline = .seconds(10_000)
         }
     }
@@ -70,7 +70,7 @@ import Testing
         let other = try ScriptedRelay(chunk: Self.chunk)
         // Each takes longer than that; the second one gets no byte before the first has all.
         let client = XFTPClient.forTests {
-            $0.replicaPatience = .seconds(2)
+            $0.replicaTimeout = .seconds(2)
             $0.connectionsPerRelay = 1
             $0.requestsPerConnection = 1
         }
@@ -107,7 +107,7 @@ import Testing
         let relays = try (0..<2).map { _ in
             try ScriptedRelay(chunk: Self.chunk, faults: [.freezing(after: 0)])
         }
-        let client = Self.client(patience: .milliseconds(50))
+        let client = Self.client(timeout: .milliseconds(50))
         let buffer = ChunkBuffer(capacity: Self.chunk.count)
         let chunk = Self.described(relays)
         let fetching = Task { await code { try await client.fetch(chunk, into: buffer) } }

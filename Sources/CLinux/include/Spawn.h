@@ -23,8 +23,8 @@ struct chatfs_spawn {
     // Not 0: most bytes of address space and seconds of processor time it may use; it leads a session of its
     // own, and may only read (Confine.h), where the kernel can tell files apart only what lies at or beneath
     // `readable` (Landlock.h).
-    unsigned long most_memory;
-    unsigned long most_seconds;
+    unsigned long max_memory;
+    unsigned long max_seconds;
     const char *const *readable;
 };
 

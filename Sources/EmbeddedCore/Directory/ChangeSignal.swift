@@ -34,7 +34,7 @@ final class ChangeSignalListener: Sendable {
     /// - Parameter signalled: whether all that there is was taken in.
     init(
         _ signal: ChangeSignal,
-        retry: RetryPolicy = RetryPolicy(first: .seconds(1), longest: .seconds(60), tries: .max),
+        retry: RetryPolicy = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max),
         signalled: @escaping @Sendable () -> Bool, quiet: @escaping @Sendable () -> Void
     ) throws(SystemError) {
         let stopping = try WakeUp()

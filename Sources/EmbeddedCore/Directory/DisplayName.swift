@@ -5,7 +5,7 @@ import ChatCore
 /// or one that changes the direction of text, none that nobody sees, no space at either end, and no `@`,
 /// `#`, `*` in front, which stand for the kinds of chats on the command line.
 enum DisplayName {
-    static let longest = 64
+    static let maxLength = 64
 
     static func checked(_ name: String, of what: String) throws(ChatError) -> String {
         func refusal(_ reason: String) -> ChatError {
@@ -13,8 +13,8 @@ enum DisplayName {
         }
         let composed = String(String.UnicodeScalarView(name._nfc))
         guard !composed.isEmpty else { throw refusal("cannot be empty") }
-        guard composed.count <= longest, composed.utf8.count <= 4 * longest else {
-            throw refusal("can have at most \(longest) characters")
+        guard composed.count <= maxLength, composed.utf8.count <= 4 * maxLength else {
+            throw refusal("can have at most \(maxLength) characters")
         }
         guard composed.first?.isWhitespace == false, composed.last?.isWhitespace == false else {
             throw refusal("cannot begin or end with a space")

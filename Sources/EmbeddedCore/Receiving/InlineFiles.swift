@@ -3,7 +3,7 @@ import ChatCore
 import CoreServices
 
 /// Small files that arrive in their messages: their content becomes CryptoFiles and disappears from the rows. What
-/// the disk has no room for stays in its row and is tried again with the next arrival. All calls block.
+/// the disk has no space for stays in its row and is tried again with the next arrival. All calls block.
 final class InlineFiles: Sendable {
     private let store: ProfileStore
     /// Content was taken out of rows since the journal was last emptied.

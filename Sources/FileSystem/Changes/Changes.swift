@@ -155,7 +155,7 @@ extension FileSystem {
     }
 
     private func refusal(ofNew name: EntryName) -> FileSystemError? {
-        if name.bytes.count > EntryName.longest { return FileSystemError(ENAMETOOLONG) }
+        if name.bytes.count > EntryName.maxLength { return FileSystemError(ENAMETOOLONG) }
         return name.isValidUTF8 ? nil : FileSystemError(EILSEQ)
     }
 

@@ -94,7 +94,7 @@ public final class FileSystem: Sendable {
 
     /// The kernel knows what is found from then on, until `forget`.
     public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
-        guard name.bytes.count <= EntryName.longest else { return .refused(FileSystemError(ENAMETOOLONG)) }
+        guard name.bytes.count <= EntryName.maxLength else { return .refused(FileSystemError(ENAMETOOLONG)) }
         if let found = attributesToKeep(of: name, in: folder) { return .done(found) }
         return whenShown(folder) { [self] in
             attributesToKeep(of: name, in: folder).map { .done($0) } ?? .refused(.notFound)
@@ -134,7 +134,7 @@ public final class FileSystem: Sendable {
         }
         let room = outbox.availableBytes() / UInt64(max(statistics.f_frsize, 1))
         statistics.f_bavail = min(statistics.f_bavail, UInt(room))
-        statistics.f_namemax = UInt(EntryName.longest)
+        statistics.f_namemax = UInt(EntryName.maxLength)
         return .success(statistics)
     }
 

@@ -155,7 +155,7 @@ final class StorageWork: @unchecked Sendable {
         if content == nil {
             guard
                 let header = FileHeader(
-                    stream: Array(bytes.prefix(FileHeader.longest)), streamSize: layout.streamSize),
+                    stream: Array(bytes.prefix(FileHeader.maxLength)), streamSize: layout.streamSize),
                 header.contentSize == contentSize
             else { throw HydrationError(.damaged, FileProblem.wrongLength.sentence) }
             content = header.contentOffset..<header.contentOffset + contentSize

@@ -45,7 +45,7 @@ struct ChunkFetch: Sendable {
     }
 
     private func contentOffset(_ fetched: any FetchedChunk) throws -> UInt64 {
-        let front = [UInt8](unsafeUninitializedCapacity: FileHeader.longest) { buffer, count in
+        let front = [UInt8](unsafeUninitializedCapacity: FileHeader.maxLength) { buffer, count in
             count = min(buffer.count, fetched.count)
             let target = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<count]))
             fetched.decrypt(from: 0, into: target)

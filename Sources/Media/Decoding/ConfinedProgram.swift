@@ -16,9 +16,9 @@ struct ConfinedProgram: Sendable {
     /// How it is started; `confinement` is set.
     let settings: ChildProcess.Settings
     /// Killed after this long.
-    let patience: Duration
+    let timeout: Duration
     /// Bytes that it may write.
-    let mostOutput: Int
+    let maxOutput: Int
 
     /// Two at a time, so that one that is held up does not hold up all.
     private static let places = Places(2)
@@ -33,14 +33,14 @@ struct ConfinedProgram: Sendable {
         guard let child = try? await ChildProcess.start(settings) else { return .notFinished }
         let wasTooSlow = Lock(false)
         let watch = Task {
-            try await Task.sleep(for: patience)
+            try await Task.sleep(for: timeout)
             wasTooSlow.withLock { $0 = true }
             child.send(SIGKILL)
         }
         defer { watch.cancel() }
         let output = await Self.pool.run { exchange(with: child, feed) }
         if output == nil { child.send(SIGKILL) }
-        guard let ending = await child.ending(within: patience), let output, !wasTooSlow.withLock({ $0 })
+        guard let ending = await child.ending(within: timeout), let output, !wasTooSlow.withLock({ $0 })
         else {
             return .notFinished
         }
@@ -59,6 +59,6 @@ struct ConfinedProgram: Sendable {
         } catch {
             return nil
         }
-        return try? child.output?.receiveAll(limit: mostOutput)
+        return try? child.output?.receiveAll(limit: maxOutput)
     }
 }

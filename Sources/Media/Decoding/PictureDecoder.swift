@@ -13,12 +13,12 @@ struct PictureDecoder: Sendable {
 
     /// Most a process may use: a picture of 100 million pixels with transparency fits, a second of decoding
     /// is long. Bytes of address space, of which the program itself needs about a fifth.
-    private static let confinement = ChildProcess.Confinement(mostMemory: 512 << 20, mostSeconds: 10)
+    private static let confinement = ChildProcess.Confinement(maxMemory: 512 << 20, maxSeconds: 10)
 
     /// A path of this program.
     let program: String
     /// Longer than the processor time, for busy machines: what takes so long is not the picture's fault.
-    let patience: Duration
+    let timeout: Duration
 
     /// - Parameters:
     ///   - size: of the file that `content` reads, in bytes.
@@ -33,7 +33,7 @@ struct PictureDecoder: Sendable {
         settings.output = .pipe
         settings.errors = .null
         settings.confinement = Self.confinement
-        let process = ConfinedProgram(settings: settings, patience: patience, mostOutput: most)
+        let process = ConfinedProgram(settings: settings, timeout: timeout, maxOutput: most)
         let outcome = await process.run { input in
             var position: UInt64 = 0
             while position < size {

@@ -22,7 +22,7 @@ public enum PictureProcess {
     }
 
     /// More pixels than any camera has: a picture that decodes to more is a trap.
-    private static let mostPixels = 256_000_000
+    private static let maxPixels = 256_000_000
     /// Sizes of the longer side and qualities that are tried until one fits.
     private static let sides = [320, 256, 192, 128, 64]
     private static let qualities = [80, 65, 50, 35]
@@ -53,7 +53,7 @@ public enum PictureProcess {
 
     /// No more is decoded than is needed, where the format allows that (JPEG does).
     private static let chooseSize: PixbufLibrary.SizeKnown = { loader, width, height, library in
-        guard width > 0, height > 0, Int(width) <= mostPixels / Int(height) else { end(.brokenPicture) }
+        guard width > 0, height > 0, Int(width) <= maxPixels / Int(height) else { end(.brokenPicture) }
         let size = PictureSize(width: Int(width), height: Int(height)).fitting(2 * (sides.max() ?? 1))
         library?.assumingMemoryBound(to: PixbufLibrary.self).pointee.ask(loader, for: size)
     }

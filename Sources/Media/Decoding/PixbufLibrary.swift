@@ -29,7 +29,7 @@ struct PixbufLibrary {
     private typealias SetSize = @convention(c) (Loader, Int32, Int32) -> Void
     private typealias Write = @convention(c) (Loader, UnsafeRawPointer, Int, Problem) -> Int32
     private typealias Close = @convention(c) (Loader, Problem) -> Int32
-    private typealias Turn = @convention(c) (Picture) -> Picture?
+    private typealias Orient = @convention(c) (Picture) -> Picture?
 
     private let connect: Connect
     private let make: Make
@@ -42,7 +42,7 @@ struct PixbufLibrary {
     private let setSize: SetSize
     private let write: Write
     private let close: Close
-    private let turn: Turn
+    private let orient: Orient
 
     /// nil when it is not installed, or is another one than it should be.
     init?() {
@@ -62,7 +62,7 @@ struct PixbufLibrary {
             let setSize: SetSize = symbol("gdk_pixbuf_loader_set_size"),
             let write: Write = symbol("gdk_pixbuf_loader_write"),
             let close: Close = symbol("gdk_pixbuf_loader_close"),
-            let turn: Turn = symbol("gdk_pixbuf_apply_embedded_orientation")
+            let orient: Orient = symbol("gdk_pixbuf_apply_embedded_orientation")
         else { return nil }
         self.connect = connect
         self.make = make
@@ -75,7 +75,7 @@ struct PixbufLibrary {
         self.setSize = setSize
         self.write = write
         self.close = close
-        self.turn = turn
+        self.orient = orient
     }
 
     // MARK: - Reading
@@ -102,7 +102,7 @@ struct PixbufLibrary {
     /// The picture, or the first of a film, turned as its camera was held; nil when it is not complete.
     func finish(_ loader: Loader) -> Picture? {
         guard close(loader, nil) != 0, let picture = result(loader) else { return nil }
-        return turn(picture)
+        return orient(picture)
     }
 
     // MARK: - Writing

@@ -10,13 +10,13 @@ import Posix
 struct VideoFrame: Sendable {
     /// Path of ffmpeg, or nil.
     let program: String?
-    let patience: Duration
+    let timeout: Duration
 
     /// It maps about 200 MB of libraries.
-    private static let confinement = ChildProcess.Confinement(mostMemory: 1 << 30, mostSeconds: 10)
-    private static let mostFrameBytes = 4 << 20
+    private static let confinement = ChildProcess.Confinement(maxMemory: 1 << 30, maxSeconds: 10)
+    private static let maxFrameBytes = 4 << 20
     private static let startBytes: UInt64 = 4 << 20
-    private static let mostIndexBytes: UInt64 = 8 << 20
+    private static let maxIndexBytes: UInt64 = 8 << 20
 
     /// As PNG, at most 640 pixels wide and high; nil when there is none to be had.
     func png(size: UInt64, _ content: @escaping SharedContent) async -> [UInt8]? {
@@ -29,7 +29,7 @@ struct VideoFrame: Sendable {
         settings.errors = .null
         settings.confinement = Self.confinement
         let process = ConfinedProgram(
-            settings: settings, patience: patience, mostOutput: Self.mostFrameBytes)
+            settings: settings, timeout: timeout, maxOutput: Self.maxFrameBytes)
         guard case .ended(0, let frame) = await process.run(feed: { _ in }), !frame.isEmpty else {
             return nil
         }
@@ -65,7 +65,7 @@ struct VideoFrame: Sendable {
         guard try content(4, 4) == Array("ftyp".utf8) else { return ("matroska", file) }
         for box in ["moov", "mdat"] {
             guard let range = try MovieFile.box(box, in: 0..<size, content) else { return nil }
-            let most = box == "moov" ? mostIndexBytes : startBytes
+            let most = box == "moov" ? maxIndexBytes : startBytes
             // With its header, of at most 16 bytes.
             let start = range.lowerBound - min(range.lowerBound, 16)
             try copy(start..<min(range.upperBound, range.lowerBound + most))

@@ -35,8 +35,8 @@ public final class JoinedBody: BodySource {
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let (part, given) = state.withLock { $0 }
         guard part < parts.count else { return 0 }
-        let room = min(buffer.count, parts[part].length - given)
-        let count = try parts[part].read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+        let limit = min(buffer.count, parts[part].length - given)
+        let count = try parts[part].read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]))
         state.withLock {
             $0.given += count
             if $0.given >= parts[part].length { $0 = (part + 1, 0) }

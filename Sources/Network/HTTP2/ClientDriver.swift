@@ -28,11 +28,11 @@ final class ClientDriver: HTTP2SessionEvents {
         do throws(NetworkError) {
             while !isDone {
                 try takeRequests()
-                guard let turn = try driver?.turn(), !turn.hasEnded, !isDone else { break }
+                guard let step = try driver?.step(), !step.hasEnded, !isDone else { break }
                 if session?.isGoingAway == true { connection.goesAway() }
                 if session?.isGoingAway == true && requests.isEmpty { break }
                 try checkDeadlines()
-                if turn.isIdle { try driver?.wait(until: requests.values.map(\.deadline).min()) }
+                if step.isIdle { try driver?.wait(until: requests.values.map(\.deadline).min()) }
             }
         } catch {
             failure = error

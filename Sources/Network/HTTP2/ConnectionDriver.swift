@@ -4,7 +4,7 @@ import Posix
 
 /// Moves bytes between a socket, TLS and an HTTP/2 session, on the one thread that owns all three.
 ///
-/// `turn` does what can be done without waiting; `wait` sleeps until there is more.
+/// `step` does what can be done without waiting; `wait` sleeps until there is more.
 final class ConnectionDriver {
     private let stream: TLSStream
     private let session: HTTP2Session
@@ -16,7 +16,7 @@ final class ConnectionDriver {
     private var isBlocked = false
     private var replenished = ContinuousClock.now
 
-    /// Records read and gathers written in one turn before the other direction has its chance.
+    /// Records read and gathers written in one step before the other direction has its chance.
     private static let recordsEachTurn = 32
     private static let gathersEachTurn = 8
 
@@ -26,7 +26,7 @@ final class ConnectionDriver {
         self.wakeUp = wakeUp
     }
 
-    struct Turn {
+    struct Step {
         /// Bytes moved in either direction.
         var moved = 0
         /// Nothing to do before the socket is ready or somebody rings.
@@ -35,23 +35,23 @@ final class ConnectionDriver {
         var hasEnded = false
     }
 
-    func turn() throws(NetworkError) -> Turn {
+    func step() throws(NetworkError) -> Step {
         replenish()
-        var turn = Turn()
-        let isDry = try read(&turn)
-        let isQuiet = try write(&turn)
+        var step = Step()
+        let isDry = try read(&step)
+        let isQuiet = try write(&step)
         if session.isFinished && isQuiet {
             if let reason = session.violationReason {
                 throw NetworkError(.protocolViolation, "The peer does not speak HTTP/2 properly: \(reason).")
             }
-            turn.hasEnded = true
+            step.hasEnded = true
         }
-        turn.isIdle = isDry && (isQuiet || isBlocked)
-        return turn
+        step.isIdle = isDry && (isQuiet || isBlocked)
+        return step
     }
 
     /// True when the socket has nothing more for now.
-    private func read(_ turn: inout Turn) throws(NetworkError) -> Bool {
+    private func read(_ step: inout Step) throws(NetworkError) -> Bool {
         for _ in 0..<Self.recordsEachTurn {
             var reading = TLSStream.Reading.wouldBlock
             incoming.removeAll()
@@ -62,11 +62,11 @@ final class ConnectionDriver {
             }
             switch reading {
             case .bytes(let count):
-                turn.moved += count
+                step.moved += count
                 try session.receive(incoming.bytes)
             case .wouldBlock: return true
             case .ended:
-                turn.hasEnded = true
+                step.hasEnded = true
                 return true
             }
         }
@@ -74,21 +74,21 @@ final class ConnectionDriver {
     }
 
     /// True when the session has nothing more to say for now and the socket took all.
-    private func write(_ turn: inout Turn) throws(NetworkError) -> Bool {
+    private func write(_ step: inout Step) throws(NetworkError) -> Bool {
         for _ in 0..<Self.gathersEachTurn {
             isBlocked = try !stream.flush()
             if isBlocked { return false }
             frames.removeAll()
             try session.fill(frames)
             if frames.isEmpty { return true }
-            turn.moved += frames.count
+            step.moved += frames.count
             try stream.write(frames.bytes)
         }
         isBlocked = try !stream.flush()
         return false
     }
 
-    /// Sleeps until the socket is ready, the bell rings or the deadline passes.
+    /// Sleeps until the socket is ready, it is woken or the deadline passes.
     func wait(until deadline: Deadline?) throws(NetworkError) {
         let events = Int16(POLLIN) | (isBlocked ? Int16(POLLOUT) : 0)
         var requests = [

@@ -49,8 +49,8 @@ enum HTTP2Callbacks {
 
     /// Decides on a frame's length; the bytes are written by the send-data callback without a copy.
     static let bodyLength: nghttp2_data_source_read_callback = {
-        _, stream, _, room, flags, _, context in
-        let (count, isLast) = session(context).nextBodyLength(stream: stream, room: room)
+        _, stream, _, limit, flags, _, context in
+        let (count, isLast) = session(context).nextBodyLength(stream: stream, limit: limit)
         flags!.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
         if isLast { flags!.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return count

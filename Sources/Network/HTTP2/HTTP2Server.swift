@@ -70,7 +70,7 @@ public final class HTTP2Server: Sendable {
             return state.connections.values.map { $0 }
         }
         wakeUp.ring()
-        for bell in connections { bell.ring() }
+        for wakeUp in connections { wakeUp.ring() }
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.waiting.append(continuation) }
@@ -107,18 +107,18 @@ public final class HTTP2Server: Sendable {
 
     private func serve(_ socket: Socket) {
         // Out of descriptors: the client finds a connection that ends, as where there are too many.
-        guard let bell = try? WakeUp() else { return }
+        guard let wakeUp = try? WakeUp() else { return }
         let number: Int? = state.withLock { state in
             guard state.connections.count < limits.connections, !state.isStopping else { return nil }
             state.next += 1
-            state.connections[state.next] = bell
+            state.connections[state.next] = wakeUp
             return state.next
         }
         guard let number else { return }
         do throws(SystemError) {
             try Thread.begin("xftp-serve") { [self] in
                 let connection = ServerConnection(
-                    server: self, context: context, limits: limits, wakeUp: bell)
+                    server: self, context: context, limits: limits, wakeUp: wakeUp)
                 connection.run(socket, applicationProtocols: applicationProtocols, handler: handler)
                 leave { $0.connections[number] = nil }
             }

@@ -82,16 +82,16 @@ extension HTTP2Session {
     }
 
     /// How many bytes the next frame of the stream carries, and whether it is the last.
-    func nextBodyLength(stream: Int32, room: Int) -> (count: Int, isLast: Bool) {
+    func nextBodyLength(stream: Int32, limit: Int) -> (count: Int, isLast: Bool) {
         guard let body = outgoing[stream] else { return (0, true) }
-        let count = min(room, body.remaining)
+        let count = min(limit, body.remaining)
         body.remaining -= count
         return (count, body.remaining == 0)
     }
 
     /// Writes a frame of a body: its header, then the bytes as the source gives them.
     func sendBody(stream: Int32, header: UnsafeRawBufferPointer, count: Int) -> Int32 {
-        guard let output, output.room >= header.count + count else {
+        guard let output, output.freeCapacity >= header.count + count else {
             return NGHTTP2_ERR_WOULDBLOCK.rawValue
         }
         guard let body = outgoing[stream] else { return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue }

@@ -25,7 +25,7 @@ final class ServerConnection: HTTP2SessionEvents {
 
     /// What is dropped of a refused upload before the connection is closed instead: several times
     /// the largest chunk.
-    private static let mostDropped = 64 << 20
+    private static let maxDropped = 64 << 20
 
     init(server: HTTP2Server, context: TLSContext, limits: HTTP2Server.Limits, wakeUp: WakeUp) {
         self.server = server
@@ -70,16 +70,16 @@ final class ServerConnection: HTTP2SessionEvents {
         var idle = Deadline(after: limits.idle)
         var stall = Deadline(after: limits.stall)
         while !server.isStopping {
-            let turn = try driver.turn()
-            if turn.hasEnded { return }
-            if turn.moved > 0 { stall = Deadline(after: limits.stall) }
+            let step = try driver.step()
+            if step.hasEnded { return }
+            if step.moved > 0 { stall = Deadline(after: limits.stall) }
             if !open.isEmpty { idle = Deadline(after: limits.idle) }
             let receiving = open.values.filter(\.isReceiving).map(\.deadline).min()
             let deadline = open.isEmpty ? idle : min(stall, receiving ?? stall)
             guard !deadline.hasPassed else {
                 throw NetworkError(.timeout, "A client was silent for too long.")
             }
-            if turn.isIdle { try driver.wait(until: deadline) }
+            if step.isIdle { try driver.wait(until: deadline) }
         }
     }
 
@@ -94,7 +94,7 @@ final class ServerConnection: HTTP2SessionEvents {
         guard let entry = open[stream] else { return }
         if entry.isAnswered {
             open[stream]?.dropped += bytes.count
-            guard entry.dropped <= Self.mostDropped else {
+            guard entry.dropped <= Self.maxDropped else {
                 throw NetworkError(.protocolViolation, "A client goes on with an upload that was refused.")
             }
         } else if let answer = try entry.exchange.receive(bytes) {

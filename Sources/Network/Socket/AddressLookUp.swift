@@ -12,14 +12,14 @@ struct AddressLookUp {
     func run(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> [SocketAddress] {
         if let numeric = try? SocketAddress.resolve(endpoint, numericOnly: true) { return numeric }
         let answer = Lock<Result<[SocketAddress], NetworkError>?>(nil)
-        let bell = try WakeUp.orExhausted()
+        let wakeUp = try WakeUp.orExhausted()
         do throws(SystemError) {
             try Thread.begin("resolver") { [endpoint] in
                 let found = Result { () throws(NetworkError) in
                     try SocketAddress.resolve(endpoint, numericOnly: false)
                 }
                 answer.withLock { $0 = found }
-                bell.ring()
+                wakeUp.ring()
             }
         } catch {
             throw NetworkError(.exhausted, error.sentence, cause: error)
@@ -29,7 +29,7 @@ struct AddressLookUp {
             guard !deadline.hasPassed else {
                 throw NetworkError(.timeout, "The name server did not answer in time.")
             }
-            var requests = [bell, stop].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            var requests = [wakeUp, stop].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
             _ = try? poll(&requests, milliseconds: deadline.milliseconds)
             if requests[1].revents != 0 { throw NetworkError(.cancelled, "Connecting was given up.") }
         }

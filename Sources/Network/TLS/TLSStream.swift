@@ -67,7 +67,7 @@ final class TLSStream {
         switch SSL_get_error(ssl, count) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             // Acknowledge at once: against a peer with Nagle's algorithm a delayed acknowledgement
-            // costs 40 ms each. The kernel forgets the wish, so it is renewed after every receive.
+            // costs 40 ms each. The kernel resets the option, so it is renewed after every receive.
             _ = chatfs_tcp_quick_ack(socket.descriptor)
             return .wouldBlock
         case SSL_ERROR_ZERO_RETURN: return .ended

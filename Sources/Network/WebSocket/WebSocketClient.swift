@@ -13,7 +13,7 @@ public protocol WebSocketListener: Sendable {
 /// A WebSocket (RFC 6455) over plain TCP, as a client: for programs on this machine. One thread each.
 public final class WebSocketClient: Sendable {
     /// Longest message in either direction, in bytes.
-    public static let longestMessage = 64 << 20
+    public static let maxMessageLength = 64 << 20
 
     private let shared: WebSocketState
 

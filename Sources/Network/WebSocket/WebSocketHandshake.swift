@@ -5,7 +5,7 @@ import COpenSSL
 /// server understood it.
 struct WebSocketHandshake {
     /// Longest answer in bytes.
-    static let longestAnswer = 16 << 10
+    static let maxAnswerLength = 16 << 10
 
     private let key: String
 
@@ -37,7 +37,7 @@ struct WebSocketHandshake {
         let common = min(bytes.count, beginning.count)
         guard bytes.prefix(common).elementsEqual(beginning.prefix(common)) else { throw Self.refusal }
         let end = Self.endOfHeader(bytes)
-        guard (end ?? bytes.count) <= Self.longestAnswer else { throw Self.refusal }
+        guard (end ?? bytes.count) <= Self.maxAnswerLength else { throw Self.refusal }
         guard let end else { return nil }
         let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
         guard lines.first?.split(separator: " ").dropFirst().first == "101" else { throw Self.refusal }

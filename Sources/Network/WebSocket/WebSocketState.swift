@@ -22,7 +22,7 @@ final class WebSocketState: Sendable {
             guard !state.isClosing, !state.hasEnded else {
                 throw NetworkError(.closed, "The connection is closed.")
             }
-            guard state.waiting + text.count <= WebSocketClient.longestMessage else {
+            guard state.waiting + text.count <= WebSocketClient.maxMessageLength else {
                 throw NetworkError(.exhausted, "The server takes no messages at present.")
             }
             state.waiting += text.count

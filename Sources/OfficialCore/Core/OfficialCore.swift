@@ -14,7 +14,7 @@ import Posix
 /// This type only puts the services together; each of them says what it does.
 public final class OfficialCore: ChatCore {
     public let profile: Profile
-    public let limits = ChatLimits(largestFile: FilePolicy.xftpLimit)
+    public let limits = ChatLimits(maxFileSize: FilePolicy.xftpLimit)
     public var stagingFolder: String { staging.path }
     /// The profile's own folder, for others who keep something beside the index. Absolute.
     public let folder: String

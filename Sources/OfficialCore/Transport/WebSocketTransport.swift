@@ -8,7 +8,7 @@ public final class WebSocketTransport: OfficialTransport {
     /// How it connects. The defaults are for use; tests shorten the waits.
     public struct Settings: Sendable {
         public var connectTimeout: Duration = .seconds(10)
-        public var retry = RetryPolicy(first: .milliseconds(100), longest: .seconds(5), tries: .max)
+        public var retry = RetryPolicy(first: .milliseconds(100), maxDelay: .seconds(5), tries: .max)
 
         public init() {}
     }

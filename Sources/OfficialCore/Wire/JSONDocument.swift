@@ -7,7 +7,7 @@ import Glibc
 /// first counts.
 final class JSONDocument: Sendable {
     /// Longest text in bytes: that of a WebSocket message.
-    static let longest = 64 << 20
+    static let maxLength = 64 << 20
     /// Nested arrays and objects; the deepest of the chat API (a quote in a group's event) has about 12.
     static let deepest = 64
     /// Values and keys in all: 16 bytes of memory each.
@@ -31,7 +31,7 @@ final class JSONDocument: Sendable {
 
     /// nil for anything that is not exactly one JSON value with white space around it.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count <= Self.longest else { return nil }
+        guard bytes.count <= Self.maxLength else { return nil }
         let nodes = bytes.withUnsafeBufferPointer { buffer -> [Node]? in
             var reader = JSONReader(bytes: buffer)
             return reader.document()

@@ -17,7 +17,7 @@ final class DeliveryWorker: Sendable {
     private let postponed = Lock<Set<Draft>>([])
 
     /// Without an end: an outbox never gives up what it promised to send.
-    private static let policy = RetryPolicy(first: .seconds(2), longest: .seconds(300), tries: .max)
+    private static let policy = RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max)
     /// Bytes of small files that are handed over together.
     private static let maxBytesTogether: UInt64 = 1 << 20
 

@@ -355,7 +355,7 @@ public final class Draft: Sendable {
     }
 
     private func requireAllowed(_ size: UInt64) throws {
-        let limit = context.largestFile(in: chat)
+        let limit = context.maxFileSize(in: chat)
         guard size <= limit else {
             throw OutboxError(
                 .tooLarge,

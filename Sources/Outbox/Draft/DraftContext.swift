@@ -13,7 +13,7 @@ final class DraftContext: Sendable {
     let clock: any WallClock
     let uptime: Uptime
     /// Largest draft of a contact's or group's chat, in bytes.
-    let largestFile: UInt64
+    let maxFileSize: UInt64
     let earlyCopies: EarlyCopySlots
     let changes = Broadcaster<OutboxChange>()
     /// Two KiB or so for each draft.
@@ -27,7 +27,7 @@ final class DraftContext: Sendable {
 
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quietTime: QuietTime,
-        deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, largestFile: UInt64, boot: String,
+        deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, maxFileSize: UInt64, boot: String,
         earlyCopies: EarlyCopySlots, step: @escaping @Sendable (OutboxStep) -> Void
     ) {
         self.journal = journal
@@ -37,7 +37,7 @@ final class DraftContext: Sendable {
         self.deliveries = deliveries
         self.clock = clock
         self.uptime = uptime
-        self.largestFile = largestFile
+        self.maxFileSize = maxFileSize
         self.boot = boot
         self.earlyCopies = earlyCopies
         self.step = step
@@ -55,9 +55,9 @@ final class DraftContext: Sendable {
     }
 
     /// The largest draft that `chat` takes, in bytes: local notes have no limit.
-    func largestFile(in chat: ChatReference) -> UInt64 {
+    func maxFileSize(in chat: ChatReference) -> UInt64 {
         if case .notes = chat { return UInt64(Int64.max) }
-        return largestFile
+        return maxFileSize
     }
 
     // MARK: - Transitions

@@ -5,7 +5,7 @@ public enum ChunkPlan {
     /// Bytes of a file that are neither header nor content: the length in front, the tag at the end.
     public static let overhead: UInt64 = 8 + 16
     /// The largest file that the official programs take, 5 GiB of header and content.
-    public static let largestFile: UInt64 = 5 << 30
+    public static let maxFileSize: UInt64 = 5 << 30
 
     /// The chunk sizes of a file of `fileSize` bytes of header and content.
     ///

@@ -4,11 +4,11 @@ import Posix
 extension FileDescription {
     /// What a file of 1 GiB on all twelve preset relays needs, more than ten times: 256 chunks of 4 MiB
     /// with twelve replicas each, in 0.4 MB of text (`YAMLParser.longestText` bounds that).
-    static let mostChunks = 16_384
-    static let mostReplicasOfChunk = 128
-    static let mostRelays = 256
+    static let maxChunks = 16_384
+    static let maxReplicasOfChunk = 128
+    static let maxRelays = 256
     /// The official sizes end at 4 MiB; relays can be set to others, so more is read, within reason.
-    static let largestChunkSize: UInt64 = 16 << 20
+    static let maxChunkSize: UInt64 = 16 << 20
     static let smallestChunkSize: UInt64 = 65_536
     /// PKCS#8 of an Ed25519 key up to its 32 bytes (RFC 8410).
     private static let keyPrefix: [UInt8] = [
@@ -60,7 +60,7 @@ extension FileDescription {
     }
 
     private static func isChunkSize(_ size: UInt64) -> Bool {
-        (smallestChunkSize...largestChunkSize).contains(size) && size % smallestChunkSize == 0
+        (smallestChunkSize...maxChunkSize).contains(size) && size % smallestChunkSize == 0
     }
 
     private static func size(_ value: YAMLValue?, of subject: String) throws(XFTPError) -> UInt64 {
@@ -118,8 +118,8 @@ extension FileDescription {
             guard let relay = group["server"]?.text.flatMap({ RelayAddress($0) }), relay.password == nil
             else { throw malformed("a relay's address is missing or wrong") }
             relays.insert(relay)
-            guard relays.count <= mostRelays else {
-                throw malformed("it names more than \(mostRelays) relays")
+            guard relays.count <= maxRelays else {
+                throw malformed("it names more than \(maxRelays) relays")
             }
             guard let texts = group["chunks"]?.items else { throw malformed("a relay has no chunks") }
             for text in texts {
@@ -155,7 +155,7 @@ extension FileDescription {
                 separator: UInt8(ascii: ":"), maxSplits: 5, omittingEmptySubsequences: false)
             guard (3...5).contains(fields.count), fields[0].allSatisfy({ (48...57).contains($0) }),
                 let number = Int(String(decoding: fields[0], as: UTF8.self)),
-                (1...mostChunks).contains(number)
+                (1...maxChunks).contains(number)
             else { throw malformed("a chunk is not written as number, ID, key, digest, size") }
             guard let id = Base64URL.decode(fields[1]), (1...255).contains(id.count) else {
                 throw malformed("the ID of chunk \(number) is wrong")
@@ -183,8 +183,8 @@ extension FileDescription {
         }
 
         func add(to chunk: inout PartialChunk, on relay: RelayAddress) throws(XFTPError) {
-            guard chunk.replicas.count < mostReplicasOfChunk else {
-                throw malformed("chunk \(number) has more than \(mostReplicasOfChunk) replicas")
+            guard chunk.replicas.count < maxReplicasOfChunk else {
+                throw malformed("chunk \(number) has more than \(maxReplicasOfChunk) replicas")
             }
             if let digest {
                 guard chunk.first == nil || chunk.digest == digest else {

@@ -17,7 +17,7 @@ public struct RelayAddress: Sendable {
     public var port: UInt16 { writtenPort ?? Self.defaultPort }
 
     public static let defaultPort: UInt16 = 443
-    private static let mostHosts = 8
+    private static let maxHosts = 8
     private static let longestHost = 253
 
     public init(fingerprint: [UInt8], hosts: [String], port: UInt16?, password: String? = nil) {
@@ -57,7 +57,7 @@ public struct RelayAddress: Sendable {
         }
         var hosts: [String] = []
         for host in place.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let host = Self.host(host), hosts.count < Self.mostHosts else { return nil }
+            guard let host = Self.host(host), hosts.count < Self.maxHosts else { return nil }
             hosts.append(host)
         }
         guard !hosts.isEmpty else { return nil }

@@ -7,10 +7,10 @@ struct YAMLParser {
         let reason: String
     }
 
-    /// In bytes. `FileDescription.mostChunks` says what that is measured by.
+    /// In bytes. `FileDescription.maxChunks` says what that is measured by.
     static let longestText = 4 << 20
     static let deepestNesting = 12
-    static let mostValues = 100_000
+    static let maxValues = 100_000
 
     let text: [UInt8]
     var position = 0
@@ -245,7 +245,7 @@ struct YAMLParser {
         depth += 1
         values += 1
         guard depth <= Self.deepestNesting else { throw failure("is nested too deep") }
-        guard values <= Self.mostValues else { throw failure("has too many values") }
+        guard values <= Self.maxValues else { throw failure("has too many values") }
     }
 
     func failure(_ reason: String) -> Failure {

@@ -39,16 +39,16 @@ final class RelayConnections: Sendable {
     private let relay: RelayAddress
     private let settings: XFTPClientSettings
     private let permits: AsyncSemaphore
-    private let mostRequests: Int
+    private let maxRequests: Int
     private let state: Lock<State>
     let health: RelayHealth
 
     init(relay: RelayAddress, settings: XFTPClientSettings) {
         self.relay = relay
         self.settings = settings
-        mostRequests = settings.connectionsPerRelay * settings.requestsPerConnection
-        permits = AsyncSemaphore(mostRequests)
-        state = Lock(State(allowed: mostRequests))
+        maxRequests = settings.connectionsPerRelay * settings.requestsPerConnection
+        permits = AsyncSemaphore(maxRequests)
+        state = Lock(State(allowed: maxRequests))
         health = RelayHealth(memory: settings.failureMemory)
     }
 
@@ -57,7 +57,7 @@ final class RelayConnections: Sendable {
     func openAhead(_ count: Int) {
         let ids = state.withLock { state in
             var ids: [Int] = []
-            while !state.isClosed, state.slots.count < min(count, mostConnections) {
+            while !state.isClosed, state.slots.count < min(count, maxConnections) {
                 state.nextID += 1
                 state.slots.append(Slot(id: state.nextID))
                 ids.append(state.nextID)
@@ -73,7 +73,7 @@ final class RelayConnections: Sendable {
         }
     }
 
-    /// Runs `body` on a connection; waits for its turn when all are in use.
+    /// Runs `body` on a connection; waits when all are in use.
     func withConnection<Result: Sendable>(
         _ body: (RelayConnection) async throws(XFTPError) -> Result
     ) async throws(XFTPError) -> Result {
@@ -97,10 +97,10 @@ final class RelayConnections: Sendable {
             throw error
         }
         health.succeeded()
-        let mostRequests = mostRequests
+        let maxRequests = maxRequests
         let grows = state.withLock { state in
             state.successes += 1
-            guard state.allowed < mostRequests, state.successes >= 2 * state.allowed else { return false }
+            guard state.allowed < maxRequests, state.successes >= 2 * state.allowed else { return false }
             state.allowed += 1
             state.successes = 0
             return true
@@ -121,7 +121,7 @@ final class RelayConnections: Sendable {
 
     var farRoundTrip: Duration? { health.roundTrip(above: settings.farAfter) }
 
-    private var mostConnections: Int {
+    private var maxConnections: Int {
         farRoundTrip != nil
             ? max(settings.connectionsPerRelay, settings.connectionsPerFarRelay)
             : settings.connectionsPerRelay
@@ -162,7 +162,7 @@ final class RelayConnections: Sendable {
             state.slots[$0].connection != nil && state.slots[$0].requests < settings.requestsPerConnection
         }
         let best = ready.min { state.slots[$0].requests < state.slots[$1].requests }
-        let isFull = state.slots.count >= mostConnections
+        let isFull = state.slots.count >= maxConnections
         if let best, let connection = state.slots[best].connection, state.slots[best].requests == 0 || isFull
         {
             state.slots[best].requests += 1

@@ -28,7 +28,7 @@ struct ReplicaRace {
     /// Where the caller wants the chunk. Only one attempt at a time has it, any other one has its own.
     private let buffer: ChunkBuffer
     private let counter: ByteCounter
-    private let patience: Duration
+    private let timeout: Duration
 
     private var waiting: ArraySlice<Replica>
     private var attempts: [Int: Attempt] = [:]
@@ -51,7 +51,7 @@ struct ReplicaRace {
         self.client = client
         self.buffer = buffer
         self.counter = counter
-        patience = client.settings.replicaPatience
+        timeout = client.settings.replicaTimeout
         waiting = replicas[...]
         (events, mailbox) = AsyncStream.makeStream()
     }
@@ -107,14 +107,14 @@ struct ReplicaRace {
         }
         attempts[number] = Attempt(
             replica: replica, buffer: target, health: health, start: .now, task: task)
-        lookAgain(after: patience)
+        lookAgain(after: timeout)
         return true
     }
 
     /// Asks one more when all that were asked are silent.
     private mutating func look() {
         let shortest = attempts.values.map { $0.health.silence(since: $0.start) }.min() ?? .zero
-        if shortest < patience { return lookAgain(after: patience - shortest) }
+        if shortest < timeout { return lookAgain(after: timeout - shortest) }
         askNext()
     }
 

@@ -62,7 +62,7 @@ public final class ChunkwiseReader: Sendable {
     }
 
     /// Fetches a chunk and checks it, as it lies on the relay.
-    /// - Parameter retry: how often to try; nil for the client's own patience.
+    /// - Parameter retry: how often to try; nil for the client's own retry policy.
     public func fetchEncrypted(
         chunk: Int, into buffer: ChunkBuffer, retry: RetryPolicy? = nil,
         counter: @escaping ByteCounter = { _ in }
@@ -95,7 +95,7 @@ public final class ChunkwiseReader: Sendable {
     /// Reads the header from the decrypted first chunk. Throws `.damaged` when it contradicts the
     /// length of the file.
     public func header(inFirstChunk buffer: ChunkBuffer) throws(XFTPError) -> FileHeader {
-        let prefix = Array(buffer.bytes.prefix(FileHeader.longest))
+        let prefix = Array(buffer.bytes.prefix(FileHeader.maxLength))
         guard let header = FileHeader(stream: prefix, streamSize: streamSize) else {
             throw XFTPError(
                 .damaged, "The file's header makes no sense: it was not sent by a SimpleX program.")

@@ -65,7 +65,7 @@ public enum FileUpload {
         guard !relays.isEmpty else {
             throw XFTPError(.noRelay, "No relay is configured to send to. Give one with --relay.")
         }
-        guard source.size <= ChunkPlan.largestFile else {
+        guard source.size <= ChunkPlan.maxFileSize else {
             throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the most that XFTP carries.")
         }
         if let state, !state.isOf(fileName: fileName, size: source.size, recipients: recipients) {

@@ -45,7 +45,7 @@ public final class PlainFileDestination: DownloadDestination {
 
     public func begin(_ header: FileHeader) throws {
         state.withLock { $0.header = header }
-        // Room is taken at once: a full disk is known before hours of download. Length stays what was
+        // Space is reserved at once: a full disk is known before hours of download. Length stays what was
         // written, it is the mark of progress. Filesystems without this call take it as it comes.
         try part.reserve(0..<header.contentSize)
     }

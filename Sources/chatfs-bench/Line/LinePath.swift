@@ -21,7 +21,7 @@ struct LinePath {
     mutating func allowance(at now: Instant) -> Int {
         while let count = acknowledgements.next(by: now) {
             unacknowledged -= count
-            window = min(window + count, settings.largestWindow)
+            window = min(window + count, settings.maxWindow)
         }
         return max(0, window - unacknowledged)
     }

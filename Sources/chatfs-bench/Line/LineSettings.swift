@@ -7,7 +7,7 @@ struct LineSettings: Sendable {
     /// What a connection may have on its way at first, in bytes: ten segments (RFC 6928).
     var firstWindow = 14_600
     /// The most that a connection may have on its way: a sender's buffer is no larger by default (tcp_wmem).
-    var largestWindow = 4 << 20
+    var maxWindow = 4 << 20
 
     var roundTrip: Duration { delay * 2 }
 
@@ -21,7 +21,7 @@ struct LineSettings: Sendable {
         while left > 0 {
             rounds += 1
             left -= window
-            window = min(window + min(window, window + left), largestWindow)
+            window = min(window + min(window, window + left), maxWindow)
         }
         return rounds
     }

@@ -106,7 +106,7 @@ final class Stage: Sendable {
 
     /// Ends a process that was started here, politely first.
     func end(_ child: ObservedProcess) async {
-        await child.stop(patience: .seconds(10))
+        await child.stop(timeout: .seconds(10))
         state.withLock { $0.children.removeAll { $0 === child } }
     }
 
@@ -164,7 +164,7 @@ final class Stage: Sendable {
         for child in children {
             // A relay that stands still would not hear that it should end.
             child.send(SIGCONT)
-            await child.stop(patience: .seconds(10))
+            await child.stop(timeout: .seconds(10))
         }
         for mount in try MountTable.mounts(below: folder.path) { _ = await mount.detach() }
         let folder = folder

@@ -8,8 +8,8 @@ enum FileWork {
     /// Makes a file of `size` bytes in writes of 1 MiB. The bytes are the same for the same seed; no layer
     /// can compress or share them.
     static func make(_ path: String, size: Int, seed: UInt64) throws(SystemError) {
-        let room = min(1 << 20, max(4096, size))
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 4096)
+        let length = min(1 << 20, max(4096, size))
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 4096)
         defer { buffer.deallocate() }
         fill(buffer, seed: seed)
         let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_EXCL)

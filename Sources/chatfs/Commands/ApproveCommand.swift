@@ -108,7 +108,7 @@ private struct Approvals: Sendable {
     /// that cannot be told the approval holds all the same, from the next try of the mount on.
     func tellMount() throws {
         do {
-            _ = try daemon()?.ask(CacheWish(.tryAgain))
+            _ = try daemon()?.ask(CacheRequest(.tryAgain))
         } catch {
             Terminal.complain(
                 "chatfs: it holds, but the mount could not be told at once: \(Base.sentence(of: error))")

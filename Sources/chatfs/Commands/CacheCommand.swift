@@ -25,11 +25,11 @@ enum CacheCommand {
     private static let mountpoint = Argument(
         "MOUNTPOINT", .listed("mountpoints"), count: .optional, "Not needed when there is only one mount.")
 
-    private static func ask(_ action: CacheWish.Action, _ invocation: Invocation) async throws {
+    private static func ask(_ action: CacheRequest.Action, _ invocation: Invocation) async throws {
         let daemon = try await CacheAsking.daemon(
             of: UnmountCommand.chosen(invocation.optionalArgument("MOUNTPOINT")))
         let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
-            try daemon.ask(CacheWish(action))
+            try daemon.ask(CacheRequest(action))
         }
         guard let cache = answer.cache else { return }
         let limit = cache.limit.map { "at most \(ByteCount.rounded($0))" } ?? "no limit"

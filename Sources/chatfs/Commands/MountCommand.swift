@@ -35,7 +35,7 @@ enum MountCommand {
                 "Most bytes of them; what was used longest ago goes first, never what is open or pinned."),
             .value(
                 "cache-min-free", named: "BYTES", .byteCount, default: "256mb",
-                "What they leave free on their disk; what then has no room stays in memory for a while."),
+                "What they leave free on their disk; what then does not fit stays in memory for a while."),
             .flag(
                 "no-finish",
                 "Do not receive for good what was only read in part; else more than its first chunk read is "

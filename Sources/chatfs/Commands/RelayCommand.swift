@@ -101,8 +101,8 @@ enum RelayCommand {
         guard let expiry = invocation.duration("expire"), expiry >= .seconds(1) else {
             throw UsageError("--expire must be at least 1s")
         }
-        if let quota = invocation.byteCount("quota"), quota < RelaySettings.leastQuota {
-            throw UsageError("--quota must have room for one chunk and its record at least: 65kb")
+        if let quota = invocation.byteCount("quota"), quota < RelaySettings.minQuota {
+            throw UsageError("--quota must hold one chunk and its record at least: 65kb")
         }
         if let password = invocation["password"] {
             guard (1...255).contains(password.utf8.count), password.utf8.allSatisfy({ $0 > 32 && $0 < 127 })

@@ -73,8 +73,8 @@ enum UnmountCommand {
         return mounted
     }
 
-    private static func leave(_ mounted: Mounted, within patience: Duration) async throws {
-        let end = ContinuousClock.now + patience
+    private static func leave(_ mounted: Mounted, within timeout: Duration) async throws {
+        let end = ContinuousClock.now + timeout
         var named = false
         while true {
             switch await mounted.mount.unmountIfIdle() {

@@ -5,7 +5,7 @@ enum UnpinCommand {
     static let command = Command(
         "unpin", "Let the cache evict files again.",
         discussion: """
-            What is at hand stays until its room is wanted.
+            What is at hand stays until its space is needed.
             """,
         section: ChatFS.Section.daily,
         arguments: [CacheAsking.paths],

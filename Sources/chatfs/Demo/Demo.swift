@@ -113,10 +113,10 @@ struct Demo {
         Terminal.write(Terminal.isTerminal(STDOUT_FILENO) ? "\r\u{1B}[K" : "", to: STDOUT_FILENO)
         await withTaskGroup { group in
             for mount in children.dropFirst() {
-                group.addTask { _ = await mount.process.stop(patience: .seconds(15)) }
+                group.addTask { _ = await mount.process.stop(timeout: .seconds(15)) }
             }
         }
-        await children.first?.process.stop(patience: .seconds(5))
+        await children.first?.process.stop(timeout: .seconds(5))
     }
 
     private func showScreen() {

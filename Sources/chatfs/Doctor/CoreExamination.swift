@@ -95,7 +95,7 @@ struct CoreExamination: Sendable {
                 let version = APIVersion(version: String(word.dropFirst()))
                 result.findings.append(Self.version(version, of: "the program"))
             } else {
-                await process.stop(patience: .seconds(1))
+                await process.stop(timeout: .seconds(1))
                 result.findings.append(.bad("the program does not say its version: is it SimpleX Chat?"))
             }
         } catch {

@@ -108,10 +108,10 @@ final class MountedProfile: Sendable {
                 mountpoint: settings.mountpoint, controlFolder: own))
         do {
             let news = try await fileSystem.begin()
-            let wishes = CacheWishes(hydrator: hydrator, fileSystem: fileSystem, core: core)
+            let cacheRequests = CacheRequestHandler(hydrator: hydrator, fileSystem: fileSystem, core: core)
             let control = try ControlServer(
                 profileFolder: own, core: core, whenSent: { await fileSystem.wasSent($0) },
-                grant: { await wishes.grant($0) })
+                answerCacheRequest: { await cacheRequests.answer($0) })
             let session: FuseSession
             do throws(FuseError) {
                 session = try FuseSession(
@@ -123,7 +123,7 @@ final class MountedProfile: Sendable {
             }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
             outbox.start()
-            Task { await wishes.resume() }
+            Task { await cacheRequests.resume() }
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
                 session: session, control: control, cache: cache)
@@ -178,9 +178,9 @@ final class MountedProfile: Sendable {
     /// it is told to (`umount -f`, `umount -l`, `abort` of its connection).
     private func unmount() async -> Bool {
         // Who is writing may finish, for a while; who only reads or sits in a folder may not.
-        let patience = ContinuousClock.now + .seconds(5)
-        let courtesy = ContinuousClock.now + .milliseconds(500)
-        while !ended.isRequested, ContinuousClock.now < (fileSystem.hasWriters ? patience : courtesy) {
+        let writerDeadline = ContinuousClock.now + .seconds(5)
+        let deadline = ContinuousClock.now + .milliseconds(500)
+        while !ended.isRequested, ContinuousClock.now < (fileSystem.hasWriters ? writerDeadline : deadline) {
             let ending = await session.unmountIfIdle()
             if ending == .covered { break }
             // Gone: the end of the connection is a matter of a moment, or of who holds it.

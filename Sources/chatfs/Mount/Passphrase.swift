@@ -21,17 +21,17 @@ final class Passphrase: Sendable {
     /// What comes from a descriptor, up to its end or that of its first line, which is left out. At most 4096
     /// bytes. Goes nowhere else on its way. Blocks.
     static func read(from descriptor: Int32, line: Bool) throws(SystemError) -> SecretBytes {
-        try SecretBytes(upTo: 4096) { room throws(SystemError) in
+        try SecretBytes(upTo: 4096) { buffer throws(SystemError) in
             var count = 0
-            while count < room.count {
+            while count < buffer.count {
                 let part = try check("read the passphrase") {
-                    Glibc.read(descriptor, room.baseAddress?.advanced(by: count), room.count - count)
+                    Glibc.read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
                 }
                 if part == 0 { break }
                 count += part
-                if line, room[count - 1] == 0x0A { break }
+                if line, buffer[count - 1] == 0x0A { break }
             }
-            while count > 0, room[count - 1] == 0x0A || room[count - 1] == 0x0D { count -= 1 }
+            while count > 0, buffer[count - 1] == 0x0A || buffer[count - 1] == 0x0D { count -= 1 }
             return count
         }
     }

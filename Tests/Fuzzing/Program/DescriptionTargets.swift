@@ -47,7 +47,7 @@ extension Target {
             let prefix = input.rest()
             guard let header = FileHeader(stream: prefix, streamSize: size) else { return }
             hold(
-                header.contentOffset <= UInt64(FileHeader.longest)
+                header.contentOffset <= UInt64(FileHeader.maxLength)
                     && header.contentOffset + header.contentSize <= size - 16, "the content lies inside")
             let again = FileHeader(
                 stream: FileHeader.encode(name: header.name, contentSize: header.contentSize),
@@ -60,12 +60,12 @@ extension Target {
 
     private static func check(_ description: FileDescription) {
         hold(
-            description.chunks.count <= FileDescription.mostChunks
-                && description.relays.count <= FileDescription.mostRelays, "the limits hold")
+            description.chunks.count <= FileDescription.maxChunks
+                && description.relays.count <= FileDescription.maxRelays, "the limits hold")
         hold(description.chunkOffsets.last == description.size, "the chunks add up")
         for (index, chunk) in description.chunks.enumerated() {
             hold(chunk.number == index + 1 && !chunk.replicas.isEmpty, "chunks are in order and somewhere")
-            hold(chunk.size <= FileDescription.largestChunkSize, "a chunk fits into memory")
+            hold(chunk.size <= FileDescription.maxChunkSize, "a chunk fits into memory")
             for replica in chunk.replicas {
                 hold(replica.relay.password == nil, "no password is in a description")
                 hold(SigningKey(pkcs8: replica.key) != nil, "every key is one")

@@ -32,7 +32,7 @@ extension Target {
             case .video(let preview, let seconds):
                 hold(preview.isEmpty && (1...86_400).contains(seconds), "a video has a length")
             case .voice(let seconds):
-                hold((1...FilePolicy.longestVoiceSeconds).contains(seconds), "a recording has a length")
+                hold((1...FilePolicy.maxVoiceSeconds).contains(seconds), "a recording has a length")
             case .image(let preview): hold(preview.isEmpty, "a preview is made later")
             case .file: break
             case .text: hold(false, "a file is no text")
@@ -42,9 +42,9 @@ extension Target {
             let text = PreviewMaker.text(bytes)
             hold(text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }, "a preview is plain text")
             let caption = Int(bytes.first ?? 0) << 7
-            let most = PreviewMaker.mostBytes(captionBytes: caption)
+            let most = PreviewMaker.maxBytes(captionBytes: caption)
             let longest = PreviewMaker.text([]).utf8.count + (most + 2) / 3 * 4
-            hold(most == 0 || longest <= FilePolicy.longestPreviewCharacters, "it fits its message")
+            hold(most == 0 || longest <= FilePolicy.maxPreviewCharacters, "it fits its message")
             _ = PictureFormat(start: bytes).map(\.mediaType)
         },
     ]

@@ -41,13 +41,13 @@ extension Target {
         Target("display-name", "names of profiles and groups", longest: 512) { bytes in
             guard let name = try? DisplayName.checked(bytes.text, of: "profile") else { return }
             hold((try? DisplayName.checked(name, of: "profile")) == name, "a checked name stays")
-            hold(!name.isEmpty && name.count <= DisplayName.longest, "the limits hold")
+            hold(!name.isEmpty && name.count <= DisplayName.maxLength, "the limits hold")
         },
     ]
 
     /// What any folder can hold and any terminal print.
     private static func check(_ name: String) {
-        hold(!name.isEmpty && name.utf8.count <= SafeFileName.longest, "a name has 1 to 255 bytes")
+        hold(!name.isEmpty && name.utf8.count <= SafeFileName.maxLength, "a name has 1 to 255 bytes")
         hold(name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") }, "it can be a name")
         hold(name.utf8.first != UInt8(ascii: "."), "it is not hidden")
         hold(name.utf8.first != UInt8(ascii: "-"), "it is no option")

@@ -36,9 +36,9 @@ extension Target {
         index.with(FuzzedRow(of: "node", columns, input.rest())) { connection in
             let index = NameIndex(connection)
             _ = (try? index.chats(), try index.drafts(), try index.items(in: NodeID(1)))
-            guard !wanted.bytes.isEmpty, wanted.bytes.count <= EntryName.longest else { return }
+            guard !wanted.bytes.isEmpty, wanted.bytes.count <= EntryName.maxLength else { return }
             let name = try index.freeName(wanted, in: NodeID(1))
-            hold(name.bytes.count <= EntryName.longest, "a name is not too long")
+            hold(name.bytes.count <= EntryName.maxLength, "a name is not too long")
             hold(try !index.isTaken(name, in: NodeID(1)), "a free name is free")
             try index.bury(name, in: NodeID(1))
             hold(try index.freeName(wanted, in: NodeID(1)) != name, "no name is given twice")

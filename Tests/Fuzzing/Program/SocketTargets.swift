@@ -60,7 +60,7 @@ extension Target {
             let (near, far) = SocketPair.make()
             defer { close(far) }
             SocketPair.say(bytes, at: far)
-            let channel = ControlChannel(OpenFile(adopting: near), patience: .seconds(5))
+            let channel = ControlChannel(OpenFile(adopting: near), timeout: .seconds(5))
             var lines: [[UInt8]] = []
             while let line = try? channel.readLine() { lines.append(line) }
             let parts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

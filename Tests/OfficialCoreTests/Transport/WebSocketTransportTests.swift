@@ -14,7 +14,7 @@ struct WebSocketTransportTests {
     static var quick: WebSocketTransport.Settings {
         var settings = WebSocketTransport.Settings()
         settings.connectTimeout = .seconds(20)
-        settings.retry = RetryPolicy(first: .milliseconds(5), longest: .milliseconds(50), tries: .max)
+        settings.retry = RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(50), tries: .max)
         return settings
     }
 

@@ -11,7 +11,7 @@ final class HistoryReader: Sendable {
     /// Items asked for at once.
     private let pageSize: Int
 
-    private static let retry = RetryPolicy(first: .milliseconds(500), longest: .seconds(60), tries: .max)
+    private static let retry = RetryPolicy(first: .milliseconds(500), maxDelay: .seconds(60), tries: .max)
 
     init(
         _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents, pageSize: Int

@@ -4,8 +4,8 @@ import FileSystem
 import Hydration
 import Namespace
 
-/// What commands wish of the cache of this mount, in terms of its entries.
-struct CacheWishes: Sendable {
+/// What commands request of the cache of this mount, in terms of its entries.
+struct CacheRequestHandler: Sendable {
     let hydrator: Hydrator
     let fileSystem: FileSystem
     let core: any ChatCore
@@ -19,8 +19,8 @@ struct CacheWishes: Sendable {
         requests = HydrationRequests(hydrator)
     }
 
-    func grant(_ wish: CacheWish) async -> CacheAnswer {
-        switch wish.action {
+    func answer(_ request: CacheRequest) async -> CacheAnswer {
+        switch request.action {
         case .show: return CacheAnswer(cache: state())
         case .clear:
             hydrator.clearCache()
@@ -31,12 +31,12 @@ struct CacheWishes: Sendable {
             return CacheAnswer()
         case .cancel, .hydrate, .dehydrate, .pin, .unpin: break
         }
-        guard let entry = wish.entry, let item = fileSystem.item(at: NodeID(entry)), let file = item.file
+        guard let entry = request.entry, let item = fileSystem.item(at: NodeID(entry)), let file = item.file
         else {
             return CacheAnswer(problem: "This is not a file that was sent or received.")
         }
         do throws(HydrationError) {
-            switch wish.action {
+            switch request.action {
             case .show, .clear, .tryAgain: break
             case .cancel: return try await cancel(item, file)
             case .hydrate:

@@ -2,7 +2,7 @@ import Glibc
 
 /// Many readers or one writer. Unlike `Base.Lock` it may be held over file operations: it belongs to
 /// one file, and whoever waits wanted to touch exactly that file.
-final class ReadWriteTurn: @unchecked Sendable {
+final class ReadWriteMutex: @unchecked Sendable {
     // Safe: the lock is touched through the pthread calls alone.
     private let lock: UnsafeMutablePointer<pthread_rwlock_t>
 

@@ -1,7 +1,7 @@
 import Base
 
 /// What a command wants of the cache of a mount: one line of JSON to its daemon.
-public struct CacheWish: Codable, Hashable, Sendable {
+public struct CacheRequest: Codable, Hashable, Sendable {
     public enum Action: String, Codable, Hashable, Sendable {
         /// Say what the cache holds.
         case show
@@ -26,7 +26,7 @@ public struct CacheWish: Codable, Hashable, Sendable {
     }
 }
 
-/// The daemon's answer to a wish.
+/// The daemon's answer to a request.
 public struct CacheAnswer: Codable, Hashable, Sendable {
     /// False while a file is still coming: ask again.
     public var isDone: Bool
