@@ -100,8 +100,8 @@ let package = Package(
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Media", uses: ["ChatCore", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
-        tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox"]),
-        tests(of: "Fuse", uses: ["ChatCore", "FileSystem", "CLinux"]),
+        tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox", "Store"]),
+        tests(of: "Fuse", uses: ["ChatCore", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
         .testTarget(

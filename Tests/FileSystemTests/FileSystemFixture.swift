@@ -17,7 +17,7 @@ final class FileSystemFixture {
     let outbox: Outbox?
     private let drafts: MemoryDrafts?
     let fileSystem: FileSystem
-    let news: NewsFeed
+    let pump: EventPump
 
     static let bob = ChatReference.direct(1)
     static let silent = ChatReference.group(2)
@@ -68,7 +68,7 @@ final class FileSystemFixture {
             settings: FileSystem.Settings(
                 readDeadline: readDeadline, deletion: deletion,
                 cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt"))
-        news = try await fileSystem.begin()
+        pump = try await fileSystem.begin()
         outbox?.start()
     }
 
@@ -76,7 +76,7 @@ final class FileSystemFixture {
     func end() async {
         await outbox?.shutDown()
         drafts?.end()
-        await news.finish()
+        await pump.finish()
         fileSystem.close()
     }
 

@@ -49,12 +49,12 @@ struct RestartTests {
             names: try Namespace(path: index), contents: MemoryContents(), outbox: outbox, core: core,
             settings: FileSystem.Settings(
                 cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt"))
-        let news = try await fileSystem.begin()
+        let pump = try await fileSystem.begin()
         outbox.start()
         try await wait(until: "the outbox has been told") { outbox.drafts().isEmpty }
         let chat = try await fileSystem.lookup(EntryName("bob"), in: .root).value().id
         #expect(fileSystem.list(chat, after: nil, count: 10).map(\.name) == [EntryName("a.txt")])
         await outbox.shutDown()
-        await news.finish()
+        await pump.finish()
     }
 }

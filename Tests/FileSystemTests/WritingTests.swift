@@ -118,7 +118,7 @@ struct WritingTests {
         fixture.fileSystem.releaseAll()
         #expect(fixture.fileSystem.hasWriters)
         await fixture.outbox?.shutDown()
-        await fixture.news.finish()
+        await fixture.pump.finish()
         #expect(fixture.core.state.withLock { $0.sent.isEmpty })
     }
 
@@ -137,7 +137,7 @@ struct WritingTests {
         #expect(!fixture.fileSystem.hasWriters)
         fixture.fileSystem.release(handle)
         await fixture.outbox?.shutDown()
-        await fixture.news.finish()
+        await fixture.pump.finish()
         #expect(fixture.core.state.withLock { $0.sent.count } == 1)
         #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.txt") == "sent")
     }

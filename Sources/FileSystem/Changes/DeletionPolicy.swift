@@ -26,3 +26,36 @@ struct DeletionBudget {
         return true
     }
 }
+
+/// Says how items may be deleted. Any thread, from memory.
+final class DeletionRule: Sendable {
+    private let policy: DeletionPolicy
+    private let clock: any WallClock
+    private let budget = Lock(DeletionBudget())
+
+    static let deletableForEveryone = Duration.seconds(24 * 3600)
+
+    init(_ policy: DeletionPolicy, clock: any WallClock) {
+        self.policy = policy
+        self.clock = clock
+    }
+
+    /// How an item may be deleted, or why not. One that may be deleted for everyone counts as deleted.
+    func mode(of item: ChatItem) -> Result<DeletionMode, FileSystemError> {
+        switch policy {
+        case .refused: return refusal("Mounted without --delete: entries are kept.")
+        case .own: return .success(.internal)
+        case .everyone:
+            guard item.direction == .sent, clock.now() < item.time.advanced(by: Self.deletableForEveryone)
+            else { return refusal("Only own messages of the last 24 hours can be deleted for everyone.") }
+            guard budget.withLock({ $0.take() }) else {
+                return refusal("More than \(DeletionBudget.most) deletions for everyone in a minute.")
+            }
+            return .success(.broadcast)
+        }
+    }
+
+    private func refusal(_ sentence: String) -> Result<DeletionMode, FileSystemError> {
+        .failure(FileSystemError(EPERM, sentence))
+    }
+}

@@ -1,86 +1,55 @@
 import Base
-import ChatCore
-import FoundationEssentials
-import Glibc
 import Namespace
 
-extension FileSystem {
-    /// The state of the mount at this moment.
-    public func status() -> MountStatus {
-        let kernel = kernelSide
-        var status = MountStatus(
-            profile: core.profile.displayName, mountpoint: settings.mountpoint,
-            controlFolder: settings.controlFolder, pid: getpid(),
-            mountedAt: startedAt.seconds, chats: 0, entries: 0, cachedBytes: 0,
-            requests: kernel?.requests ?? 0, coreProblem: coreProblem.withLock { $0 }, transfers: [],
-            kernel: kernel)
-        for node in names.nodes(where: { _ in true }) {
-            switch node.content {
-            case .root, .control, .status, .transfers, .recovered: continue
-            case .chat: status.chats += 1
-            case .item(let item):
-                status.entries += 1
-                if let file = item.file { status.cachedBytes += contents.condition(of: file.id).cached }
-                if let transfer = transfer(node) { status.transfers.append(transfer) }
-            case .draft:
-                status.entries += 1
-                if let transfer = transfer(node) { status.transfers.append(transfer) }
-            }
-        }
-        return status
+/// The files of `.chatfs`: `status.json` and `transfers`, which are made when they are opened. Knows what each was
+/// when it was last made, and whether the core can be reached. Any thread.
+final class ControlFiles: Sendable {
+    private struct State {
+        var last: [NodeID: (size: UInt64, time: Timestamp)] = [:]
+        /// Why the core cannot be reached at present.
+        var coreProblem: String?
     }
 
-    private func transfer(_ node: Node) -> MountStatus.Transfer? {
-        guard let report = report(on: node) else { return nil }
-        switch report.state {
-        case .stored, .hydrated, .sent, .remote, .cancelled, .expired, .blocked:
-            guard report.problem != nil, report.state == .remote else { return nil }
-        case .receiving, .draft, .queued, .sending, .unsure, .failed, .recovered: break
-        }
-        return MountStatus.Transfer(
-            path: path(of: node), state: report.state.rawValue, progress: report.progress,
-            size: attributes(of: node).size, error: report.problem)
+    private let state = Lock(State())
+    private let report: StatusReport
+    private let clock: any WallClock
+    /// When the mount began.
+    let beginning: Timestamp
+
+    init(_ report: StatusReport, clock: any WallClock, beginning: Timestamp) {
+        self.report = report
+        self.clock = clock
+        self.beginning = beginning
     }
 
-    /// Path below the mountpoint.
-    func path(of node: Node) -> String {
-        var path = node.name.description
-        var folder = node.folder
-        while folder != .root, let parent = names.node(folder) {
-            path = "\(parent.name)/\(path)"
-            folder = parent.folder
-        }
-        return path
-    }
+    /// - Parameter problem: why it cannot be reached, a sentence; nil when it can.
+    func coreReachabilityChanged(problem: String?) { state.withLock { $0.coreProblem = problem } }
+
+    /// Walks all entries.
+    func status() -> MountStatus { report.status(coreProblem: state.withLock { $0.coreProblem }) }
 
     /// What a control file was when it was last made, for `stat`: making it takes longer the more files there
-    /// are, and who reads it gets all of it, whatever its size was before.
-    struct Produced {
-        var size: UInt64
-        var time: Timestamp
+    /// are, and who reads it gets all of it, whatever its size was before. Before the first time it is not
+    /// empty: of an empty file some programs read nothing.
+    func last(_ file: NodeID) -> (size: UInt64, time: Timestamp) {
+        state.withLock { $0.last[file] } ?? (4096, beginning)
     }
-
-    /// Shown until it was made once. Not 0: of an empty file some programs read nothing.
-    static let sizeBeforeFirst: UInt64 = 4096
 
     /// The bytes of a control file, made now.
     func produce(_ node: Node) -> [UInt8] {
-        let bytes = produce(node.content)
-        produced.withLock { $0[node.id] = Produced(size: UInt64(bytes.count), time: now()) }
+        let bytes = bytes(of: node.content)
+        let time = clock.now()
+        state.withLock { $0.last[node.id] = (UInt64(bytes.count), time) }
         return bytes
     }
 
-    private func produce(_ content: Node.Content) -> [UInt8] {
+    private func bytes(of content: Node.Content) -> [UInt8] {
         switch content {
         case .status:
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-            // Only numbers and strings: encoding them cannot fail.
-            let text = (try? encoder.encode(status())) ?? Data()
-            return Array(text) + [UInt8(ascii: "\n")]
+            return status().encoded + [UInt8(ascii: "\n")]
         case .transfers:
             return Array(status().transfers.map(Self.line).joined().utf8)
-        default:
+        case .root, .control, .recovered, .chat, .item, .draft:
             return []
         }
     }

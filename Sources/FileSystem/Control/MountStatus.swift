@@ -32,6 +32,14 @@ public struct MountStatus: Codable, Sendable {
     public var transfers: [Transfer]
     public var kernel: KernelSide?
 
+    /// JSON in UTF-8, to be read by people too.
+    var encoded: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        // Only numbers and strings: encoding them cannot fail.
+        return Array((try? encoder.encode(self)) ?? Data())
+    }
+
     /// What `bytes`, read from the file, say; nil when they are of another version.
     public static func decoded(_ bytes: [UInt8]) -> MountStatus? {
         try? JSONDecoder().decode(MountStatus.self, from: Data(bytes))

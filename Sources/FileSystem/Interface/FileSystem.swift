@@ -6,32 +6,30 @@ import Namespace
 import Outbox
 import Posix
 
-/// What each operation does to a node. Knows no C and no FUSE: `Fuse` translates, this decides.
+/// The files of one profile, as the kernel and the commands ask for them. Knows no C and no FUSE: `Fuse` translates.
 ///
-/// Every method answers from memory on the calling thread, or says `.later` with the work that waits.
-/// `attributes`, `list` and `statistics` never wait for anything; `lookup` and `prepare` only for this disk,
-/// while the files of a chat are not read yet.
-public final class FileSystem: Sendable {
-    let names: Namespace
-    let contents: any ContentStore
-    let outbox: any DraftStore
-    let core: any ChatCore
-    let settings: Settings
-    /// Drafts by id, so that nothing has to ask the outbox for one.
-    let drafts = Lock<[DraftID: any DraftFile]>([:])
-    /// Drafts that the kernel may ask for by number.
-    let references = KernelReferences()
-    /// Open handles by node: what is deleted can still be looked at through them.
-    let openHandles = Lock<[NodeID: [ObjectIdentifier: FileHandle]]>([:])
-    let deletions = Lock(DeletionBudget())
-    /// Why the core cannot be reached at present.
-    let coreProblem = Lock<String?>(nil)
-    let reading = FolderReading()
-    /// What control files were when they were last opened.
-    let produced = Lock<[NodeID: Produced]>([:])
-    private let kernel = Lock(KernelListener())
-    let startedAt: Timestamp
-    let log = Log("filesystem")
+/// Decides nothing and has no state: it puts the parts together that do, and hands each question to the one that
+/// answers it (`docs/architecture.md`, "Within FileSystem").
+public final class FileSystem: FileOperations {
+    private let names: Namespace
+    private let outbox: any DraftStore
+    private let cacheDisk: OpenFile
+
+    private let kernel = KernelConnection()
+    private let references = KernelReferences()
+    private let handles = HandleTable()
+    private let nodes: NodeLookup
+    private let control: ControlFiles
+    private let attributes: AttributeReader
+    private let loader: FolderLoader
+    private let opener: FileOpener
+    private let drafts: DraftChanges
+    private let writer: AttributeWriter
+    private let remover: EntryRemover
+    private let extended: ExtendedAttributes
+    private let firstTree: FirstTree
+    private let coreEvents: CoreEvents
+    private let pump: EventPump
 
     public struct Settings: Sendable {
         /// Longest wait for a byte without any progress, and for the names in a chat, then ETIMEDOUT.
@@ -60,76 +58,139 @@ public final class FileSystem: Sendable {
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
         settings: Settings, clock: any WallClock = SystemWallClock()
     ) {
-        self.names = names
-        self.contents = contents
-        self.outbox = outbox
-        self.core = core
-        self.settings = settings
-        startedAt = clock.now()
+        (self.names, self.outbox, cacheDisk) = (names, outbox, settings.cacheDisk)
+        let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
+        nodes = NodeLookup(names, table, references, handles)
+        let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
+        let report = StatusReport(
+            names: names, contents: contents, nodes: nodes, entries: entries, kernel: kernel,
+            profile: core.profile, settings: settings, beginning: beginning)
+        control = ControlFiles(report, clock: clock, beginning: beginning)
+        attributes = AttributeReader(
+            names: names, nodes: nodes, references: references, contents: contents, control: control)
+        loader = FolderLoader(names: names, core: core, kernel: kernel, deadline: deadline)
+        drafts = DraftChanges(names: names, outbox: outbox, drafts: table, nodes: nodes)
+        opener = FileOpener(
+            names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
+            loader: loader, control: control, contents: contents, core: core, deadline: deadline)
+        writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
+        remover = EntryRemover(
+            names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
+            rule: DeletionRule(settings.deletion, clock: clock))
+        let tree = TreeUpdater(
+            names: names, core: core, contents: contents, loader: loader, kernel: kernel, clock: clock)
+        extended = ExtendedAttributes(
+            nodes: nodes, entries: entries, drafts: drafts,
+            resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: tree),
+            profile: core.profile)
+        firstTree = FirstTree(names: names, core: core, outbox: outbox, drafts: table, loader: loader)
+        coreEvents = CoreEvents(
+            names: names, contents: contents, outbox: outbox, loader: loader, control: control,
+            kernel: kernel, tree: tree)
+        pump = EventPump(
+            core: core, outbox: outbox, coreEvents: coreEvents,
+            draftEvents: DraftEvents(
+                names: names, contents: contents, outbox: outbox, drafts: table, references: references,
+                kernel: kernel, tree: tree),
+            contentNotices: ContentNotices(names: names, contents: contents, kernel: kernel), loader: loader)
+    }
+}
+
+// MARK: - Beginning and end
+
+extension FileSystem {
+    /// Shows the chats, and drafts of earlier mounts in theirs, follows core, outbox and contents from then
+    /// on, and begins to load all other files; those of a small profile are there when this returns. To be
+    /// called once, before anything is mounted.
+    public func begin() async throws(FileSystemError) -> EventPump {
+        // A few thousand files are there when the mount is; more of them are not waited for.
+        let longestWait = Duration.milliseconds(100)
+        pump.open()
+        do {
+            loader.loadInBackground(try await firstTree.show())
+        } catch {
+            throw FileSystemError(error)
+        }
+        pump.start()
+        await loader.finish(within: longestWait)
+        return pump
     }
 
-    /// Where notices go to drop what the kernel keeps. Called from any thread; must not wait.
-    public func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) {
-        kernel.withLock { $0.send = send }
+    /// Returns when every file is shown that there was when the mount began.
+    public func everythingShown() async { await loader.finish() }
+
+    /// A file was sent past the mount, by who asked its process to. Returns when it is shown, or when that has to
+    /// be tried again later.
+    public func wasSent(_ item: ChatItem) async {
+        do {
+            try await coreEvents.wasSent(item)
+        } catch {
+            pump.add(.sent(item))
+        }
     }
 
-    /// Where to ask what the kernel does for this mount. Called from any thread; must not wait.
-    public func askKernelSide(through ask: @escaping @Sendable () -> KernelSide) {
-        kernel.withLock { $0.ask = ask }
-    }
+    /// After the mount has gone: what is left here was mostly closed, but the kernel drops releases that nobody
+    /// had read by then. What was not closed since its last write was not (`umount -f -l`): such a draft is
+    /// incomplete, and recovered by the next mount.
+    public func releaseAll() { handles.releaseAll { !$0.source.isUnfinished } }
 
-    /// At the very end, when nothing is mounted and the news feed has finished: closes index and journal, so
+    /// Whether anybody is writing at present.
+    public var hasWriters: Bool { handles.hasWriters }
+
+    /// At the very end, when nothing is mounted and the event pump has finished: closes index and journal, so
     /// that names of what was sent or deleted do not stay behind in their logs. Blocks.
     public func close() {
         // Nobody can ask for what was removed any more.
-        for draft in references.removeAll() { draft.letGo() }
-        for handle in openHandles.withLock({ $0.values.flatMap { Array($0.values) } }) {
-            if case .draft(let draft, _) = handle.source, draft.state == .removed { release(handle) }
-        }
+        references.forgetEverything()
+        handles.releaseAll { $0.source.draft?.state == .removed }
         names.close()
         outbox.close()
     }
+}
 
-    // MARK: - Looking
+// MARK: - What commands ask
 
-    /// The kernel knows what is found from then on, until `forget`.
-    public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
-        guard name.bytes.count <= EntryName.maxLength else { return .refused(FileSystemError(ENAMETOOLONG)) }
-        if let found = attributesToKeep(of: name, in: folder) { return .done(found) }
-        return whenShown(folder) { [self] in
-            attributesToKeep(of: name, in: folder).map { .done($0) } ?? .refused(.notFound)
-        }
-    }
-
-    public func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
-        guard let node = node(id) else { return .failure(.gone) }
-        return .success(attributes(of: node))
-    }
-
-    /// Answers when `list` knows everything in a folder.
-    public func prepare(_ folder: NodeID) -> Answer<Void> { whenShown(folder) { .done(()) } }
-
-    /// Up to `count` entries after the one with number `last`, as they are at this moment.
-    public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
-        names.children(of: folder, after: last, count: count)
-    }
-
+extension FileSystem {
     /// The item behind a node, nil for folders, control files and drafts.
-    public func item(at id: NodeID) -> ChatItem? {
-        guard case .item(let item) = names.node(id)?.content else { return nil }
-        return item
-    }
+    public func item(at id: NodeID) -> ChatItem? { nodes.item(at: id)?.item }
 
     /// The item with this file, as far as it is shown.
     public func item(of file: FileID) -> ChatItem? { names.node(of: file).flatMap { item(at: $0.id) } }
 
-    public func parent(of id: NodeID) -> NodeID { node(id)?.folder ?? .root }
+    /// The state of the mount at this moment. Walks all entries.
+    public func status() -> MountStatus { control.status() }
+}
+
+// MARK: - What the kernel asks
+
+extension FileSystem {
+    public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
+        guard name.bytes.count <= EntryName.maxLength else { return .refused(FileSystemError(ENAMETOOLONG)) }
+        if let found = attributes.attributesToKeep(of: name, in: folder) { return .done(found) }
+        return loader.whenLoaded(folder) { [attributes] in
+            attributes.attributesToKeep(of: name, in: folder).map { .done($0) } ?? .refused(.notFound)
+        }
+    }
+
+    public func forget(_ id: NodeID, _ count: UInt64) { references.forget(id, count) }
+
+    public func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
+        guard let node = nodes.node(id) else { return .failure(.gone) }
+        return .success(attributes.attributes(of: node))
+    }
+
+    /// By the bits that `stat` shows, for root as well.
+    public func access(_ id: NodeID, mask: Int32) -> FileSystemError? {
+        guard let node = nodes.node(id) else { return .gone }
+        let bits = Int32(attributes.attributes(of: node).permissions >> 6)
+        return mask & ~bits & 0o7 == 0 ? nil : FileSystemError(EACCES)
+    }
 
     /// The disk that the cache is on, two calls whatever the number of entries. Free is what can be
     /// copied in: half of the data's disk at most, because what is sent lies there twice for a moment.
     public func statistics() -> Result<statvfs, FileSystemError> {
         var statistics = statvfs()
-        guard fstatvfs(settings.cacheDisk.descriptor, &statistics) == 0 else {
+        guard fstatvfs(cacheDisk.descriptor, &statistics) == 0 else {
             return .failure(FileSystemError(errno, isFailure: true))
         }
         let room = outbox.availableBytes() / UInt64(max(statistics.f_frsize, 1))
@@ -138,80 +199,63 @@ public final class FileSystem: Sendable {
         return .success(statistics)
     }
 
-    /// access(2): by the bits that `stat` shows, for root as well.
-    public func access(_ id: NodeID, mask: Int32) -> FileSystemError? {
-        guard let node = node(id) else { return .gone }
-        let bits = Int32(attributes(of: node).permissions >> 6)
-        return mask & ~bits & 0o7 == 0 ? nil : FileSystemError(EACCES)
+    public func prepare(_ folder: NodeID) -> Answer<Void> { loader.whenLoaded(folder) { .done(()) } }
+
+    public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
+        names.children(of: folder, after: last, count: count)
     }
 
-    // MARK: - Nodes
+    public func attributesToKeep(of node: Node) -> Attributes? { attributes.attributesToKeep(of: node) }
 
-    func node(_ id: NodeID) -> Node? {
-        names.node(id) ?? references.node(id) ?? openHandles.withLock { $0[id]?.first?.value.node }
+    public func parent(of id: NodeID) -> NodeID { nodes.node(id)?.folder ?? .root }
+
+    public func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> { opener.open(id, flags: flags) }
+
+    public func create(
+        _ name: EntryName, in folder: NodeID, flags: Int32
+    ) -> Answer<(Attributes, FileHandle)> { opener.create(name, in: folder, flags: flags) }
+
+    public func read(
+        _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) -> ReadAnswer { handle.source.read(at: offset, into: buffer) }
+
+    public func readWasAnswered(_ handle: FileHandle) { handle.source.readWasAnswered() }
+
+    public func write(
+        _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, by thread: pid_t
+    ) -> Result<Int, FileSystemError> { handle.source.write(bytes, at: offset, by: thread) }
+
+    public func flush(_ handle: FileHandle, by thread: pid_t) { handle.source.flush(by: thread) }
+
+    public func synchronise(_ handle: FileHandle) -> Answer<Void> { handle.source.synchronise() }
+
+    public func release(_ handle: FileHandle) { handles.release(handle) }
+
+    public func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
+        writer.change(id, change)
     }
 
-    /// The draft behind a node: removed too, while the kernel knows it or somebody has it open.
-    func draft(_ id: DraftID, at node: NodeID) -> (any DraftFile)? {
-        if let draft = drafts.withLock({ $0[id] }) ?? references.draft(node) { return draft }
-        guard case .draft(let draft, _) = openHandles.withLock({ $0[node]?.first?.value.source }) else {
-            return nil
-        }
-        return draft
+    public func rename(
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+    ) -> Answer<Void> { drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags) }
+
+    public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        remover.remove(name, in: folder)
     }
 
-    public func attributes(of node: Node) -> Attributes {
-        var attributes = Attributes(
-            id: node.id, isFolder: node.isFolder, permissions: node.isFolder ? 0o700 : 0o400, size: 0,
-            blocks: 0, modified: startedAt, links: 1, keeping: .untilNotice)
-        switch node.content {
-        case .root, .control, .recovered, .chat:
-            attributes.modified = names.modified(folder: node.id)
-            attributes.links = UInt32(2 + names.folderCount(of: node.id))
-            if case .control = node.content { attributes.permissions = 0o500 }
-        case .status, .transfers:
-            let last = produced.withLock { $0[node.id] }
-            attributes.size = last?.size ?? Self.sizeBeforeFirst
-            // As of a file without holes: who finds fewer blocks than bytes asks where the holes are.
-            attributes.blocks = attributes.size / 512 + 1
-            attributes.modified = last?.time ?? startedAt
-            attributes.keeping = .never
-        case .item(let item):
-            attributes.size = item.file?.size ?? 0
-            attributes.modified = node.modified ?? item.time
-            let condition = item.file.map { contents.condition(of: $0.id) } ?? HydrationCondition()
-            attributes.blocks = blocks(of: item, condition)
-            if condition.stage == .receiving { attributes.keeping = .moment }
-        case .draft(let id):
-            guard let condition = draft(id, at: node.id)?.snapshot else {
-                // Sent since somebody found it.
-                guard let node = names.node(node.id), case .item = node.content else { break }
-                return self.attributes(of: node)
-            }
-            attributes.size = condition.size
-            attributes.blocks = (condition.size + 511) / 512
-            attributes.modified = condition.modified
-            attributes.permissions = condition.state.isEditable ? 0o600 : 0o400
-            attributes.links = condition.state == .removed ? 0 : 1
-            attributes.keeping = .moment
-        }
-        return attributes
+    public func extendedAttribute(_ name: String, of id: NodeID) -> Result<[UInt8], FileSystemError> {
+        extended.value(of: name, at: id)
     }
 
-    private func blocks(of item: ChatItem, _ condition: HydrationCondition) -> UInt64 {
-        guard let file = item.file, file.size > 0 else { return 0 }
-        if file.status.isReadable { return file.size / 512 + 1 }
-        return max(1, condition.cached / 512)
+    public func setExtendedAttribute(
+        _ name: String, _ value: [UInt8], of id: NodeID, flags: Int32 = 0
+    ) -> Answer<Void> { extended.set(name, to: value, at: id, flags: flags) }
+
+    public func removeExtendedAttribute(_ name: String, of id: NodeID) -> FileSystemError {
+        extended.remove(name, at: id)
     }
 
-    func now() -> Timestamp { SystemWallClock().now() }
+    public func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) { kernel.tell(through: send) }
 
-    func notify(_ notice: KernelNotice) { kernel.withLock { $0.send }?(notice) }
-
-    var kernelSide: KernelSide? { kernel.withLock { $0.ask }?() }
-
-    private struct KernelListener {
-        var send: (@Sendable (KernelNotice) -> Void)?
-        var ask: (@Sendable () -> KernelSide)?
-    }
+    public func askKernelSide(through ask: @escaping @Sendable () -> KernelSide) { kernel.ask(through: ask) }
 }

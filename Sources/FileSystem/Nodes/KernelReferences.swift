@@ -30,10 +30,9 @@ final class KernelReferences: Sendable {
         }
     }
 
-    /// The kernel has forgotten that it was told so often. What it does not know any more is let go by the
-    /// caller, who may wait for the disk.
-    func remove(_ count: UInt64, of id: NodeID) -> (any DraftFile)? {
-        references.withLock { references in
+    /// The kernel has forgotten that it was told so often.
+    func forget(_ id: NodeID, _ count: UInt64) {
+        let forgotten = references.withLock { references -> (any DraftFile)? in
             guard let reference = references[id] else { return nil }
             guard reference.count <= count else {
                 references[id]?.count -= count
@@ -42,17 +41,25 @@ final class KernelReferences: Sendable {
             references[id] = nil
             return reference.draft
         }
+        guard let draft = forgotten else { return }
+        if draft.state == .removed {
+            // Its bytes go from the disk: not on a thread that answers requests.
+            ThreadPool.shared.submit { draft.letGo() }
+        } else {
+            draft.letGo()
+        }
     }
 
-    /// The draft is one no more, whatever the kernel knows. To be let go, as above.
-    func removeAll(of id: NodeID) -> (any DraftFile)? { remove(.max, of: id) }
+    /// The draft is one no more, whatever the kernel knows.
+    func forgetAll(of id: NodeID) { forget(id, .max) }
 
-    /// At the very end: all of them, to be let go.
-    func removeAll() -> [any DraftFile] {
-        references.withLock { references in
+    /// At the very end. Blocks.
+    func forgetEverything() {
+        let all = references.withLock { references in
             defer { references = [:] }
             return references.values.map(\.draft)
         }
+        for draft in all { draft.letGo() }
     }
 
     func node(_ id: NodeID) -> Node? { references.withLock { $0[id]?.node } }

@@ -27,7 +27,7 @@ final class MountedProfile: Sendable {
     private let hydrator: Hydrator
     private let outbox: Outbox
     private let fileSystem: FileSystem
-    private let news: NewsFeed
+    private let pump: EventPump
     private let session: FuseSession
     private let control: ControlServer
     private let cache: PrivateFolder
@@ -38,14 +38,14 @@ final class MountedProfile: Sendable {
     private let left = StopRequest()
 
     private init(
-        core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, news: NewsFeed,
+        core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, pump: EventPump,
         session: FuseSession, control: ControlServer, cache: PrivateFolder
     ) {
         self.core = core
         self.hydrator = hydrator
         self.outbox = outbox
         self.fileSystem = fileSystem
-        self.news = news
+        self.pump = pump
         self.session = session
         self.control = control
         self.cache = cache
@@ -107,7 +107,7 @@ final class MountedProfile: Sendable {
                 deletion: settings.deletion, cacheDisk: cache.directory,
                 mountpoint: settings.mountpoint, controlFolder: own))
         do {
-            let news = try await fileSystem.begin()
+            let pump = try await fileSystem.begin()
             let cacheRequests = CacheRequestHandler(hydrator: hydrator, fileSystem: fileSystem, core: core)
             let control = try ControlServer(
                 profileFolder: own, core: core, whenSent: { await fileSystem.wasSent($0) },
@@ -125,7 +125,7 @@ final class MountedProfile: Sendable {
             outbox.start()
             Task { await cacheRequests.resume() }
             let mounted = MountedProfile(
-                core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, news: news,
+                core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, pump: pump,
                 session: session, control: control, cache: cache)
             Thread.start("fuse") { mounted.run() }
             return mounted
@@ -159,7 +159,7 @@ final class MountedProfile: Sendable {
         watch?.stop()
         await outbox.shutDown()
         if let words = WaitingFiles.words(outbox.waiting) { Log("mount").notice(words) }
-        await news.finish()
+        await pump.finish()
         // While the profile is still ours: the next mount uses the same folder.
         let (cache, fileSystem) = (cache, fileSystem)
         await ThreadPool.shared.run {

@@ -5,8 +5,27 @@ import Outbox
 import Posix
 
 /// `chatfs retry` of a message that the core has and whose upload it gave up. No core takes up such an upload
-/// again: the official one has no command for it, and has forgotten some of them altogether.
-extension FileSystem {
+/// again: the official one has no command for it, and has forgotten some of them altogether. Has no state of its
+/// own.
+final class Resending: Sendable {
+    private let names: Namespace
+    private let outbox: any DraftStore
+    private let core: any ChatCore
+    private let contents: any ContentStore
+    private let tree: TreeUpdater
+    private let log = Log("filesystem")
+
+    init(
+        names: Namespace, outbox: any DraftStore, core: any ChatCore, contents: any ContentStore,
+        tree: TreeUpdater
+    ) {
+        self.names = names
+        self.outbox = outbox
+        self.core = core
+        self.contents = contents
+        self.tree = tree
+    }
+
     /// The file goes out with a new message, and the old one goes, for the others too: they could never read
     /// it. The entry keeps its name, number and time. After a break it may be asked for again: what was sent
     /// is not sent twice.
@@ -18,11 +37,11 @@ extension FileSystem {
             throw ChatError(.noSuchFile, "The file is not on this machine any more: copy it in again.")
         }
         let sent = try await outbox.sendAgain(item, from: location)
-        try await change { try self.names.item(item, became: sent) }
+        try await tree.change { [names] in try names.item(item, became: sent) }
         contents.remove(file.id, atOnce: false)
         await withdraw(item)
         // It may have moved on before its entry was known.
-        try await show([(try? await core.item(sent.id, in: sent.chat)) ?? sent])
+        try await tree.show([(try? await core.item(sent.id, in: sent.chat)) ?? sent])
     }
 
     /// Older than a day, or where that is not allowed, it is deleted for this user alone.

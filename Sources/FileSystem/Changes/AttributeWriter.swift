@@ -1,0 +1,79 @@
+import Base
+import ChatCore
+import Namespace
+
+/// chmod, chown, truncate, utimensat. Has no state of its own. Any thread.
+final class AttributeWriter: Sendable {
+    private let names: Namespace
+    private let nodes: NodeLookup
+    private let reader: AttributeReader
+    private let clock: any WallClock
+
+    init(names: Namespace, nodes: NodeLookup, reader: AttributeReader, clock: any WallClock) {
+        self.names = names
+        self.nodes = nodes
+        self.reader = reader
+        self.clock = clock
+    }
+
+    /// Answers with the attributes that the node has then.
+    func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
+        guard let node = nodes.node(id) else { return .refused(.gone) }
+        if change.changesOwner { return .refused(.notPermitted) }
+        switch node.content {
+        case .draft(let draft):
+            guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
+            return self.change(file, of: node, change)
+        case .item(let item) where item.direction == .sent:
+            if change.size != nil || change.onlyMakesWritable { return .refused(.notPermitted) }
+            guard let time = change.modified else { return .done(reader.attributes(of: node)) }
+            return .blocking { [self] in
+                try names.setModified(timestamp(time), of: id)
+                return attributesNow(of: node)
+            }
+        case .chat:
+            // `rsync -a` and `tar` give a folder its time and mode when its files are copied: it keeps
+            // its own, and they are content.
+            return change.size == nil ? .done(reader.attributes(of: node)) : .refused(.notPermitted)
+        case .root, .control, .status, .transfers, .recovered, .item:
+            let isRefused = change.size != nil || change.modified != nil || change.makesWritable
+            return isRefused ? .refused(.notPermitted) : .done(reader.attributes(of: node))
+        }
+    }
+
+    private func change(
+        _ draft: any DraftFile, of node: Node, _ change: AttributeChange
+    ) -> Answer<Attributes> {
+        let isEditable = draft.state.isEditable
+        // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
+        if change.onlyMakesWritable && !isEditable { return .refused(.notPermitted) }
+        if change.size != nil && !isEditable { return .refused(.notPermitted) }
+        guard change.size != nil || change.modified != nil else {
+            return .done(reader.attributes(of: node))
+        }
+        return .blocking { [self] in
+            if let size = change.size { try draft.truncate(to: size) }
+            if let time = change.modified { try draft.setModified(timestamp(time)) }
+            return attributesNow(of: node)
+        }
+    }
+
+    private func attributesNow(of node: Node) -> Attributes {
+        reader.attributes(of: nodes.node(node.id) ?? node)
+    }
+
+    private func timestamp(_ time: AttributeChange.Time) -> Timestamp {
+        switch time {
+        case .now: clock.now()
+        case .at(let time): time
+        }
+    }
+}
+
+extension AttributeChange {
+    fileprivate var makesWritable: Bool { permissions.map { $0 & 0o222 != 0 } ?? false }
+
+    /// `chmod u+w` of an entry that shows 0400. On own entries any other mode is one that a tool
+    /// carries over from the file it has copied (rsync at its second run too): accepted, not kept.
+    fileprivate var onlyMakesWritable: Bool { permissions.map { $0 & 0o777 == 0o600 } ?? false }
+}

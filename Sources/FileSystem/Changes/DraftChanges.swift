@@ -1,0 +1,102 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Outbox
+import Posix
+
+/// What their writers do to drafts beyond writing: names, and their end. Each is done in the outbox first, then in
+/// the index of names. Has no state of its own. Any thread.
+final class DraftChanges: Sendable {
+    private let names: Namespace
+    private let outbox: any DraftStore
+    private let drafts: DraftTable
+    private let nodes: NodeLookup
+    private let log = Log("filesystem")
+
+    init(names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup) {
+        self.names = names
+        self.outbox = outbox
+        self.drafts = drafts
+        self.nodes = nodes
+    }
+
+    /// Why no file can get this name.
+    static func refusal(of name: EntryName) -> FileSystemError? {
+        if name.bytes.count > EntryName.maxLength { return FileSystemError(ENAMETOOLONG) }
+        return name.isValidUTF8 ? nil : FileSystemError(EILSEQ)
+    }
+
+    /// Makes a draft and has `body` do the rest; it goes again when that fails. Blocks.
+    func make<Value>(
+        _ name: EntryName, in folder: NodeID, of chat: ChatReference,
+        _ body: (Node, any DraftFile) throws -> Value
+    ) throws -> Value {
+        let draft = try outbox.createDraft(named: name.bytes, in: chat)
+        drafts.add(draft)
+        do {
+            return try body(names.show(draft: draft.entryID, named: name, in: folder), draft)
+        } catch {
+            draft.closed(.ofItsMaker)
+            // It is empty: the next mount drops what is left of it.
+            try? outbox.remove(draft.id)
+            drafts.remove(draft)
+            throw error
+        }
+    }
+
+    /// Gives a draft its final name (or any other) in its folder. Everything else is refused: with
+    /// EXDEV programs would copy, and a copy is a message.
+    func rename(
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+    ) -> Answer<Void> {
+        guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
+        guard folder == newFolder, let draft = nodes.editableDraft(node) else {
+            return .refused(.notPermitted)
+        }
+        // renameat2(2): 1 is RENAME_NOREPLACE; exchanging two names makes no sense here.
+        guard flags & ~1 == 0 else { return .refused(FileSystemError(EINVAL)) }
+        if let error = Self.refusal(of: newName) { return .refused(error) }
+        if name == newName { return .done(()) }
+        let target = names.child(newName, of: folder)
+        if target != nil && flags & 1 != 0 { return .refused(FileSystemError(EEXIST)) }
+        let replaced = target.flatMap(nodes.editableDraft)
+        if target != nil && replaced == nil { return .refused(.notPermitted) }
+        return .blocking { [self] in
+            try rename(draft, from: name, to: newName, replacing: target)
+            if let replaced { drafts.remove(replaced) }
+        }
+    }
+
+    private func rename(
+        _ draft: any DraftFile, from name: EntryName, to newName: EntryName, replacing target: Node?
+    ) throws {
+        try outbox.rename(draft.id, to: newName.bytes)
+        do {
+            try names.rename(draft: draft.entryID, to: newName, replacing: target)
+        } catch {
+            // What was replaced is gone, but no file is under a name that the index does not know.
+            do {
+                try outbox.rename(draft.id, to: name.bytes)
+            } catch {
+                log.error("a draft has another name for the core than here: \(sentenceWithCauses(of: error))")
+            }
+            throw error
+        }
+    }
+
+    /// Nothing of it is sent, and its name is free. Blocks.
+    func remove(_ draft: any DraftFile) throws {
+        // Once it was, and the index could not be written.
+        if draft.state != .removed { try outbox.remove(draft.id) }
+        _ = try names.remove(draft: draft.entryID)
+        drafts.remove(draft)
+    }
+
+    /// Sends once more what was refused, is unsure, or was left by a killed writer.
+    func retry(_ draft: any DraftFile) -> Answer<Void> {
+        .blocking { [outbox] in
+            guard try outbox.retry(draft.id) else { throw FileSystemError.notPermitted }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Base
+import ChatCore
+import Namespace
+import Outbox
+import Posix
+
+/// unlink(2): removes a draft, takes a queued or sending file back, or deletes an item where the mount was told to.
+/// Has no state of its own. Any thread.
+final class EntryRemover: Sendable {
+    private let names: Namespace
+    private let nodes: NodeLookup
+    private let outbox: any DraftStore
+    private let drafts: DraftChanges
+    private let core: any ChatCore
+    private let contents: any ContentStore
+    private let rule: DeletionRule
+
+    init(
+        names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
+        core: any ChatCore, contents: any ContentStore, rule: DeletionRule
+    ) {
+        self.names = names
+        self.nodes = nodes
+        self.outbox = outbox
+        self.drafts = drafts
+        self.core = core
+        self.contents = contents
+        self.rule = rule
+    }
+
+    func remove(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
+        switch node.content {
+        case .root, .control, .status, .transfers, .recovered, .chat:
+            return .refused(.notPermitted)
+        case .draft(let id):
+            guard let draft = nodes.draft(id, at: node.id) else { return .refused(.notFound) }
+            if draft.isAtTheCore {
+                return .later { [self] in await remove(draft, at: node.id, name, in: folder) }
+            }
+            return .blocking { [drafts] in try drafts.remove(draft) }
+        case .item(let item):
+            if let file = item.file, item.isBeingSent {
+                return .waiting { [self] in try await takeBack(item, file) }
+            }
+            switch rule.mode(of: item) {
+            case .failure(let error): return .refused(error)
+            case .success(let mode): return .waiting { [self] in try await delete(item, mode: mode) }
+            }
+        }
+    }
+
+    /// A file that the core is taking can be taken back for good only when it is known as what it became. The core
+    /// is local and answers in moments; one that hangs is waited for five seconds.
+    private func remove(
+        _ draft: any DraftFile, at id: NodeID, _ name: EntryName, in folder: NodeID
+    ) async -> Result<Void, FileSystemError> {
+        let deadline = ContinuousClock.now + .seconds(5)
+        while draft.isAtTheCore, isDraft(id), ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+        guard names.child(name, of: folder)?.id == id else { return .failure(.notFound) }
+        let answer: Answer<Void> =
+            isDraft(id) ? .blocking { [drafts] in try drafts.remove(draft) } : remove(name, in: folder)
+        return await answer.result()
+    }
+
+    private func isDraft(_ id: NodeID) -> Bool {
+        if case .draft = names.node(id)?.content { true } else { false }
+    }
+
+    private func takeBack(_ item: ChatItem, _ file: ChatFile) async throws {
+        try await core.cancelFile(file.id)
+        try await delete(item, mode: .internal)
+    }
+
+    private func delete(_ item: ChatItem, mode: DeletionMode) async throws {
+        if item.direction == .sent {
+            try await ThreadPool.shared.run { [outbox] () throws(OutboxError) in try outbox.synchronise() }
+        }
+        do throws(ChatError) {
+            try await core.deleteItems([item.id], in: item.chat, mode: mode)
+        } catch {
+            // Else somebody was faster.
+            guard error.code == .noSuchItem else { throw error }
+        }
+        if let file = item.file { contents.remove(file.id, atOnce: false) }
+        _ = try await ThreadPool.shared.run { [names] in try names.remove([item.id]) }
+    }
+}
+
+extension DraftFile {
+    /// Being handed over, or handed over and not known as an item yet.
+    fileprivate var isAtTheCore: Bool { [.sending, .sent].contains(state) }
+}
+
+extension ChatItem {
+    /// Its bytes have not all left this machine.
+    fileprivate var isBeingSent: Bool {
+        // A note stays `sndStored`: it goes nowhere.
+        switch file?.status {
+        case .sndStored where file?.transport == .local: false
+        case .sndStored, .sndTransfer, .sndWarning: true
+        default: false
+        }
+    }
+}

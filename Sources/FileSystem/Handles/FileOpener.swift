@@ -1,0 +1,128 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Outbox
+
+/// open(2) and creat(2): from a node or a name to an open file. Has no state of its own. Any thread.
+final class FileOpener: Sendable {
+    private let names: Namespace
+    private let nodes: NodeLookup
+    private let attributes: AttributeReader
+    private let handles: HandleTable
+    private let drafts: DraftChanges
+    private let loader: FolderLoader
+    private let control: ControlFiles
+    private let contents: any ContentStore
+    private let core: any ChatCore
+    private let deadline: Duration
+
+    /// - Parameter deadline: longest wait for a byte without any progress, and for the files of all chats.
+    init(
+        names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
+        drafts: DraftChanges, loader: FolderLoader, control: ControlFiles, contents: any ContentStore,
+        core: any ChatCore, deadline: Duration
+    ) {
+        self.names = names
+        self.nodes = nodes
+        self.attributes = attributes
+        self.handles = handles
+        self.drafts = drafts
+        self.loader = loader
+        self.control = control
+        self.contents = contents
+        self.core = core
+        self.deadline = deadline
+    }
+
+    // MARK: - Opening
+
+    func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
+        guard let node = nodes.nodeToOpen(id) else { return .refused(.gone) }
+        let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
+        switch node.content {
+        case .root, .control, .recovered, .chat:
+            return .refused(.isFolder)
+        case .status, .transfers:
+            guard !writes else { return .refused(.notPermitted) }
+            return .later { [self] in .success(await produce(node)) }
+        case .item(let item):
+            guard !writes else { return .refused(.notPermitted) }
+            if item.direction == .received { core.noteOpened(item.id, in: item.chat) }
+            return .done(read(node, item))
+        case .draft(let draft):
+            guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
+            if writes && node.folder == .recovered { return .refused(.notPermitted) }
+            return .blocking { [self] in try open(file, at: node, flags: flags, writes: writes) }
+        }
+    }
+
+    /// What is asked for is all there is: the files of some chats may be on their way into the tree. When that does
+    /// not end, what there is says so.
+    private func produce(_ node: Node) async -> FileHandle {
+        await loader.finish(within: deadline)
+        return handles.add(node, ProducedSource(control.produce(node)))
+    }
+
+    private func read(_ node: Node, _ item: ChatItem) -> FileHandle {
+        handles.add(node, ItemSource(item, in: contents, deadline: deadline))
+    }
+
+    private func open(
+        _ file: any DraftFile, at node: Node, flags: Int32, writes: Bool
+    ) throws -> FileHandle {
+        let opening: DraftOpening
+        do {
+            opening = try file.opened(for: writes ? .writing : .reading)
+        } catch {
+            // Sent since it was looked up: its bytes are the item's now.
+            guard !writes, let (node, item) = nodes.item(at: node.id) else { throw error }
+            return read(node, item)
+        }
+        do {
+            if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
+        } catch {
+            file.closed(opening)
+            throw error
+        }
+        return handles.add(node, DraftSource(file, opening))
+    }
+
+    // MARK: - Creating
+
+    /// A new file: a draft that is sent after its last close. Opened for writing (`flags` as of
+    /// open(2)). A name that has appeared meanwhile is opened instead, unless O_EXCL is set.
+    func create(
+        _ name: EntryName, in folder: NodeID, flags: Int32
+    ) -> Answer<(Attributes, FileHandle)> {
+        if let error = DraftChanges.refusal(of: name) { return .refused(error) }
+        return loader.whenLoaded(folder) { [self] in createLoaded(name, in: folder, flags: flags) }
+    }
+
+    private func createLoaded(
+        _ name: EntryName, in folder: NodeID, flags: Int32
+    ) -> Answer<(Attributes, FileHandle)> {
+        guard let parent = names.node(folder) else { return .refused(.gone) }
+        guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
+        if let node = names.child(name, of: folder) {
+            guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
+            return open(node.id, flags: flags).map { [self] in withAttributes($0) }
+        }
+        if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
+        return .blocking { [self] in
+            try drafts.make(name, in: folder, of: chat.reference) { node, draft in
+                guard let kept = attributes.attributesToKeep(of: node) else { throw FileSystemError.gone }
+                return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
+            }
+        }
+    }
+
+    /// As the node is now; it may have been emptied.
+    private func withAttributes(_ handle: FileHandle) -> Result<(Attributes, FileHandle), FileSystemError> {
+        if let node = nodes.node(handle.id), let kept = attributes.attributesToKeep(of: node) {
+            return .success((kept, handle))
+        }
+        handles.release(handle)
+        return .failure(.gone)
+    }
+}

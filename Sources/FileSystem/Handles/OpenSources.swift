@@ -1,0 +1,109 @@
+import Base
+import ChatCore
+import Glibc
+import Outbox
+import Posix
+
+/// The bytes of an item.
+struct ItemSource: OpenSource {
+    private let content: any OpenContent
+    private let size: UInt64
+    private let deadline: Duration
+
+    /// - Parameter deadline: longest wait for a byte without any progress.
+    init(_ item: ChatItem, in contents: any ContentStore, deadline: Duration) {
+        content = contents.content(of: item)
+        size = item.file?.size ?? 0
+        self.deadline = deadline
+    }
+
+    var wholePlainFile: OpenFile? { content.wholePlainFile }
+    var keepsPages: Bool { !content.wasOutdated }
+
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
+        guard offset < size, !buffer.isEmpty else { return .filled(0) }
+        let range = offset..<min(size, offset + UInt64(buffer.count))
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
+        switch content.read(range, into: part) {
+        case .filled(let count): return .filled(count)
+        case .ready(let ready): return .ready(ready)
+        case .failed(let problem): return .failed(FileSystemError(problem))
+        case .pending, .cancelled: return waitingRead(range)
+        }
+    }
+
+    private func waitingRead(_ range: Range<UInt64>) -> ReadAnswer {
+        .later { [content, deadline] buffer in
+            let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))
+            switch await content.read(range, into: part, timeout: deadline) {
+            case .filled(let count): return .success(count)
+            case .failed(let problem): return .failure(FileSystemError(problem))
+            case .cancelled, .pending, .ready: return .failure(FileSystemError(EINTR))
+            }
+        }
+    }
+
+    func readWasAnswered() { content.prepareNext() }
+    func close() { content.close() }
+}
+
+/// A file that is being sent, through one opening.
+struct DraftSource: OpenSource {
+    private let file: any DraftFile
+    private let opening: DraftOpening
+
+    init(_ file: any DraftFile, _ opening: DraftOpening) {
+        self.file = file
+        self.opening = opening
+    }
+
+    var draft: (any DraftFile)? { file }
+    var isForWriting: Bool { opening.access == .writing }
+    var isUnfinished: Bool { !file.isFinished(opening) }
+
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
+        do {
+            return .filled(try file.read(into: buffer, at: offset))
+        } catch {
+            return .failed(FileSystemError(error))
+        }
+    }
+
+    func write(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64, by thread: pid_t
+    ) -> Result<Int, FileSystemError> {
+        guard isForWriting else { return .failure(.badHandle) }
+        do {
+            try file.write(bytes, at: offset, through: opening, by: thread)
+            return .success(bytes.count)
+        } catch {
+            return .failure(FileSystemError(error))
+        }
+    }
+
+    func flush(by thread: pid_t) { file.flushed(opening, by: thread) }
+
+    func synchronise() -> Answer<Void> {
+        guard isForWriting else { return .done(()) }
+        return .blocking { [file] in try file.synchronise() }
+    }
+
+    func close() { file.closed(opening) }
+}
+
+/// What was made when it was opened: a control file.
+struct ProducedSource: OpenSource {
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    var keepsPages: Bool { false }
+    var bypassesPages: Bool { true }
+
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
+        guard offset < UInt64(bytes.count) else { return .filled(0) }
+        let part = bytes[Int(offset)...].prefix(buffer.count)
+        buffer.copyBytes(from: part)
+        return .filled(part.count)
+    }
+}

@@ -1,0 +1,108 @@
+import Base
+import ChatCore
+import Hydration
+import Namespace
+import Outbox
+
+/// What `stat` shows of a node. Has no state of its own. Any thread, from memory.
+final class AttributeReader: Sendable {
+    private let names: Namespace
+    private let nodes: NodeLookup
+    private let references: KernelReferences
+    private let contents: any ContentStore
+    private let control: ControlFiles
+
+    init(
+        names: Namespace, nodes: NodeLookup, references: KernelReferences, contents: any ContentStore,
+        control: ControlFiles
+    ) {
+        self.names = names
+        self.nodes = nodes
+        self.references = references
+        self.contents = contents
+        self.control = control
+    }
+
+    func attributes(of node: Node) -> Attributes {
+        switch node.content {
+        case .root, .recovered, .chat: return folder(node, permissions: 0o700)
+        case .control: return folder(node, permissions: 0o500)
+        case .status, .transfers: return controlFile(node)
+        case .item(let item): return entry(node, item)
+        case .draft(let id):
+            if let draft = nodes.draft(id, at: node.id) { return entry(node, draft.snapshot) }
+            // Sent since somebody found it.
+            if let (node, item) = nodes.item(at: node.id) { return entry(node, item) }
+            return file(node, size: 0, blocks: 0, modified: control.beginning)
+        }
+    }
+
+    /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
+    func attributesToKeep(of node: Node) -> Attributes? {
+        guard case .draft(let id) = node.content else { return attributes(of: node) }
+        if let draft = nodes.draft(id, at: node.id), references.add(node, draft) {
+            return attributes(of: node)
+        }
+        // Sent since it was found: another entry under the same number.
+        return nodes.item(at: node.id).map { entry($0.node, $0.item) }
+    }
+
+    /// The same of a name.
+    func attributesToKeep(of name: EntryName, in folder: NodeID) -> Attributes? {
+        // Removed or replaced between the two steps: then another look finds what is there now.
+        for _ in 0..<2 {
+            guard let node = names.child(name, of: folder) else { return nil }
+            if let attributes = attributesToKeep(of: node) { return attributes }
+        }
+        return nil
+    }
+
+    // MARK: - Kinds of nodes
+
+    private func folder(_ node: Node, permissions: UInt16) -> Attributes {
+        Attributes(
+            id: node.id, isFolder: true, permissions: permissions, size: 0, blocks: 0,
+            modified: names.modified(folder: node.id), links: UInt32(2 + names.folderCount(of: node.id)),
+            keeping: .untilNotice)
+    }
+
+    private func file(
+        _ node: Node, size: UInt64, blocks: UInt64, modified: Timestamp
+    ) -> Attributes {
+        Attributes(
+            id: node.id, isFolder: false, permissions: 0o400, size: size, blocks: blocks, modified: modified,
+            links: 1, keeping: .untilNotice)
+    }
+
+    private func controlFile(_ node: Node) -> Attributes {
+        let (size, time) = control.last(node.id)
+        // As of a file without holes: who finds fewer blocks than bytes asks where the holes are.
+        var attributes = file(node, size: size, blocks: size / 512 + 1, modified: time)
+        attributes.keeping = .never
+        return attributes
+    }
+
+    private func entry(_ node: Node, _ item: ChatItem) -> Attributes {
+        let condition = item.file.map { contents.condition(of: $0.id) } ?? HydrationCondition()
+        var attributes = file(
+            node, size: item.file?.size ?? 0, blocks: blocks(of: item, condition),
+            modified: node.modified ?? item.time)
+        if condition.stage == .receiving { attributes.keeping = .moment }
+        return attributes
+    }
+
+    private func blocks(of item: ChatItem, _ condition: HydrationCondition) -> UInt64 {
+        guard let file = item.file, file.size > 0 else { return 0 }
+        if file.status.isReadable { return file.size / 512 + 1 }
+        return max(1, condition.cached / 512)
+    }
+
+    private func entry(_ node: Node, _ draft: DraftSnapshot) -> Attributes {
+        var attributes = file(
+            node, size: draft.size, blocks: (draft.size + 511) / 512, modified: draft.modified)
+        attributes.permissions = draft.state.isEditable ? 0o600 : 0o400
+        attributes.links = draft.state == .removed ? 0 : 1
+        attributes.keeping = .moment
+        return attributes
+    }
+}

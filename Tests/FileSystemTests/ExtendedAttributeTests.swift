@@ -1,0 +1,108 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import FileSystem
+
+@Suite("Extended attributes")
+struct ExtendedAttributeTests {
+    private typealias Fixture = FileSystemFixture
+
+    /// `.name` stands for the last prefix before it.
+    @Test("the table in docs/semantics.md names every attribute there is, and no other")
+    func documented() throws {
+        // contrib/test has a copy for users who may not be let into the clone.
+        let copy = getenv("CHATFS_REPOSITORY").map { String(cString: $0) }
+        let root = copy ?? #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
+        let file = try OpenFile(root + "/docs/semantics.md", flags: O_RDONLY)
+        let lines = String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self).split(separator: "\n")
+        let start = try #require(lines.firstIndex { $0 == "## Extended attributes" })
+        let section = lines[(start + 1)...].prefix { !$0.hasPrefix("## ") }
+        let rows = section.filter { $0.hasPrefix("| `") }
+        let names = rows.flatMap { row in
+            row.split(separator: "|")[0].split(separator: "`").filter { $0.contains(".") }.map(String.init)
+        }
+        let full = names.map { $0.hasPrefix(".") ? "user.chatfs" + $0 : $0 }
+        #expect(full.sorted() == ExtendedAttribute.all.map(\.name).sorted())
+    }
+
+    private func values(_ fixture: Fixture, of path: String) throws -> [String: String] {
+        var values: [String: String] = [:]
+        for attribute in ExtendedAttribute.all {
+            values[attribute.name] = try fixture.attribute(attribute.name, of: path)
+        }
+        return values
+    }
+
+    @Test("each kind of entry has its own, with these values")
+    func values() async throws {
+        let drafts = MemoryDrafts()
+        let fixture = try await Fixture.make(drafts: drafts) { core in
+            _ = core.received(
+                "a.pdf", in: Fixture.bob, size: 10, content: MessageContent(kind: .file, text: "Look"))
+        }
+        #expect(
+            try values(fixture, of: "bob/a.pdf") == [
+                "user.chatfs.state": "remote", "user.chatfs.progress": "0", "user.chatfs.transport": "xftp",
+                "user.chatfs.sender": "bob", "user.chatfs.direction": "received", "user.chatfs.item-id": "1",
+                "user.chatfs.file-id": "1", "user.chatfs.expires": "1700172800",
+                "user.chatfs.caption": "Look", "user.mime_type": "application/pdf",
+            ])
+        try await fixture.write([1], to: "b.jpg")
+        drafts.all.first?.change { $0.problem = "It waits." }
+        #expect(
+            try values(fixture, of: "bob/b.jpg") == [
+                "user.chatfs.state": "draft", "user.chatfs.progress": "0", "user.chatfs.error": "It waits.",
+                "user.chatfs.sender": "alice", "user.chatfs.direction": "sent",
+                "user.mime_type": "image/jpeg",
+            ])
+        #expect(try values(fixture, of: "bob") == [:])
+        #expect(try values(fixture, of: "quiet") == ["user.chatfs.error": "This group takes no files."])
+        #expect(try values(fixture, of: ".chatfs/status.json") == ["user.mime_type": "application/json"])
+        await fixture.end()
+    }
+
+    static let refusals: [(path: String, errno: Int32)] = [
+        ("bob/a.pdf", EPERM), ("bob", EPERM), (".chatfs/status.json", EPERM), ("bob/sent.txt", 0),
+        ("bob/b.txt", 0),
+    ]
+
+    @Test("what is not to be set is dropped on own entries, and refused on all others", arguments: refusals)
+    func dropped(path: String, errno: Int32) async throws {
+        let drafts = MemoryDrafts()
+        let fixture = try await Fixture.make(drafts: drafts) { core in
+            _ = core.received("a.pdf", in: Fixture.bob, size: 10)
+            core.state.withLock { state in
+                let file = ChatFile(
+                    id: FileID(9), name: "sent.txt", size: 1, status: .sndComplete, transport: .inline)
+                state.items.append(
+                    ChatItem(
+                        id: ItemID(9), chat: Fixture.bob, direction: .sent, sender: "alice",
+                        time: Timestamp(seconds: 1_700_000_000), content: MessageContent(kind: .file),
+                        file: file))
+            }
+        }
+        try await fixture.write([1], to: "b.txt")
+        let fs = fixture.fileSystem
+        let id = try fixture.id(path)
+        let before = try values(fixture, of: path)
+        for name in ["user.note", "user.chatfs.state", "user.mime_type"] {
+            #expect(await fs.setExtendedAttribute(name, [1], of: id).code() == errno)
+        }
+        #expect(try values(fixture, of: path) == before)
+        #expect(await fs.setExtendedAttribute("trusted.note", [1], of: id).code() == EOPNOTSUPP)
+        #expect(fs.extendedAttribute("system.posix_acl_access", of: id) == .failure(.notSupported))
+        #expect(fs.extendedAttribute("security.capability", of: id) == .failure(.noAttribute))
+        let isDraft = path == "bob/b.txt"
+        #expect(fs.removeExtendedAttribute("user.note", of: id).code == (isDraft ? ENODATA : EPERM))
+        // A caption is a draft's alone.
+        let caption = await fs.setExtendedAttribute("user.chatfs.caption", [0x61], of: id).code()
+        #expect(caption == (isDraft ? 0 : EPERM))
+        let invalid = await fs.setExtendedAttribute("user.chatfs.caption", [0xff], of: id).code()
+        #expect(invalid == (isDraft ? EILSEQ : EPERM))
+        await fixture.end()
+    }
+}
