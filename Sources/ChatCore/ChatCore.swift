@@ -9,6 +9,8 @@
 /// | `MessageSending` | sending, and taking back |
 /// | `FileTransferring` | the files of messages: receiving, fetching by chunks, cancelling |
 /// | `StandaloneFileTransferring` | files that belong to no chat |
+/// | `ChatManaging` | renaming, leaving and deleting chats |
 ///
 /// What holds for all of them is the contract of `OpenProfile`.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
+    & ChatManaging

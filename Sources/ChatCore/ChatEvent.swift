@@ -7,6 +7,8 @@ public enum ChatEvent: Sendable {
     case chatItemsDeleted([(chat: ChatReference, item: ItemID)], DeletionReason)
     /// A chat is new, renamed, or changed whether it can be sent into.
     case chatUpdated(Chat)
+    /// The user has deleted a chat; its items are gone already.
+    case chatRemoved(ChatReference)
     case rcvFileDescrReady(ChatItem)
     case rcvFileAccepted(ChatItem)
     case rcvFileStart(ChatItem)
@@ -23,6 +25,10 @@ public enum ChatEvent: Sendable {
     case sndFileRcvCancelled(ChatItem)
     case sndFileError(ChatItem, FileProblem)
     case sndFileWarning(ChatItem, FileProblem)
+    /// How far a standalone upload or download is, in bytes of the encrypted file.
+    case standaloneFileProgress(FileID, done: UInt64, total: UInt64)
+    /// It could not go on, and is tried again.
+    case standaloneFileWarning(FileID, FileProblem)
     /// A standalone upload is done: links for its recipients.
     case sndStandaloneFileComplete(FileID, links: [String])
     case rcvStandaloneFileComplete(FileID, path: String)

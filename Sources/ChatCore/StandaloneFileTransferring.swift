@@ -2,8 +2,7 @@
 ///
 /// Both commands return as soon as the core has noted the transfer, with its number; it goes on over restarts. The end
 /// is told by events with that number: sndStandaloneFileComplete with the links, rcvStandaloneFileComplete, or one of
-/// the errors. `cancelFile` ends a transfer and has what it left on relays deleted. A link holds the key of its file:
-/// it is a secret of who has it.
+/// the errors. A link holds the key of its file: it is a secret of who has it.
 public protocol StandaloneFileTransferring: OpenProfile {
     /// Uploads a regular file of any size, read from where it lies until the end. Absolute path.
     /// - Throws: `.invalidCommand` for what is no regular file, `.file(.noRelay)`.
@@ -13,9 +12,18 @@ public protocol StandaloneFileTransferring: OpenProfile {
     /// - Throws: `.file(.damaged)` for a text that is no link, `.invalidCommand` when the name is taken.
     func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID
 
+    /// Ends a transfer, and has what an upload left on relays deleted, also when it was complete.
+    /// - Throws: `.noSuchFile`, also for the file of a message.
+    func cancelStandaloneFile(_ file: FileID) async throws(ChatError)
+
     /// What a link says of its file; no relay is asked.
     /// - Throws: `.file(.damaged)` for a text that is no link.
     func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile
+}
+
+extension StandaloneFileTransferring where Self: FileTransferring {
+    /// For cores in which such files have numbers of their own.
+    public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) { try await cancelFile(file) }
 }
 
 /// What a link tells about its file before it is fetched.

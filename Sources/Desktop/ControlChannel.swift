@@ -4,8 +4,8 @@ import Posix
 
 /// One end of a control connection: lines of text. Used by one thread at a time; every call blocks until it is done or the other side was silent for `timeout`.
 final class ControlChannel: Sendable {
-    /// Longest line in bytes; requests and replies are far shorter.
-    static let maxLineLength = 65_536
+    /// Longest line in bytes. Most are far shorter; the link of a file may hold a whole description.
+    static let maxLineLength = 1 << 20
 
     private let socket: OpenFile
     private let timeout: Duration
@@ -19,9 +19,14 @@ final class ControlChannel: Sendable {
     }
 
     /// Whether the other side has hung up.
-    var isAbandoned: Bool {
+    var isAbandoned: Bool { isAbandoned(within: .zero) }
+
+    /// Whether the other side hangs up within this time, for which it blocks otherwise.
+    func isAbandoned(within time: Duration) -> Bool {
         var requests = [pollfd(fd: socket.descriptor, events: 0, revents: 0)]
-        guard (try? poll(&requests, milliseconds: 0)) != nil else { return false }
+        let milliseconds = Int32(clamping: Int64(time / .milliseconds(1)))
+        // Where it cannot be known, the next line says it.
+        guard (try? poll(&requests, milliseconds: milliseconds)) != nil else { return false }
         return requests[0].revents & Int16(POLLHUP) != 0
     }
 

@@ -82,4 +82,35 @@ public final class ControlClient: Sendable {
         if let problem = answer.problem { throw DesktopError(.refused, problem) }
         return answer
     }
+
+    /// Has the daemon do something with chats. `.refused` with the daemon's reason.
+    /// - Returns: as `ManagingRequest.carryOut`; of a list all names.
+    public func manage(_ request: ManagingRequest) throws(DesktopError) -> [String] {
+        var names: [String] = []
+        while true {
+            var request = request
+            if request.manage == .list { request.skipped = names.count }
+            try channel.send(request)
+            let reply = try channel.receive(ManagingReply.self)
+            if let problem = reply.problem { throw DesktopError(.refused, problem) }
+            guard let part = reply.names else { throw DesktopError.malformed }
+            names += part
+            if request.manage != .list || part.count < ManagingRequest.mostNames { return names }
+        }
+    }
+
+    /// Has the daemon transfer a file that belongs to no chat. Blocks until that is over; who hangs up before ends
+    /// it.
+    /// - Parameter told: how it stands, several times a second. What it throws ends the transfer.
+    public func transfer(
+        _ request: StandaloneRequest, told: (StandaloneState) throws -> Void
+    ) throws -> StandaloneState {
+        try channel.send(request)
+        while true {
+            let state = try channel.receive(StandaloneState.self, timeout: Self.timeout)
+            if let problem = state.problem { throw DesktopError(.refused, problem) }
+            if state.isOver { return state }
+            try told(state)
+        }
+    }
 }

@@ -3,7 +3,7 @@ import ChatCore
 import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
-/// send, or a request about the cache.
+/// send, a request about the cache, what is wanted of chats, or a file that belongs to none.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
@@ -11,15 +11,21 @@ enum ControlLine: Decodable {
     case inquire(SendingInquiry)
     case send(ControlRequest)
     case cache(CacheRequest)
+    case manage(ManagingRequest)
+    case transfer(StandaloneRequest)
 
     private enum Key: CodingKey {
-        case action, destination
+        case action, destination, manage, transfer
     }
 
     init(from decoder: any Decoder) throws {
         let keys = try decoder.container(keyedBy: Key.self)
         if keys.contains(.action) {
             self = .cache(try CacheRequest(from: decoder))
+        } else if keys.contains(.manage) {
+            self = .manage(try ManagingRequest(from: decoder))
+        } else if keys.contains(.transfer) {
+            self = .transfer(try StandaloneRequest(from: decoder))
         } else if keys.contains(.destination) {
             self = .inquire(try SendingInquiry(from: decoder))
         } else {
@@ -148,7 +154,7 @@ extension ControlChannel {
             throw DesktopError(.malformed, "The message cannot be written as JSON.", cause: error)
         }
         guard line.count < Self.maxLineLength else {
-            throw DesktopError(.refused, "The caption is too long.")
+            throw DesktopError(.refused, "This is too long for the mount's process.")
         }
         try writeLine(line)
     }

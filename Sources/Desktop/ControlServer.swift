@@ -4,8 +4,8 @@ import ChatCore
 import Glibc
 import Posix
 
-/// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted, and
-/// answers requests about the cache.
+/// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted, answers requests
+/// about the cache, and does with chats, and with files that belong to none, what commands ask for.
 ///
 /// One thread waits for connections, each connection has a thread of its own. Only processes of the same
 /// user are heard, at most 16 at once.
@@ -18,20 +18,22 @@ public final class ControlServer: Sendable {
     private let socket: OpenFile
     private let wakeUp: WakeUp
     private let core: any ChatCore
+    private let mountpoint: String
+    private let transfers = Lock<[ObjectIdentifier: StandaloneTransfer]>([:])
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let sends = SendsInTurn()
     private let state = Lock((isStopped: false, connections: 0))
-    private let log = Log("control")
 
     /// Listens from now on.
     /// - Parameters:
     ///   - profileFolder: the profile's own folder, whose lock this process holds.
+    ///   - mountpoint: of this process, which must never wait for its own mount. Absolute, without symbolic links.
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
     public init(
-        profileFolder: String, core: any ChatCore,
+        profileFolder: String, core: any ChatCore, mountpoint: String,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer
     ) throws(DesktopError) {
@@ -43,6 +45,7 @@ public final class ControlServer: Sendable {
             throw DesktopError(error)
         }
         self.core = core
+        self.mountpoint = mountpoint
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
         Thread.start("control") { self.work() }
@@ -55,6 +58,11 @@ public final class ControlServer: Sendable {
         // From here on who connects is refused, also while this object lives on.
         shutdown(socket.descriptor, Int32(SHUT_RDWR))
         unlinkat(folder.descriptor, ControlSocket.name, 0)
+    }
+
+    /// Ends the transfers that commands wait for. After `stop`, while the core can still take back what they left.
+    public func cancelTransfers() async {
+        for transfer in transfers.withLock({ Array($0.values) }) { await transfer.cancel() }
     }
 
     private func work() {
@@ -107,6 +115,9 @@ public final class ControlServer: Sendable {
                 case .inquire(let inquiry):
                     try channel.send(waiting { [core] in await inquiry.reply(from: core) })
                 case .send(let request): try answer(request, channel)
+                case .manage(let request):
+                    try channel.send(waiting { [core] in await request.reply(from: core) })
+                case .transfer(let request): try transfer(request, channel)
                 case .cache(let request):
                     try channel.send(waiting { [answerCacheRequest] in await answerCacheRequest(request) })
                 }
@@ -116,6 +127,30 @@ public final class ControlServer: Sendable {
                 try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
             }
         }
+    }
+
+    /// Carries a transfer out for as long as its asker listens, and tells how it stands.
+    private func transfer(_ request: StandaloneRequest, _ channel: ControlChannel) throws(DesktopError) {
+        if let path = request.path, path == mountpoint || path.hasPrefix(mountpoint + "/") {
+            return try channel.send(
+                StandaloneState(
+                    problem: "A file of this mount cannot be named here: copy it to another place."))
+        }
+        let transfer = waiting { [core] in await StandaloneTransfer.begin(request, on: core) }
+        transfers.withLock { $0[ObjectIdentifier(transfer)] = transfer }
+        defer { transfers.withLock { $0[ObjectIdentifier(transfer)] = nil } }
+        if state.withLock({ $0.isStopped }) { waiting { await transfer.cancel() } }
+        do throws(DesktopError) {
+            repeat {
+                let state = transfer.state
+                try channel.send(state)
+                if state.isOver { return }
+            } while !channel.isAbandoned(within: .milliseconds(100))
+        } catch {
+            waiting { await transfer.withdraw() }
+            throw error
+        }
+        waiting { await transfer.withdraw() }
     }
 
     private func answer(_ request: ControlRequest, _ channel: ControlChannel) throws(DesktopError) {

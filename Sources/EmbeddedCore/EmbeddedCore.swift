@@ -29,6 +29,7 @@ public final class EmbeddedCore: ChatCore {
         maxFileSize: FilePolicy.xftpLimit, maxSentTogether: 32)
 
     let store: ProfileStore
+    private let directory: DataDirectory
     let trust: RelayTrust
     private let scheduler: TransferScheduler
     private let sender: MessageSender
@@ -48,6 +49,7 @@ public final class EmbeddedCore: ChatCore {
         _ directory: DataDirectory, profile: Profile, mountpoint: String?, relays: [RelayWithPassword],
         transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration
     ) throws {
+        self.directory = directory
         let trust = RelayTrust()
         self.trust = trust
         client = XFTPClient(settings: XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds)))
@@ -265,17 +267,27 @@ public final class EmbeddedCore: ChatCore {
         try await standaloneFiles.download(link, to: path)
     }
 
+    public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
+        try await standaloneFiles.cancel(file, by: removals)
+    }
+
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
     }
 
-    // MARK: - Chats and the profile: for who holds it and has nothing mounted
+    // MARK: - Chats and the profile
 
-    /// Leaves a chat and deletes all that it holds here. What the others have stays theirs.
-    /// - Throws: `.noSuchChat`; `.invalidCommand` for the notes.
+    public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {
+        try await blocking.run { [directory, profile] in try directory.rename(chat, of: profile, to: name) }
+    }
+
+    public func leaveChat(_ chat: ChatReference) async throws(ChatError) {
+        try await blocking.run { [directory, profile] in try directory.leave(chat, of: profile) }
+    }
+
     public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await removals.delete(chat) }
 
-    /// Deletes the profile with all that it holds, and lets it go. Its contacts keep what they have. Chunks of
+    /// For who holds the profile and has nothing mounted: deletes it with all that it holds, and lets it go. Its contacts keep what they have. Chunks of
     /// unfinished uploads stay on their relays until they expire.
     public func deleteProfile() async throws(ChatError) {
         try await removals.deleteProfile()

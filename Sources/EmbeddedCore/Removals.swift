@@ -25,7 +25,8 @@ final class Removals: Sendable {
 
     /// Cancels a transfer. One that is received becomes an offer again; of one that is sent the chunks
     /// are deleted and the recipients that do not have it yet are told, also when it was complete.
-    func cancel(_ file: FileID) async throws(ChatError) {
+    /// - Parameter isAwaited: somebody may let the profile go next, and the chunks should be deleted before.
+    func cancel(_ file: FileID, isAwaited: Bool = false) async throws(ChatError) {
         try await blocking.run { [self] in
             try store.commit { change in
                 guard let found = try change.tables.files.cancellable(file) else {
@@ -45,7 +46,7 @@ final class Removals: Sendable {
             }
         }
         await downloads.end(file)
-        deletions.start()
+        if isAwaited { await deletions.tryOnce(file) } else { deletions.start() }
     }
 
     private func cancelReceived(_ file: FileID, _ change: ProfileChange) throws {
@@ -139,7 +140,12 @@ final class Removals: Sendable {
             }
         }
         try await deleteItems(of: chat, id)
-        try await blocking.run { [store] in try store.commit { try $0.tables.chats.remove(id) } }
+        try await blocking.run { [store] in
+            try store.commit { change in
+                try change.tables.chats.remove(id)
+                change.tell(.chatRemoved(chat))
+            }
+        }
     }
 
     private func deleteItems(of chat: ChatReference, _ id: Int64) async throws(ChatError) {

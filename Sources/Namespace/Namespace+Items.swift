@@ -119,6 +119,18 @@ extension Namespace {
         }
     }
 
+    /// Takes the folder of a deleted chat away, with what it still shows. The index keeps the names: they stay
+    /// out of use.
+    public func remove(folder: NodeID) throws(NamespaceError) -> [NamespaceChange] {
+        let now = clock.now()
+        return try change { index, shown in
+            guard let node = shown.node(folder), case .chat = node.content else { return [] }
+            for record in try index.items(in: folder).values { try Self.bury(record, index) }
+            shown.remove(node, at: now)
+            return [.vanished(node)]
+        }
+    }
+
     /// After all chats and drafts were shown: what the index knows beyond them went while nothing was
     /// mounted. Drafts are forgotten with their names; of a chat that is gone so are the files, their names
     /// stay out of use, and its folder would get its own name back.

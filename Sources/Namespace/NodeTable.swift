@@ -73,6 +73,7 @@ struct NodeTable {
 
     mutating func remove(_ node: Node, at now: Timestamp) {
         nodes[node.id] = nil
+        if node.isFolder { folders[node.id] = nil }
         folders[node.folder]?.remove(node, at: now)
         forget(node.content)
     }

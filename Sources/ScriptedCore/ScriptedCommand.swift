@@ -43,6 +43,8 @@ struct ScriptedCommand {
             outcome.response = send(&state)
         } else if text.hasPrefix("/_delete item ") {
             outcome.response = delete(&state)
+        } else if let answer = ScriptedManagement(text).answer(&state) {
+            outcome.response = answer
         } else if text.hasPrefix("/sql ") {
             outcome.response = rows(state)
         }
@@ -152,7 +154,11 @@ struct ScriptedCommand {
         let message = state.history.change(file - ScriptedMessage.firstFile) { message in
             message.status = message.isSent ? #"{"type":"sndCancelled"}"# : #"{"type":"rcvInvitation"}"#
         }
-        guard let message else { return Self.failure("fileNotFound") }
+        guard let message else {
+            guard state.standalone.remove(file) != nil else { return Self.failure("fileNotFound") }
+            return
+                #"{"type":"sndFileCancelled",\#(ScriptedSimpleX.user),"fileTransferMeta":{"fileId":\#(file)}}"#
+        }
         let (type, transfer) =
             message.isSent
             ? ("sndFileCancelled", "fileTransferMeta") : ("rcvFileCancelled", "rcvFileTransfer")
@@ -193,28 +199,43 @@ extension ScriptedSimpleX.State {
     func info(_ chat: String) -> String {
         let reference = chat.prefix { $0 != "(" }
         let id = Int64(reference.dropFirst()) ?? 0
-        let time = ScriptedMessage.time(of: history.messages(of: chat).last?.id ?? 0)
-        if chat.hasPrefix("@") {
-            let name = escaped(contacts[id] ?? "?")
-            return """
-                {"type":"direct","contact":{"contactId":\(id),"localDisplayName":"\(name)",\
-                "profile":{"displayName":"\(name)"},"contactStatus":"active",\
-                "activeConn":{"connStatus":"ready"},"chatTs":"\(time)"}}
-                """
-        }
+        if chat.hasPrefix("@") { return #"{"type":"direct","contact":\#(contact(chat))}"# }
         if chat.hasPrefix("#") {
-            let name = escaped(groups[id] ?? "?")
             let member = chat.split(separator: ":").dropFirst().first?.dropLast()
             let scope =
                 chat.contains("(")
                 ? #","groupChatScope":{"type":"memberSupport"\#(member.map { #","groupMemberId_":\#($0)"# } ?? "")}"#
                 : ""
-            return """
-                {"type":"group","groupInfo":{"groupId":\(id),"localDisplayName":"\(name)",\
-                "groupProfile":{"displayName":"\(name)"},"membership":{"memberRole":"owner",\
-                "memberStatus":"connected"},"chatTs":"\(time)"}\(scope)}
-                """
+            return #"{"type":"group","groupInfo":\#(group(String(reference)))\#(scope)}"#
         }
-        return #"{"type":"local","noteFolder":{"noteFolderId":\#(id),"chatTs":"\#(time)"}}"#
+        return #"{"type":"local","noteFolder":{"noteFolderId":\#(id),"chatTs":"\#(lastTime(of: chat))"}}"#
+    }
+
+    /// `Contact`.
+    func contact(_ chat: String) -> String {
+        let id = Int64(chat.dropFirst()) ?? 0
+        let name = escaped(contacts[id] ?? "?")
+        let status = left.contains(chat) ? "deletedByUser" : "active"
+        return """
+            {"contactId":\(id),"localDisplayName":"\(name)","profile":{"displayName":"\(name)",\
+            "localAlias":"\(escaped(aliases[chat] ?? ""))"},"contactStatus":"\(status)",\
+            "activeConn":{"connStatus":"ready"},"chatTs":"\(lastTime(of: chat))"}
+            """
+    }
+
+    /// `GroupInfo`.
+    func group(_ chat: String) -> String {
+        let id = Int64(chat.dropFirst()) ?? 0
+        let name = escaped(groups[id] ?? "?")
+        let status = left.contains(chat) ? "left" : "connected"
+        return """
+            {"groupId":\(id),"localDisplayName":"\(name)","groupProfile":{"displayName":"\(name)"},\
+            "localAlias":"\(escaped(aliases[chat] ?? ""))","membership":{"memberRole":"owner",\
+            "memberStatus":"\(status)"},"chatTs":"\(lastTime(of: chat))"}
+            """
+    }
+
+    private func lastTime(of chat: String) -> String {
+        ScriptedMessage.time(of: history.messages(of: chat).last?.id ?? 0)
     }
 }

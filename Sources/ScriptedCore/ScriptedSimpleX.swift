@@ -30,6 +30,13 @@ public final class ScriptedSimpleX: Sendable {
         public var relays: [String] = []
         /// Whether it talks to relays through a proxy.
         public var hidesAddress = false
+        /// The user's own names, by references of chats.
+        public var aliases: [String: String] = [:]
+        /// Chats that the user has left.
+        public var left: Set<String> = []
+        /// Files that belong to no chat, by their numbers: being uploaded or downloaded, or uploaded.
+        public var standalone: Set<Int64> = []
+        var lastStandalone: Int64 = 900_000
         public var work = Work()
     }
 

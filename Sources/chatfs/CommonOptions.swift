@@ -26,6 +26,18 @@ enum CommonOptions {
     static let database = Option.value(
         "database", named: "PREFIX", .file,
         "With --core: the SimpleX database, without _chat.db; else ~/.simplex/simplex_v1.")
+
+    static let filesFolder = Option.value(
+        "files-folder", named: "DIR", .folder,
+        "With --core: where the core keeps files; needed for a running one (ws://).")
+
+    static let passphrase = Option.value(
+        "passphrase-fd", named: "N", .text,
+        "With --core lib: read the database's passphrase from this file descriptor; else it is asked "
+            + "for.")
+
+    /// Of commands that go to the daemon of a profile's mount, or open its core themselves.
+    static let access = [profile, data, core, database, filesFolder, passphrase]
 }
 
 extension Invocation {

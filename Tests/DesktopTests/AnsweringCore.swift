@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import TestSupport
 
 /// A core with two chats that takes every message, each mark once.
 final class AnsweringCore: ChatCore {
@@ -12,6 +13,14 @@ final class AnsweringCore: ChatCore {
     let calls = Lock(0)
     /// Sends that were under way at once, at most.
     let most = Lock(0)
+    /// Contacts in place of its two chats.
+    let names = Lock<[String]>([])
+    /// What was wanted of chats.
+    let deeds = Lock<[String]>([])
+    /// How many files without a chat were begun, from number 101 on; and which were cancelled.
+    let files = Lock<Int64>(0)
+    let cancelled = Lock<[FileID]>([])
+    private let hub = EventHub()
     private let gate = Lock((isHeld: false, waiting: 0, underWay: [String: Int]()))
 
     /// Has every send wait until `release`.
@@ -24,6 +33,10 @@ final class AnsweringCore: ChatCore {
 
     func chats() async throws(ChatError) -> [Chat] {
         let time = Timestamp(seconds: 0)
+        let contacts = names.withLock { $0 }.enumerated().map { number, name in
+            Chat(reference: .direct(Int64(number + 1)), displayName: name, updatedAt: time)
+        }
+        if !contacts.isEmpty { return contacts }
         return [
             Chat(reference: .direct(7), displayName: "bob", updatedAt: time),
             Chat(reference: .group(3), displayName: "bob", updatedAt: time),
@@ -55,7 +68,42 @@ final class AnsweringCore: ChatCore {
             time: Timestamp(seconds: 0), content: message.content, file: nil)
     }
 
-    func events() -> AsyncStream<ChatEvent> { AsyncStream { $0.finish() } }
+    func events() -> AsyncStream<ChatEvent> { hub.listen() }
+    func tell(_ event: ChatEvent) { hub.tell(event) }
+
+    /// Waits for the next file without a chat; its number.
+    func begun() async throws -> FileID {
+        try await wait(until: "a transfer has begun") { files.withLock { $0 } > 0 }
+        return FileID(100 + files.withLock { $0 })
+    }
+
+    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
+        guard path.hasPrefix("/") else {
+            throw ChatError(.invalidCommand, "Only a regular file can be uploaded.")
+        }
+        return FileID(
+            100
+                + files.withLock { files in
+                    files += 1
+                    return files
+                })
+    }
+    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        try await uploadStandaloneFile(path)
+    }
+    func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
+        cancelled.withLock { $0.append(file) }
+    }
+
+    func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {
+        deeds.withLock { $0.append("rename \(chat) \(name)") }
+    }
+    func leaveChat(_ chat: ChatReference) async throws(ChatError) {
+        deeds.withLock { $0.append("leave \(chat)") }
+    }
+    func deleteChat(_ chat: ChatReference) async throws(ChatError) {
+        deeds.withLock { $0.append("delete \(chat)") }
+    }
 
     private static let foreign = ChatError(.invalidCommand, "The control socket only sends.")
     func items(of chat: ChatReference, before: ItemID?, count: Int) async throws(ChatError) -> [ChatItem] {
@@ -75,9 +123,5 @@ final class AnsweringCore: ChatCore {
         _ file: FileID, staged: FileSourceLocation
     ) async throws(ChatError) -> FileSourceLocation { throw Self.foreign }
     func abandonClaim(_ file: FileID, problem: FileProblem?) async {}
-    func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID { throw Self.foreign }
-    func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
-        throw Self.foreign
-    }
     func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile { throw Self.foreign }
 }

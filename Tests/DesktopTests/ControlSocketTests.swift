@@ -17,7 +17,9 @@ import Testing
     private func serve(
         at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
     ) throws -> ControlServer {
-        try ControlServer(profileFolder: path ?? folder.path, core: core, whenSent: whenSent) { request in
+        try ControlServer(
+            profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats", whenSent: whenSent
+        ) { request in
             guard request.entry != 13 else {
                 return CacheAnswer(problem: "The file is open: close it first.")
             }

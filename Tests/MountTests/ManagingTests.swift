@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Managing while a profile is mounted", .serialized)
 struct ManagingTests {
-    @Test("a renamed contact's folder follows, one that was left takes nothing, and deleting is refused")
+    @Test("a renamed contact's folder follows, one that was left takes nothing, and a mounted profile stays")
     func contacts() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
@@ -15,9 +15,6 @@ struct ManagingTests {
         try await mounts.waitForFile("alice/Bob from work/a.bin")
         #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Bob from work", "Saved notes"])
         #expect(access(mounts.path("bob/alice/a.bin"), F_OK) == 0)
-        let refused = try await ChatFSProcess.run(
-            ["contact", "delete", "Bob from work", "--yes", "--data", mounts.data] + alice)
-        #expect(refused.ending == .code(1) && refused.errors.contains("in use by"), "\(refused.errors)")
         let profile = try await ChatFSProcess.run([
             "profile", "delete", "bob", "--yes", "--data", mounts.data,
         ])
@@ -43,6 +40,43 @@ struct ManagingTests {
         #expect(try await mounts.run(["contact", "list", "--profile", "bob"]).output == "Alice B.\n")
         try await mounts.run(["profile", "delete", "Alice B.", "--yes"])
         #expect(try await mounts.run(["profile", "list"]).output == "bob\n")
+    }
+
+    @Test(
+        "a deleted contact's folder goes at once, with its drafts; who has a file of it open keeps the bytes")
+    func deleting() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
+        try await mounts.run(["group", "create", "Club", "alice", "bob"])
+        try await mounts.waitForFile("alice/Club")
+        let open = try OpenFile(mounts.path("alice/bob/a.bin"), flags: O_RDONLY)
+        #expect(try open.read(count: 10, at: 0) == Array(TwoMounts.bytes(1000)[..<10]))
+        try mounts.write([1, 2, 3], to: "alice/bob/local.part")
+        let writer = try mounts.create("alice/bob/being written")
+        try writer.write([1], at: 0)
+        let alice = ["--profile", "alice"]
+        let unknown = try await ChatFSProcess.run(
+            ["contact", "delete", "nobody", "--yes", "--data", mounts.data] + alice)
+        #expect(unknown.ending == .code(1) && unknown.errors.contains("no chat nobody"), "\(unknown.errors)")
+        try await mounts.run(["contact", "delete", "bob", "--yes"] + alice)
+        try await wait(until: "the folder is gone") { access(mounts.path("alice/bob"), F_OK) != 0 }
+        #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Club", "Saved notes"])
+        #expect(try open.read(count: 990, at: 10) == Array(TwoMounts.bytes(1000)[10...]))
+        // Nobody sends it any more, but its writer meets no error.
+        try writer.write([2], at: 1)
+        #expect(try mounts.read("bob/alice/a.bin") == TwoMounts.bytes(1000))
+        try await mounts.run(["group", "delete", "Club", "--yes"] + alice)
+        try await wait(until: "the group is gone") { access(mounts.path("alice/Club"), F_OK) != 0 }
+        #expect(access(mounts.path("bob/Club"), F_OK) == 0)
+        // Contacts again: a new chat with an empty folder of a name of its own.
+        try await mounts.run(["connect", "alice", "bob"])
+        try await wait(until: "there is a folder again") {
+            try mounts.folder.names(in: "alice").contains { $0.hasPrefix("bob") }
+        }
+        #expect(try await mounts.leave("alice") == .code(0))
+        try await mounts.mount("alice")
+        let names = try mounts.folder.names(in: "alice").sorted()
+        #expect(names.count == 3 && !names.contains("Club"), "\(names)")
     }
 
     @Test("what is being received goes no further, and can be received later")

@@ -1,4 +1,5 @@
 import ChatCore
+import CoreServices
 
 /// Renaming and leaving. Whoever has the profile mounted learns of it at once.
 extension DataDirectory {

@@ -41,6 +41,14 @@ final class ChunkDeletions: Sendable {
         }
     }
 
+    /// Waits for a first try, for as long as somebody waits who wants to leave; the others come by themselves.
+    func tryOnce(_ file: FileID) async {
+        let attempt = Task { await delete(file) }
+        if case .success(false)? = await attempt.result(within: .seconds(8)) { return }
+        attempt.cancel()
+        start()
+    }
+
     /// One try. True when another is worth it.
     private func delete(_ file: FileID) async -> Bool {
         let found = await blocking.attempt("find chunks that are to be deleted") { [store] in

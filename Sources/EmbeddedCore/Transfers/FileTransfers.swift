@@ -26,6 +26,9 @@ protocol FileTransfers: Sendable {
         _ order: DownloadOrder, progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(TransferFailure)
 
+    /// Removes what an ended download to a plain file left beside it.
+    func discard(_ order: DownloadOrder) async
+
     /// Has the relays delete the chunks of a finished or of an unfinished upload. Chunks that are gone
     /// already are no error.
     func deleteChunks(of remains: UploadRemains) async throws(TransferFailure)
@@ -33,6 +36,7 @@ protocol FileTransfers: Sendable {
 
 extension FileTransfers {
     func expectUpload(to relays: [RelayWithPassword]) {}
+    func discard(_ order: DownloadOrder) async {}
 }
 
 /// A relay as the user configured it. The password is a secret.

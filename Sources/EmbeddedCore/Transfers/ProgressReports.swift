@@ -7,7 +7,10 @@ struct ProgressReports: Sendable {
 
     /// - Parameter item: as it was when the transfer began; nil for a file that belongs to no chat.
     func report(_ progress: TransferProgress, of file: FileID, item: ChatItem?) {
-        guard scheduler.note(progress, of: file), var item else { return }
+        guard scheduler.note(progress, of: file) else { return }
+        guard var item else {
+            return events.tell(.standaloneFileProgress(file, done: progress.done, total: progress.total))
+        }
         if item.direction == .sent {
             item.file?.status = .sndTransfer(sent: progress.done, total: progress.total)
             events.tell(.sndFileProgressXFTP(item, sent: progress.done, total: progress.total))

@@ -11,6 +11,7 @@ final class StandaloneFiles: Sendable {
     private let scheduler: TransferScheduler
     private let transfers: any FileTransfers
     private let uploads: Uploads
+    private let reports: ProgressReports
 
     init(
         _ store: ProfileStore, _ scheduler: TransferScheduler, _ transfers: any FileTransfers,
@@ -20,6 +21,7 @@ final class StandaloneFiles: Sendable {
         self.scheduler = scheduler
         self.transfers = transfers
         self.uploads = uploads
+        reports = ProgressReports(scheduler: scheduler, events: store.events)
     }
 
     func upload(_ path: String) async throws(ChatError) -> FileID {
@@ -68,20 +70,38 @@ final class StandaloneFiles: Sendable {
             try store.read { try $0.uploads.standaloneDownload(file) }
         }
         guard let job = found ?? nil else { return false }
-        let order = DownloadOrder(source: .link(job.link), destination: .plain, path: job.path)
         do throws(TransferFailure) {
-            try await transfers.download(order) { [scheduler] done, total in
-                _ = scheduler.note(TransferProgress(done: done, total: total), of: file)
+            try await transfers.download(job.order) { [reports] done, total in
+                reports.report(TransferProgress(done: done, total: total), of: file, item: nil)
             }
             await end(file, .rcvStandaloneFileComplete(file, path: job.path))
             return false
         } catch {
             if Task.isCancelled { return false }
             let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.relayExpiry)
-            if error.isTemporary && !isOver { return true }
+            if error.isTemporary && !isOver {
+                store.events.tell(.standaloneFileWarning(file, error.problem))
+                return true
+            }
+            await transfers.discard(job.order)
             await end(file, .rcvStandaloneFileError(file, error.problem))
             return false
         }
+    }
+
+    /// Ends a transfer, and has what it left on relays or beside its target removed.
+    /// - Throws: `.noSuchFile`, also for the file of a message.
+    func cancel(_ file: FileID, by removals: Removals) async throws(ChatError) {
+        let job = try await blocking.run { [store] in
+            try store.read { tables in
+                guard try tables.files.cancellable(file)?.isStandalone == true else {
+                    throw ChatError.noSuchFile
+                }
+                return try tables.uploads.standaloneDownload(file)
+            }
+        }
+        try await removals.cancel(file, isAwaited: true)
+        if let job { await transfers.discard(job.order) }
     }
 
     /// The row of a download is needed no longer.
@@ -92,5 +112,11 @@ final class StandaloneFiles: Sendable {
                 change.tell(event)
             }
         }
+    }
+}
+
+extension UploadTable.StandaloneDownload {
+    fileprivate var order: DownloadOrder {
+        DownloadOrder(source: .link(link), destination: .plain, path: path)
     }
 }

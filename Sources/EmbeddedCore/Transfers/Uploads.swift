@@ -165,8 +165,9 @@ final class Uploads: Sendable {
             else { return }
             if isFinal { try deletions.addRemains(ofUpload: file, change) }
             guard let item = try change.tables.items.item(of: file) else {
-                if isFinal { change.tell(.sndStandaloneFileError(file, problem)) }
-                return
+                return change.tell(
+                    isFinal
+                        ? .sndStandaloneFileError(file, problem) : .standaloneFileWarning(file, problem))
             }
             change.tell(isFinal ? .sndFileError(item, problem) : .sndFileWarning(item, problem))
         }

@@ -65,6 +65,20 @@ final class XFTPTransfers: FileTransfers {
         }
     }
 
+    func discard(_ order: DownloadOrder) async {
+        do throws(TransferFailure) {
+            try await Self.mapped {
+                guard case .link(let link) = order.source, case .plain = order.destination else { return }
+                let description = try await FileLink.parse(link).fileDescription
+                try await ThreadPool.shared.run {
+                    try Self.plainDestination(path: order.path, for: description).discard()
+                }
+            }
+        } catch {
+            log.notice("A part of a file is left beside its target: \(error.problem.sentence)")
+        }
+    }
+
     func deleteChunks(of remains: UploadRemains) async throws(TransferFailure) {
         try await Self.mapped {
             for description in [remains.senderDescription, remains.linkDescription].compactMap(\.self) {
@@ -96,12 +110,18 @@ final class XFTPTransfers: FileTransfers {
             let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
             return try CryptoFileDestination(file: file, arguments: arguments)
         case .plain:
-            let slash = path.lastIndex(of: "/")
-            let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-            let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-            return try PlainFileDestination(folder: folder, for: description) { _, attempt in
-                attempt == 1 ? name : nil
-            }
+            return try plainDestination(path: path, for: description)
+        }
+    }
+
+    private static func plainDestination(
+        path: String, for description: FileDescription
+    ) throws(XFTPError) -> PlainFileDestination {
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        return try PlainFileDestination(folder: folder, for: description) { _, attempt in
+            attempt == 1 ? name : nil
         }
     }
 

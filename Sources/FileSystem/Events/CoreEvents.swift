@@ -1,6 +1,8 @@
+import Base
 import ChatCore
 import Hydration
 import Namespace
+import Posix
 
 /// What each event of the core does to the tree. An event that fails half way can be taken again as a whole. Has no
 /// state of its own.
@@ -12,6 +14,7 @@ final class CoreEvents: Sendable {
     private let control: ControlFiles
     private let kernel: KernelConnection
     private let tree: TreeUpdater
+    private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
@@ -34,6 +37,7 @@ final class CoreEvents: Sendable {
         case .chatUpdated(let chat):
             try await tree.change { [names] in try names.show([chat]) }
             try await loader.load(chat.reference)
+        case .chatRemoved(let chat): try await remove(chat)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
         case .coreReachable:
@@ -66,6 +70,22 @@ final class CoreEvents: Sendable {
         // Also when the index cannot be written.
         defer { for node in nodes { forgetContent(of: node, reason) } }
         try await tree.change { [names] in try names.remove(deleted.map(\.item)) }
+    }
+
+    /// Drafts that were to go into a chat that is deleted go with it.
+    private func remove(_ chat: ChatReference) async throws {
+        guard let folder = names.node(of: chat)?.id else { return }
+        await ThreadPool.shared.run { [outbox, log] in
+            for draft in outbox.draftFiles() where draft.chat == chat && draft.state != .recovered {
+                do {
+                    try outbox.remove(draft.id)
+                } catch {
+                    // On its way: the core refuses it, or has deleted its message.
+                    log.notice("a draft of a deleted chat stays: \(sentenceWithCauses(of: error))")
+                }
+            }
+        }
+        try await tree.change { [names] in try names.remove(folder: folder) }
     }
 
     /// Who has a deleted file open goes on with the bytes that are here, and the kernel's pages of it go with

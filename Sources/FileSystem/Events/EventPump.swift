@@ -171,8 +171,9 @@ extension ChatEvent {
         case .chatItemsDeleted(let items, let reason):
             return Dictionary(grouping: items, by: \.chat).map { ($0, .chatItemsDeleted($1, reason)) }
         case .chatUpdated(let chat): return [(chat.reference, self)]
+        case .chatRemoved(let chat): return [(chat, self)]
         case .coreUnreachable, .coreReachable, .sndStandaloneFileComplete, .rcvStandaloneFileComplete,
-            .sndStandaloneFileError, .rcvStandaloneFileError:
+            .sndStandaloneFileError, .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             return [(nil, self)]
         default:
             return [(changedItem?.chat, self)]
@@ -189,9 +190,9 @@ extension ChatEvent {
             .sndFileComplete(let item), .sndFileRcvCancelled(let item), .sndFileError(let item, _),
             .sndFileWarning(let item, _):
             item
-        case .newChatItems, .chatItemsDeleted, .chatUpdated, .coreUnreachable, .coreReachable,
+        case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .coreUnreachable, .coreReachable,
             .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
-            .rcvStandaloneFileError:
+            .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             nil
         }
     }

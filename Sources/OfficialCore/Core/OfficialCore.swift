@@ -34,6 +34,7 @@ public final class OfficialCore: ChatCore {
     private let claims: FileClaims
     private let sender: MessageSender
     private let removals: Removals
+    private let management: ChatManagement
     private let intake: EventIntake
     private let historyReader: HistoryReader
     private let history: WorkSignal
@@ -64,6 +65,7 @@ public final class OfficialCore: ChatCore {
             connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder)
         sender = MessageSender(connection, index, recent, staging, settings)
         removals = Removals(connection, index)
+        management = ChatManagement(connection, index)
         readReceipts = ReadReceipts(connection, index)
         intake = EventIntake(index, recent, descriptions, standaloneFiles)
         historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
@@ -283,8 +285,29 @@ public final class OfficialCore: ChatCore {
         try await standaloneFiles.download(link, to: path)
     }
 
+    public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
+        // The number of a message's file would end that one.
+        let isOfMessage = try await blocking.run { [index] in
+            try index.read { try $0.items.item(of: file) != nil }
+        }
+        if isOfMessage { throw ChatError(.noSuchFile, "There is no such file.") }
+        try await removals.cancel(file)
+    }
+
     /// From the link itself: the core would only say what its sender wrote into it.
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
+    }
+
+    // MARK: - Chats
+
+    public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {
+        try await management.rename(chat, to: name)
+    }
+
+    public func leaveChat(_ chat: ChatReference) async throws(ChatError) { try await management.leave(chat) }
+
+    public func deleteChat(_ chat: ChatReference) async throws(ChatError) {
+        try await management.delete(chat)
     }
 }

@@ -40,6 +40,7 @@ public struct APIChatInfo: Hashable, Sendable {
     public var reference: APIChatReference
     /// The user's own name for it, else the one it gives itself.
     public var displayName: String
+    public var isNamedByUser: Bool
     public var updatedAt: Timestamp
     /// A contact or group that the user has deleted or left for good, kept for its history.
     public var isGone: Bool
@@ -50,7 +51,7 @@ public struct APIChatInfo: Hashable, Sendable {
     public var chat: Chat {
         Chat(
             reference: reference.chat, displayName: displayName, updatedAt: updatedAt,
-            sendingRefused: sendingRefused)
+            sendingRefused: sendingRefused, isNamedByUser: isNamedByUser)
     }
 
     init?(info json: JSONValue) {
@@ -70,10 +71,20 @@ public struct APIChatInfo: Hashable, Sendable {
         }
     }
 
+    /// The contact or group in what tells that it changed.
+    init?(changed json: JSONValue) {
+        let group = (json["toGroup"] ?? json["groupInfo"]).flatMap(Self.init(group:))
+        let contact = (json["toContact"] ?? json["contact"]).flatMap(Self.init(contact:))
+        guard let chat = group ?? contact else { return nil }
+        self = chat
+    }
+
     init?(contact json: JSONValue) {
         guard let id = json["contactId"]?.integer, id > 0 else { return nil }
         reference = APIChatReference(.direct(id))
-        displayName = Self.name(alias: json["profile"]?["localAlias"], profile: json["profile"], of: json)
+        let alias = json["profile"]?["localAlias"]
+        displayName = Self.name(alias: alias, profile: json["profile"], of: json)
+        isNamedByUser = alias?.string?.isEmpty == false
         updatedAt = Self.time(of: json)
         isGone = json["contactStatus"]?.type == "deletedByUser" || json["chatDeleted"]?.bool == true
         sendingRefused = Self.refusal(contact: json)
@@ -83,6 +94,7 @@ public struct APIChatInfo: Hashable, Sendable {
         guard let id = json["groupId"]?.integer, id > 0 else { return nil }
         reference = APIChatReference(.group(id))
         displayName = Self.name(alias: json["localAlias"], profile: json["groupProfile"], of: json)
+        isNamedByUser = json["localAlias"]?.string?.isEmpty == false
         updatedAt = Self.time(of: json)
         isGone = false
         sendingRefused = Self.refusal(group: json)
@@ -92,6 +104,7 @@ public struct APIChatInfo: Hashable, Sendable {
         guard let id = json["noteFolderId"]?.integer, id > 0 else { return nil }
         reference = APIChatReference(.notes(id))
         displayName = "Saved notes"
+        isNamedByUser = false
         updatedAt = Self.time(of: json)
         isGone = false
         sendingRefused = nil

@@ -36,6 +36,10 @@ extension APICommand {
         case .recentItems(let count): return "/_get items count=\(count)"
         case .contacts(let user): return "/_contacts \(user)"
         case .groups(let user, let spaced): return "/_groups\(spaced ? " " : "")\(user)"
+        case .setAlias(let chat, let name): return "/_set alias \(chat) \(name)"
+        case .leaveGroup(let group): return "/_leave #\(group)"
+        case .deleteChat(let chat, let keepsHistory):
+            return "/_delete \(chat) \(keepsHistory ? "entity" : "full") notify=on"
         case .send(let chat, let messages):
             return "/_send \(chat) json " + JSONText.array(try messages.map(Self.json))
         case .createNotes(let folder, let messages):

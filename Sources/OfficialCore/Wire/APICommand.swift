@@ -28,6 +28,12 @@ public enum APICommand: Hashable, Sendable {
     /// `spaced` is how later versions spell it; 6.4 wants it without: see `OfficialTransport.groups`.
     case groups(user: Int64, spaced: Bool)
 
+    /// The user's own name for a contact or group.
+    case setAlias(ChatReference, String)
+    case leaveGroup(Int64)
+    /// With `keepsHistory` a contact ends and what it holds stays.
+    case deleteChat(ChatReference, keepsHistory: Bool)
+
     // Messages.
     case send(APIChatReference, [APIComposedMessage])
     case createNotes(Int64, [APIComposedMessage])

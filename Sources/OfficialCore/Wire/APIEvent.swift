@@ -141,12 +141,10 @@ public struct APIEvent: Hashable, Sendable {
 
     /// Many types tell of contacts and groups; what counts is the contact or group in them.
     private static func chats(_ type: String, _ json: JSONValue) -> Kind? {
-        let contact = (json["toContact"] ?? json["contact"]).flatMap(APIChatInfo.init(contact:))
-        let group = (json["toGroup"] ?? json["groupInfo"]).flatMap(APIChatInfo.init(group:))
+        let chat = APIChatInfo(changed: json)
         switch type {
-        case "contactDeleted": return contact.map { .chatRemoved($0.reference.chat) }
-        case "groupDeletedUser": return group.map { .chatRemoved($0.reference.chat) }
-        default: return (group ?? contact).map(Kind.chatUpdated)
+        case "contactDeleted", "groupDeletedUser": return chat.map { .chatRemoved($0.reference.chat) }
+        default: return chat.map(Kind.chatUpdated)
         }
     }
 }

@@ -16,6 +16,10 @@ public enum APIResponse: Hashable, Sendable {
     case items([APIItem])
     case contacts([APIChatInfo])
     case groups([APIChatInfo])
+    /// Renamed or left.
+    case chatUpdated(APIChatInfo)
+    /// As it was when it was deleted, or is from now on where its history stays.
+    case chatDeleted(APIChatInfo)
     case newChatItems([APIItem])
     case rcvFileAccepted(APIItem)
     /// The sender had cancelled: nothing will be received.
@@ -64,6 +68,10 @@ public enum APIResponse: Hashable, Sendable {
         case "contactsList":
             return .contacts((json["contacts"]?.elements ?? []).compactMap(APIChatInfo.init(contact:)))
         case "groupsList": return .groups((json["groups"]?.elements ?? []).compactMap(group))
+        case "contactAliasUpdated", "groupAliasUpdated", "leftMemberUser":
+            return APIChatInfo(changed: json).map(APIResponse.chatUpdated)
+        case "contactDeleted", "groupDeletedUser":
+            return APIChatInfo(changed: json).map(APIResponse.chatDeleted)
         case "newChatItems":
             return .newChatItems((json["chatItems"]?.elements ?? []).compactMap(APIItem.init(pair:)))
         case "rcvFileAccepted": return item().map(APIResponse.rcvFileAccepted)

@@ -5,5 +5,5 @@ enum ContactCommand {
     static let command = Command(
         "contact", "List, rename, leave and delete contacts.",
         discussion: "'chatfs connect' makes contacts, also those again that were left.",
-        section: ChatFS.Section.chats, subcommands: ChatManaging(.contact).commands)
+        section: ChatFS.Section.chats, subcommands: ChatCommands(.contact).commands)
 }

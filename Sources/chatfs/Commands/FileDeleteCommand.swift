@@ -1,5 +1,6 @@
 import Base
 import CommandLineKit
+import Desktop
 import Glibc
 import Posix
 import XFTP
@@ -7,7 +8,9 @@ import XFTP
 /// `chatfs file delete`: takes a sent file back from the relays.
 enum FileDeleteCommand {
     private static let argument = Argument(
-        "DESCRIPTION", .file, "The sender's own, snd.xftp.private, or - to read it from standard input.")
+        "DESCRIPTION", .file,
+        "The sender's own, snd.xftp.private, or - to read it from standard input; with --profile or --core the "
+            + "number that 'file send' noted.")
 
     static let command = Command(
         "delete", "Delete a sent file from its relays.",
@@ -15,10 +18,18 @@ enum FileDeleteCommand {
             Nobody can receive the file afterwards. What was received stays where it is. What the link of a \
             large file leads to is deleted too, by link.xftp.private beside snd.xftp.private.
             """,
-        arguments: [argument],
+        arguments: [argument], options: CommonOptions.access,
         examples: [Example("chatfs file delete film.mp4.xftp/snd.xftp.private", "Take the film back.")],
         waitsForStop: true
     ) { invocation in
+        if let access = try ProfileAccess(ifNamedBy: invocation) {
+            guard let file = Int64(invocation.argument(argument.name)) else {
+                throw UsageError("--profile and --core take the number that 'file send' noted")
+            }
+            _ = try await StandaloneAsking(access: access, invocation: invocation)
+                .carryOut(.cancel(file), title: "Deleting")
+            return
+        }
         let description = try await FileCommand.description(from: invocation, argument: argument)
         let link = try await link(beside: invocation.argument(argument.name))
         let client = FileCommand.client()

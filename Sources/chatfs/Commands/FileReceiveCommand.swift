@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CommandLineKit
+import Desktop
 import Glibc
 import Posix
 import XFTP
@@ -15,6 +16,9 @@ enum FileReceiveCommand {
             on the relays unless you acknowledge it.
 
             Giving this command approves the relays in the description: they see your address.
+
+            With --profile or --core the core of that profile receives it, through its mount when there is one; \
+            --out then names the new file. Ctrl-C ends that and leaves nothing.
             """,
         arguments: [FileCommand.descriptionArgument],
         options: [
@@ -25,7 +29,7 @@ enum FileReceiveCommand {
             .flag(
                 "acknowledge",
                 "Tell the relays that this recipient has the file; it can be fetched once only."),
-        ],
+        ] + CommonOptions.access,
         examples: [
             Example("chatfs file receive rcv1.xftp", "Into the current folder."),
             Example("chatfs file receive - --out film.mp4 < link.txt", "A link that nobody sees."),
@@ -33,6 +37,9 @@ enum FileReceiveCommand {
         waitsForStop: true
     ) { invocation in
         let description = try await FileCommand.description(from: invocation)
+        if let access = try ProfileAccess(ifNamedBy: invocation) {
+            return try await receive(description, access, invocation)
+        }
         let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
         let client = FileCommand.client()
         let path = try await FileCommand.stoppable(
@@ -52,6 +59,22 @@ enum FileReceiveCommand {
             return target.path(of: destination.finalName ?? "")
         }
         client.close()
+        Terminal.print(path)
+    }
+
+    /// By the core of a profile.
+    private static func receive(
+        _ description: FileDescription, _ access: ProfileAccess, _ invocation: Invocation
+    ) async throws {
+        guard let path = invocation["out"], !invocation.has("acknowledge") else {
+            throw UsageError(
+                "--profile and --core need --out, the path of a new file, and do not acknowledge")
+        }
+        let absolute = try await ThreadPool.shared.run { () throws(PathError) in
+            try naming(path) { () throws(SystemError) in try GivenPath.ofNewFile(path) }
+        }
+        _ = try await StandaloneAsking(access: access, invocation: invocation)
+            .carryOut(.download(FileLink(description).text, to: absolute), title: "Receiving")
         Terminal.print(path)
     }
 

@@ -1,5 +1,6 @@
 import Base
 import CommandLineKit
+import Desktop
 import Glibc
 import Posix
 import XFTP
@@ -15,6 +16,10 @@ enum FileSendCommand {
             file. Relays keep it for a while only, usually 48 hours.
 
             An interrupted upload goes on when the same command is given again.
+
+            With --profile or --core the core of that profile uploads it, through its mount when there is one, to \
+            the relays that are configured there. It prints the link and keeps the rest; 'file delete' takes the \
+            number that is noted. Ctrl-C then takes back what was sent.
             """,
         arguments: [Argument("FILE", .file, "The file to send, at most 5 GiB.")],
         options: [
@@ -26,12 +31,14 @@ enum FileSendCommand {
                 "recipients", named: "N", .integer(1...1000), default: "1",
                 "How many descriptions to make. Each recipient has IDs and keys of its own."),
             .value("out", named: "DIR", .folder, "Folder for the descriptions; FILE.xftp when left out."),
-        ],
+        ] + CommonOptions.access,
         examples: [
-            Example("chatfs file send film.mp4 --relay xftp://…@relay.example", "Send and print a link.")
+            Example("chatfs file send film.mp4 --relay xftp://…@relay.example", "Send and print a link."),
+            Example("chatfs file send film.mp4 --profile alice", "By alice's relays."),
         ],
         waitsForStop: true
     ) { invocation in
+        if let access = try ProfileAccess(ifNamedBy: invocation) { return try await send(access, invocation) }
         let relays = try relays(from: invocation)
         let path = invocation.argument("FILE")
         let recipients = invocation.integer("recipients") ?? 1
@@ -77,6 +84,26 @@ enum FileSendCommand {
                 : "\(folder)/rcv1.xftp … rcv\(recipients).xftp are for the recipients, "
                     + "\(folder)/snd.xftp.private deletes the file.")
         Terminal.print(link.text)
+    }
+
+    /// By the core of a profile.
+    private static func send(_ access: ProfileAccess, _ invocation: Invocation) async throws {
+        guard invocation.all("relay").isEmpty, invocation["out"] == nil,
+            invocation.integer("recipients") ?? 1 == 1
+        else {
+            throw UsageError("--relay, --recipients and --out do not go with --profile or --core")
+        }
+        let path = invocation.argument("FILE")
+        let absolute = try await ThreadPool.shared.run { () throws(PathError) in
+            try naming(path) { () throws(SystemError) in try GivenPath.ofFile(path) }
+        }
+        let state = try await StandaloneAsking(access: access, invocation: invocation)
+            .carryOut(.upload(absolute), title: "Sending")
+        if let file = state.file {
+            Terminal.note(
+                "Its number is \(file): 'chatfs file delete \(file)' with the same options takes it back.")
+        }
+        Terminal.print(state.link ?? "")
     }
 
     private static func relays(from invocation: Invocation) throws -> [RelayAddress] {

@@ -6,7 +6,7 @@ import Posix
 enum GroupCommand {
     static let command = Command(
         "group", "Make, list, rename, leave and delete groups.", section: ChatFS.Section.chats,
-        subcommands: [create] + ChatManaging(.group).commands)
+        subcommands: [create] + ChatCommands(.group).commands)
 
     private static let create = Command(
         "create", "Make a group of two or more profiles; the first is its owner.",

@@ -41,14 +41,7 @@ enum MountCommand {
                 "Do not receive for good what was only read in part; else more than its first chunk read is "
                     + "enough."),
             CommonOptions.relay,
-            CommonOptions.core, CommonOptions.database,
-            .value(
-                "files-folder", named: "DIR", .folder,
-                "With --core: where the core keeps files; needed for a running one (ws://)."),
-            .value(
-                "passphrase-fd", named: "N", .text,
-                "With --core lib: read the database's passphrase from this file descriptor; else it is asked "
-                    + "for."),
+            CommonOptions.core, CommonOptions.database, CommonOptions.filesFolder, CommonOptions.passphrase,
             .value(
                 "socks-proxy", named: "HOST:PORT", .text,
                 "With --core: fetch chunks through this SOCKS5 proxy, as the core itself may do."),

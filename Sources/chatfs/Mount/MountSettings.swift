@@ -60,9 +60,7 @@ struct MountSettings: Sendable {
         if official != nil && !relays.isEmpty {
             throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
         }
-        if case .webSocket = official?.address, official?.filesFolder == nil {
-            throw UsageError("a running core needs --files-folder: the folder it was started with")
-        }
+        try official?.checkFilesFolder()
         proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
             guard let endpoint = Endpoint(text) else {
                 throw UsageError("--socks-proxy takes HOST:PORT, for example 127.0.0.1:9050")
@@ -74,6 +72,18 @@ struct MountSettings: Sendable {
                 throw UsageError("nothing that the mount needs may lie inside the mount")
             }
         }
+    }
+
+    /// Those of the core alone.
+    var core: CoreSettings {
+        var core = CoreSettings(profile: profile, dataPath: dataPath, official: official)
+        core.mountpoint = mountpoint
+        core.relays = relays
+        core.proxy = proxy
+        core.marksRead = marksRead
+        core.relayPolicy = relayPolicy
+        core.asksForName = !isInBackground
+        return core
     }
 
     /// The values of `--mark-read`.

@@ -4,7 +4,7 @@ import OfficialCore
 import Posix
 import XFTP
 
-/// The core behind a mount, whichever it is, with what the mount needs beside its commands.
+/// The core behind a mount or a command, whichever it is, with what a mount needs beside its commands.
 struct MountedCore: Sendable {
     let core: any ChatCore
     /// The profile's own folder, for what is kept beside the core. Absolute.
@@ -15,7 +15,7 @@ struct MountedCore: Sendable {
     let announceEnd: @Sendable () -> Void
     let shutDown: @Sendable () async -> Void
 
-    static func open(_ settings: MountSettings) async throws -> MountedCore {
+    static func open(_ settings: CoreSettings) async throws -> MountedCore {
         let directory = try await ThreadPool.shared.run { () throws(ChatError) in
             try DataDirectory(settings.dataPath)
         }
@@ -34,7 +34,7 @@ struct MountedCore: Sendable {
     }
 
     private static func open(
-        _ choice: OfficialCoreChoice, _ settings: MountSettings
+        _ choice: OfficialCoreChoice, _ settings: CoreSettings
     ) async throws -> MountedCore {
         let prepared = try await ThreadPool.shared.run { () throws(any Error) in
             try choice.settings(dataPath: settings.dataPath)
@@ -47,7 +47,7 @@ struct MountedCore: Sendable {
         official.unknownRelays = settings.relayPolicy.flatMap {
             OfficialCoreSettings.UnknownRelays(rawValue: $0.rawValue)
         }
-        if !settings.isInBackground {
+        if settings.asksForName {
             official.askName = { await ThreadPool.shared.run { Question.line("Name of the new profile: ") } }
         }
         let transport = try await choice.transport(official)

@@ -54,7 +54,7 @@ final class MountedProfile: Sendable {
 
     /// Opens the profile and mounts it. When this fails, everything is as before.
     static func mount(_ settings: MountSettings) async throws -> MountedProfile {
-        let core = try await MountedCore.open(settings)
+        let core = try await MountedCore.open(settings.core)
         do {
             return try await mount(core, settings)
         } catch {
@@ -110,7 +110,8 @@ final class MountedProfile: Sendable {
             let pump = try await fileSystem.begin()
             let cacheRequests = CacheRequestHandler(hydrator: hydrator, fileSystem: fileSystem, core: core)
             let control = try ControlServer(
-                profileFolder: own, core: core, whenSent: { await fileSystem.wasSent($0) },
+                profileFolder: own, core: core, mountpoint: settings.mountpoint,
+                whenSent: { await fileSystem.wasSent($0) },
                 answerCacheRequest: { await cacheRequests.answer($0) })
             let session: FuseSession
             do throws(FuseError) {
@@ -153,6 +154,7 @@ final class MountedProfile: Sendable {
         await Self.first(of: stop, left, ended)
         core.announceEnd()
         control.stop()
+        await control.cancelTransfers()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await hydrator.shutDown()
         if await unmount() { fileSystem.releaseAll() }

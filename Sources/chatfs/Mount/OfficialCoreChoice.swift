@@ -36,6 +36,12 @@ struct OfficialCoreChoice: Sendable {
         passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }
     }
 
+    func checkFilesFolder() throws(UsageError) {
+        if case .webSocket = address, filesFolder == nil {
+            throw UsageError("a running core needs --files-folder: the folder it was started with")
+        }
+    }
+
     /// All that the descriptor gives, without the line's end.
     private static func readPassphrase(from text: String) throws -> Passphrase {
         guard let number = Int32(text), number >= 0 else {

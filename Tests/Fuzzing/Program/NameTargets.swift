@@ -1,4 +1,5 @@
 import ChatCore
+import CoreServices
 import Outbox
 
 @testable import EmbeddedCore

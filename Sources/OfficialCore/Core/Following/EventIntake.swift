@@ -96,6 +96,9 @@ final class EventIntake: Sendable {
     /// Progress and failures: they name the file, and the item only where there is one.
     private func applyProgress(_ kind: APIEvent.Kind, _ change: IndexChange) throws {
         switch kind {
+        case .rcvFileProgressXFTP(let file, nil, let done, let total),
+            .sndFileProgressXFTP(let file, nil, let done, let total):
+            tellProgress(of: file, done, total, change)
         case .rcvFileProgressXFTP(let file, _, let received, let total):
             try change.setStatus(.rcvTransfer(received: received, total: total), of: file) {
                 .rcvFileProgressXFTP($0, received: received, total: total)
@@ -108,15 +111,19 @@ final class EventIntake: Sendable {
             let problem = error.fileProblem
             guard item != nil else { return change.tell(.rcvStandaloneFileError(file, problem)) }
             try change.setStatus(.rcvError(problem), of: file) { .rcvFileError($0, problem) }
-        case .rcvFileWarning(let file, _, let error):
+        case .rcvFileWarning(let file, let item, let error):
             let problem = error.fileProblem
+            guard item != nil else { return change.tell(.standaloneFileWarning(file, problem)) }
             try change.setStatus(.rcvWarning(problem), of: file) { .rcvFileWarning($0, problem) }
         case .sndFileError(let file, let item, let problem):
             guard item != nil else {
                 return change.tell(.sndStandaloneFileError(standaloneFiles.described(by: file), problem))
             }
             try change.setStatus(.sndError(problem), of: file) { .sndFileError($0, problem) }
-        case .sndFileWarning(let file, _, let problem):
+        case .sndFileWarning(let file, let item, let problem):
+            guard item != nil else {
+                return change.tell(.standaloneFileWarning(standaloneFiles.described(by: file), problem))
+            }
             try change.setStatus(.sndWarning(problem), of: file) { .sndFileWarning($0, problem) }
         case .rcvStandaloneFileComplete(let file, let path):
             change.tell(.rcvStandaloneFileComplete(file, path: path))
@@ -126,5 +133,11 @@ final class EventIntake: Sendable {
             change.tell(.sndStandaloneFileComplete(standaloneFiles.described(by: file), links: links))
         default: break
         }
+    }
+
+    /// Of what carries a description of several chunks nothing is told: it is small, and comes after the file.
+    private func tellProgress(of file: FileID, _ done: UInt64, _ total: UInt64, _ change: IndexChange) {
+        guard standaloneFiles.described(by: file) == file else { return }
+        change.tell(.standaloneFileProgress(file, done: done, total: total))
     }
 }

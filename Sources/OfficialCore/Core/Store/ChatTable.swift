@@ -10,7 +10,8 @@ struct ChatTable {
 
     func chat(_ reference: ChatReference) throws -> Chat? {
         try connection.first(
-            "SELECT chat, name, updated, refused FROM chat WHERE chat = ?", reference.description, row: chat)
+            "SELECT chat, name, named, updated, refused FROM chat WHERE chat = ?", reference.description,
+            row: chat)
             ?? nil
     }
 
@@ -18,7 +19,7 @@ struct ChatTable {
     func shown() throws -> [Chat] {
         try connection.query(
             """
-            SELECT chat, name, updated, refused FROM chat
+            SELECT chat, name, named, updated, refused FROM chat
             WHERE gone = 0 OR EXISTS (SELECT 1 FROM item WHERE item.chat = chat.chat)
             ORDER BY updated DESC, chat
             """, row: chat
@@ -29,16 +30,17 @@ struct ChatTable {
         guard let reference = ChatReference(row.text("chat")) else { return nil }
         return Chat(
             reference: reference, displayName: row.text("name"), updatedAt: row.timestamp("updated"),
-            sendingRefused: row.textOrNil("refused"))
+            sendingRefused: row.textOrNil("refused"), isNamedByUser: row.bool("named"))
     }
 
     func put(_ chat: Chat, isGone: Bool) throws {
         try connection.execute(
             """
-            INSERT INTO chat (chat, name, updated, refused, gone) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (chat) DO UPDATE SET name = excluded.name,
+            INSERT INTO chat (chat, name, named, updated, refused, gone) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (chat) DO UPDATE SET name = excluded.name, named = excluded.named,
                 updated = max(updated, excluded.updated), refused = excluded.refused, gone = excluded.gone
-            """, chat.reference.description, chat.displayName, chat.updatedAt, chat.sendingRefused, isGone)
+            """, chat.reference.description, chat.displayName, chat.isNamedByUser, chat.updatedAt,
+            chat.sendingRefused, isGone)
     }
 
     func remove(_ chat: ChatReference) throws {

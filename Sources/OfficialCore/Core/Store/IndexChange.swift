@@ -154,6 +154,7 @@ final class IndexChange {
         guard let after = try tables.chats.chat(info.chat.reference) else { return }
         let isChanged =
             before?.displayName != after.displayName || before?.sendingRefused != after.sendingRefused
+            || before?.isNamedByUser != after.isNamedByUser
         if isChanged && !info.isGone { tell(.chatUpdated(after)) }
     }
 
@@ -161,14 +162,22 @@ final class IndexChange {
         if try tables.walks.add(reference) { beginsWalk = true }
     }
 
-    /// A chat that the core no longer has: its items go; its folder goes with the next mount.
+    /// The user has left a chat, which stays for its history.
+    func noteLeft(_ chat: Chat) throws {
+        guard let now = try tables.chats.chat(chat.reference), now.sendingRefused == nil else { return }
+        var left = now
+        left.sendingRefused = "You have left this chat."
+        try tables.chats.put(left, isGone: false)
+        tell(.chatUpdated(left))
+    }
+
+    /// A chat that the core no longer has: its items go, and its folder.
     func removeChat(_ reference: ChatReference) throws {
         try remove(tables.items.ids(of: reference), .deleted)
         try tables.walks.remove(of: reference)
-        guard var chat = try tables.chats.chat(reference) else { return }
+        guard try tables.chats.chat(reference) != nil else { return }
         try tables.chats.remove(reference)
-        chat.sendingRefused = "This chat was deleted in SimpleX."
-        tell(.chatUpdated(chat))
+        tell(.chatRemoved(reference))
     }
 }
 

@@ -80,5 +80,6 @@ enum Schema {
         // The newest item known when a send began: its own message can only be a later one.
         Migration("newest", "ALTER TABLE send ADD COLUMN newest INTEGER NOT NULL DEFAULT 0"),
         Migration("read", "ALTER TABLE item ADD COLUMN read INTEGER NOT NULL DEFAULT 0"),
+        Migration("named", "ALTER TABLE chat ADD COLUMN named INTEGER NOT NULL DEFAULT 0"),
     ]
 }

@@ -4,10 +4,13 @@ import ChatCore
 /// Names of profiles and groups: 1 to 64 characters in Unicode NFC, none of them a control character
 /// or one that changes the direction of text, none that nobody sees, no space at either end, and no `@`,
 /// `#`, `*` in front, which stand for the kinds of chats on the command line.
-enum DisplayName {
+public enum DisplayName {
     static let maxLength = 64
 
-    static func checked(_ name: String, of what: String) throws(ChatError) -> String {
+    /// The name in its composed form.
+    /// - Parameter what: that has it, for the sentence.
+    /// - Throws: `.invalidCommand`.
+    public static func checked(_ name: String, of what: String) throws(ChatError) -> String {
         func refusal(_ reason: String) -> ChatError {
             ChatError(.invalidCommand, "The name of a \(what) \(reason).")
         }

@@ -1,0 +1,4 @@
+import Posix
+
+/// What goes wrong in the conversations with commands.
+let log = Log("control")

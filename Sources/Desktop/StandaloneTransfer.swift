@@ -1,0 +1,114 @@
+import Base
+import ChatCore
+
+/// A transfer of a file that belongs to no chat, for somebody who waits for it: it ends with whoever asked for it,
+/// because nobody else would ever get its link, or look for its file.
+public final class StandaloneTransfer: Sendable {
+    private let core: any ChatCore
+    private let file: FileID?
+    private let standing: Lock<StandaloneState>
+    private let following = Lock<Task<Void, Never>?>(nil)
+
+    /// How it stands.
+    public var state: StandaloneState { standing.withLock { $0 } }
+
+    /// Begins a transfer. What is refused is over at once, with its problem.
+    public static func begin(
+        _ request: StandaloneRequest, on core: any ChatCore
+    ) async -> StandaloneTransfer {
+        // Before the transfer is, so that nothing of it is missed.
+        let events = core.events()
+        do throws(ChatError) {
+            let file: FileID
+            switch request.transfer {
+            case .upload: file = try await core.uploadStandaloneFile(request.path ?? "")
+            case .download:
+                file = try await core.downloadStandaloneFile(request.link ?? "", to: request.path ?? "")
+            case .cancel:
+                try await core.cancelStandaloneFile(FileID(request.file ?? 0))
+                var done = StandaloneState()
+                done.isOver = true
+                return StandaloneTransfer(core, nil, done)
+            }
+            var begun = StandaloneState()
+            begun.file = file.rawValue
+            let transfer = StandaloneTransfer(core, file, begun)
+            transfer.follow(file, events)
+            return transfer
+        } catch {
+            return StandaloneTransfer(core, nil, StandaloneState(problem: error.sentence))
+        }
+    }
+
+    private init(_ core: any ChatCore, _ file: FileID?, _ state: StandaloneState) {
+        self.core = core
+        self.file = file
+        standing = Lock(state)
+    }
+
+    /// Ends it, if it is not over, and has what it left taken away. Waits for that ten seconds at most: a core that
+    /// is away hears of it when it is back.
+    public func cancel() async {
+        guard let file, end(problem: "The transfer was cancelled.") else { return }
+        following.withLock { $0 }?.cancel()
+        let cancelling = Task { [core] in
+            do throws(ChatError) {
+                try await core.cancelStandaloneFile(file)
+            } catch {
+                log.notice("a transfer without a chat could not be cancelled: \(error.sentence)")
+            }
+        }
+        // In a task of its own: the one that asks may be cancelled itself, and would wait for nothing.
+        await Task { _ = await cancelling.result(within: .seconds(10)) }.value
+    }
+
+    /// The asker has gone before the link could be handed over.
+    func withdraw() async {
+        standing.withLock { $0.isOver = $0.isOver && $0.link == nil }
+        await cancel()
+    }
+
+    /// False when it was over.
+    private func end(problem: String) -> Bool {
+        standing.withLock { state in
+            guard !state.isOver else { return false }
+            (state.problem, state.isOver) = (problem, true)
+            return true
+        }
+    }
+
+    private func follow(_ file: FileID, _ events: AsyncStream<ChatEvent>) {
+        let task = Task { [standing] in
+            for await event in events {
+                let isOver = standing.withLock { state in
+                    state.take(event, of: file)
+                    return state.isOver
+                }
+                if isOver { return }
+            }
+            if !Task.isCancelled {
+                _ = self.end(problem: "The mount was left before the transfer was complete.")
+            }
+        }
+        following.withLock { $0 = task }
+    }
+}
+
+extension StandaloneState {
+    fileprivate mutating func take(_ event: ChatEvent, of file: FileID) {
+        switch event {
+        case .standaloneFileProgress(file, let done, let total):
+            (self.done, self.total, warning) = (done, total, nil)
+        case .standaloneFileWarning(file, let problem): warning = problem.sentence
+        case .sndStandaloneFileComplete(file, let links):
+            link = links.first
+            if link == nil { problem = "The core gave no link to the file." }
+            isOver = true
+        case .rcvStandaloneFileComplete(file, _): isOver = true
+        case .sndStandaloneFileError(file, let problem), .rcvStandaloneFileError(file, let problem):
+            self.problem = problem.sentence
+            isOver = true
+        default: break
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Base
+import ChatCore
+import CoreServices
+
+/// Renaming, leaving and deleting chats, through the core.
+struct ChatManagement: Sendable {
+    private let connection: CoreConnection
+    private let index: IndexStore
+
+    init(_ connection: CoreConnection, _ index: IndexStore) {
+        self.connection = connection
+        self.index = index
+    }
+
+    func rename(_ reference: ChatReference, to name: String) async throws(ChatError) {
+        let name = try DisplayName.checked(name, of: "chat")
+        _ = try await chat(reference)
+        let chats = try await blocking.run { [index] in try index.read { try $0.chats.shown() } }
+        if chats.contains(where: { $0.displayName == name && $0.reference != reference }) {
+            throw ChatError(.nameTaken, "There is already a chat \(name).")
+        }
+        try await carryOut(.setAlias(reference, name))
+    }
+
+    func leave(_ reference: ChatReference) async throws(ChatError) {
+        let chat = try await chat(reference)
+        switch reference {
+        case .group(let id): try await carryOut(.leaveGroup(id))
+        // The core ends a contact by deleting it; the history stays when it is told so.
+        default: try await carryOut(.deleteChat(reference, keepsHistory: true))
+        }
+        // Also from a core that answers with what the chat was before.
+        await blocking.attempt("note that a chat was left") { [index] in
+            try index.commit { try $0.noteLeft(chat) }
+        }
+    }
+
+    func delete(_ reference: ChatReference) async throws(ChatError) {
+        _ = try await chat(reference)
+        // The deletion of a group by its owner ends it for all: who has left it deletes it for nobody else.
+        if case .group(let id) = reference {
+            do throws(OfficialCoreError) {
+                _ = try await connection.ask(.leaveGroup(id), timeout: .seconds(60))
+            } catch {
+                // Refused: left before, or removed from it.
+                guard error.refusal != nil else { throw error.chatError }
+            }
+        }
+        try await carryOut(.deleteChat(reference, keepsHistory: false))
+    }
+
+    private func chat(_ reference: ChatReference) async throws(ChatError) -> Chat {
+        if case .notes = reference { throw ChatError(.invalidCommand, "Saved notes belong to the profile.") }
+        let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
+        guard let chat else { throw ChatError(.noSuchChat, "There is no such chat.") }
+        return chat
+    }
+
+    private func carryOut(_ command: APICommand) async throws(ChatError) {
+        let response: APIResponse
+        do throws(OfficialCoreError) {
+            response = try await connection.ask(command, timeout: .seconds(60))
+        } catch {
+            throw error.chatError
+        }
+        await blocking.attempt("note what became of a chat") { [index] in
+            try index.commit { change in
+                switch (response, command) {
+                case (.chatUpdated(let info), _),
+                    (.chatDeleted(let info), .deleteChat(_, keepsHistory: true)):
+                    try change.take(info)
+                case (.chatDeleted(let info), _): try change.removeChat(info.reference.chat)
+                default: break
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+/// Commands about whole chats, and about files that belong to none.
+struct ScriptedManagement {
+    private let text: String
+    private let words: [String]
+
+    init(_ text: String) {
+        self.text = text
+        words = text.split(separator: " ", maxSplits: 3).map(String.init)
+    }
+
+    /// nil for other commands.
+    func answer(_ state: inout ScriptedSimpleX.State) -> String? {
+        if text.hasPrefix("/_set alias "), words.count == 4 {
+            let chat = words[2]
+            state.aliases[chat] = words[3]
+            return chat.hasPrefix("@")
+                ? told("contactAliasUpdated", "toContact", state.contact(chat))
+                : told("groupAliasUpdated", "toGroup", state.group(chat))
+        }
+        if text.hasPrefix("/_leave #"), let chat = words[1].split(separator: " ").first.map(String.init) {
+            guard state.left.insert(chat).inserted else { return Self.refusal("groupMemberUserRemoved") }
+            return told("leftMemberUser", "groupInfo", state.group(chat))
+        }
+        if text.hasPrefix("/_delete @") || text.hasPrefix("/_delete #") { return delete(&state) }
+        if text.hasPrefix("/_upload ") || text.hasPrefix("/_download ") { return begin(&state) }
+        return nil
+    }
+
+    private func delete(_ state: inout ScriptedSimpleX.State) -> String {
+        let chat = words[1]
+        guard let id = Int64(chat.dropFirst()) else { return Self.refusal("contactNotFound") }
+        if chat.hasPrefix("#") {
+            // The real core refuses the member who is in it, and ends the group for all when an owner asks.
+            guard state.left.contains(chat) else { return Self.refusal("groupUserRole") }
+            defer { state.groups[id] = nil }
+            return told("groupDeletedUser", "groupInfo", state.group(chat))
+        }
+        if words.dropFirst(2).contains("entity") {
+            state.left.insert(chat)
+            return told("contactDeleted", "contact", state.contact(chat))
+        }
+        defer { state.contacts[id] = nil }
+        return told("contactDeleted", "contact", state.contact(chat))
+    }
+
+    private func told(_ type: String, _ key: String, _ json: String) -> String {
+        #"{"type":"\#(type)",\#(ScriptedSimpleX.user),"\#(key)":\#(json)}"#
+    }
+
+    private static func refusal(_ type: String) -> String {
+        #"{"type":"chatCmdError","chatError":{"type":"error","errorType":{"type":"\#(type)"}}}"#
+    }
+
+    /// Of a file that belongs to no chat: its end is for who uses this core to tell.
+    private func begin(_ state: inout ScriptedSimpleX.State) -> String {
+        state.lastStandalone += 1
+        let file = state.lastStandalone
+        state.standalone.insert(file)
+        return text.hasPrefix("/_upload ")
+            ? #"{"type":"sndStandaloneFileCreated",\#(ScriptedSimpleX.user),"fileTransferMeta":{"fileId":\#(file)}}"#
+            : #"{"type":"rcvStandaloneFileCreated",\#(ScriptedSimpleX.user),"rcvFileTransfer":{"fileId":\#(file)}}"#
+    }
+}

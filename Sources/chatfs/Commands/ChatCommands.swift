@@ -1,0 +1,148 @@
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import Posix
+
+/// What `chatfs contact` and `chatfs group` have in common.
+struct ChatCommands {
+    private let kind: ChatKind
+    private var word: String { kind.rawValue }
+    private var argument: Argument {
+        Argument(word.uppercased(), .listed("chats"), "The name of the \(word), or its reference.")
+    }
+
+    init(_ kind: ChatKind) { self.kind = kind }
+
+    var commands: [Command] { [list, rename, leave, delete] }
+
+    private var list: Command {
+        Command("list", "Print the names of all \(word)s, one a line.", options: CommonOptions.access) {
+            [kind] invocation in
+            for name in try await Self.carryOut(ManagingRequest(.list, kind), invocation) {
+                Terminal.print(name)
+            }
+        }
+    }
+
+    private var rename: Command {
+        Command(
+            "rename", "Give a \(word) the name that you want to see.",
+            discussion: "Nobody else sees it. The folder in a mount gets it at once, if no other has it.",
+            arguments: [argument, Argument("NAME", .text, "Its new name.")], options: CommonOptions.access,
+            examples: [Example("chatfs \(word) rename Bob 'Bob from work'", "Another name for Bob.")]
+        ) { [kind] invocation in
+            let request = ManagingRequest(
+                .rename, kind, chat: invocation.argument(kind.rawValue.uppercased()),
+                name: invocation.argument("NAME"))
+            _ = try await Self.carryOut(request, invocation)
+        }
+    }
+
+    private var leave: Command {
+        Command(
+            "leave", "End a \(word): nothing goes in or comes any more, what is there stays.",
+            arguments: [argument], options: CommonOptions.access,
+            examples: [Example("chatfs \(word) leave Bob", "No more from there.")]
+        ) { [kind] invocation in
+            let name = invocation.argument(kind.rawValue.uppercased())
+            _ = try await Self.carryOut(ManagingRequest(.leave, kind, chat: name), invocation)
+        }
+    }
+
+    private var delete: Command {
+        Command(
+            "delete", "Leave a \(word) and delete all its files here.",
+            discussion: """
+                What the others have stays theirs. In a mount the folder goes at once, with what was copied into \
+                it and not sent yet; who has a file of it open keeps the bytes that are here.
+                """,
+            arguments: [argument],
+            options: [Confirmation.option] + CommonOptions.access,
+            examples: [Example("chatfs \(word) delete Bob --yes", "Without a question.")]
+        ) { [kind] invocation in
+            let name = invocation.argument(kind.rawValue.uppercased())
+            let question = "Delete \(name) with all files?"
+            let (find, delete) = (
+                ManagingRequest(.find, kind, chat: name), ManagingRequest(.delete, kind, chat: name)
+            )
+            let access = try ProfileAccess(invocation)
+            let isDone = try await access.use { daemon in
+                _ = try await Self.ask(daemon, find)
+                return false
+            } core: { core in
+                _ = try await find.carryOut(on: core)
+                try await Confirmation.ask(question, invocation)
+                _ = try await delete.carryOut(on: core)
+                return true
+            }
+            if isDone { return }
+            // No daemon waits for an answer on a terminal.
+            try await Confirmation.ask(question, invocation)
+            try await access.use { daemon in
+                _ = try await Self.ask(daemon, delete)
+            } core: { core in
+                _ = try await delete.carryOut(on: core)
+            }
+        }
+    }
+
+    private static func carryOut(
+        _ request: ManagingRequest, _ invocation: Invocation
+    ) async throws -> [String] {
+        let access = try ProfileAccess(invocation)
+        // What is noted in the data directory needs no core: whoever has the profile follows it.
+        if access.settings.official == nil { return try await note(request, invocation) }
+        return try await access.use { daemon in
+            try await ask(daemon, request)
+        } core: { core in
+            try await all(request, core)
+        }
+    }
+
+    private static func note(_ request: ManagingRequest, _ invocation: Invocation) async throws -> [String] {
+        let directory = try await invocation.dataDirectory()
+        let name = invocation["profile"]
+        return try await ThreadPool.shared.run { () throws(ChatError) in
+            let profile = try directory.profile(named: name)
+            let chats = try directory.chats(of: profile).filter(request.kind.fits)
+            if request.manage == .list { return chats.map(\.displayName) }
+            let chat = try Chat.named(request.chat ?? "", in: chats)
+            switch request.manage {
+            case .rename: try directory.rename(chat.reference, of: profile, to: request.name ?? "")
+            case .leave: try directory.leave(chat.reference, of: profile)
+            case .list, .find, .delete: break
+            }
+            return [chat.displayName]
+        }
+    }
+
+    private static func ask(_ daemon: ControlClient, _ request: ManagingRequest) async throws -> [String] {
+        try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.manage(request) }
+    }
+
+    private static func all(
+        _ request: ManagingRequest, _ core: any ChatCore
+    ) async throws(ChatError) -> [String] {
+        var (request, names) = (request, [String]())
+        while true {
+            let part = try await request.carryOut(on: core)
+            names += part
+            if request.manage != .list || part.isEmpty { return names }
+            request.skipped = names.count
+        }
+    }
+}
+
+/// The question before something is deleted.
+enum Confirmation {
+    static let option = Option.flag("yes", "Do not ask.")
+
+    static func ask(_ question: String, _ invocation: Invocation) async throws {
+        if invocation.has("yes") { return }
+        let answer = await ThreadPool.shared.run { Question.line("\(question) [y/N] ") }
+        guard answer?.lowercased().hasPrefix("y") == true else {
+            throw UsageError("nothing was deleted; --yes answers the question beforehand")
+        }
+    }
+}

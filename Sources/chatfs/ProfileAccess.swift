@@ -1,0 +1,70 @@
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import Posix
+
+/// How a command reaches the chats of a profile: through the daemon of its mount where there is one, else with a
+/// core of its own, for as long as it takes.
+struct ProfileAccess: Sendable {
+    let settings: CoreSettings
+
+    /// nil when none of `CommonOptions.access` is given.
+    init?(ifNamedBy invocation: Invocation) throws {
+        guard CommonOptions.access.contains(where: { invocation[$0.name] != nil }) else { return nil }
+        try self.init(invocation)
+    }
+
+    /// From `CommonOptions.access`.
+    init(_ invocation: Invocation) throws {
+        let official = try OfficialCoreChoice(
+            core: invocation["core"], database: invocation["database"],
+            filesFolder: invocation["files-folder"], passphraseDescriptor: invocation["passphrase-fd"])
+        settings = CoreSettings(
+            profile: invocation["profile"],
+            dataPath: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
+            official: official)
+    }
+
+    /// Runs the one of both that fits. A mount that has just begun, or is just leaving, has the profile but hears
+    /// nobody: it is waited for.
+    func use<Result: Sendable>(
+        daemon: @Sendable (ControlClient) async throws -> Result,
+        core: @Sendable (any ChatCore) async throws -> Result
+    ) async throws -> Result {
+        let end = ContinuousClock.now + .seconds(5)
+        while true {
+            if let client = try await connect() { return try await daemon(client) }
+            try settings.official?.checkFilesFolder()
+            let opened: MountedCore
+            do {
+                opened = try await MountedCore.open(settings)
+            } catch let error as ChatError
+                where error.code == .profileInUse && ContinuousClock.now < end && settings.official == nil
+            {
+                try await Task.sleep(for: .milliseconds(100))
+                continue
+            }
+            do {
+                let result = try await core(opened.core)
+                await opened.shutDown()
+                return result
+            } catch {
+                await opened.shutDown()
+                throw error
+            }
+        }
+    }
+
+    private func connect() async throws -> ControlClient? {
+        let settings = settings
+        return try await ThreadPool.shared.run { () throws(any Error) in
+            if let official = settings.official {
+                return try ControlClient.connect(coreFolder: official.folder(dataPath: settings.dataPath))
+            }
+            let directory = try DataDirectory(existing: settings.dataPath)
+            let profile = try directory.profile(named: settings.profile)
+            return try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
+        }
+    }
+}

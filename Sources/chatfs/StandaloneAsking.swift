@@ -1,0 +1,103 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+import Glibc
+import Posix
+
+/// A transfer of a file that belongs to no chat, by the process that has a profile: shown while it lasts, and ended
+/// with the command.
+struct StandaloneAsking: Sendable {
+    let access: ProfileAccess
+    let invocation: Invocation
+
+    /// Returns how it ended well.
+    /// - Parameter title: in front of the progress, for example "Sending".
+    func carryOut(_ request: StandaloneRequest, title: String) async throws -> StandaloneState {
+        let display = ProgressDisplay(title)
+        defer { display.finish() }
+        let progress = ShownProgress(display)
+        let (access, stop) = (access, invocation.stop)
+        // A core of this process needs a moment to take back what it sent; a daemon does so by itself.
+        let state = try await stop.interrupting(grace: .seconds(12)) {
+            try await access.use { daemon in
+                try await Self.follow(request, daemon, progress, stop)
+            } core: { core in
+                try await Self.follow(request, core, progress)
+            }
+        }
+        if let state { return state }
+        display.finish()
+        Terminal.complain("chatfs: Interrupted: the transfer is cancelled.")
+        throw ExitCode(128 + (await stop.wait()))
+    }
+
+    private static func follow(
+        _ request: StandaloneRequest, _ daemon: ControlClient, _ progress: ShownProgress, _ stop: StopRequest
+    ) async throws -> StandaloneState {
+        try await ThreadPool.shared.run {
+            try daemon.transfer(request) { state in
+                if stop.isRequested { throw CancellationError() }
+                progress.show(state)
+            }
+        }
+    }
+
+    private static func follow(
+        _ request: StandaloneRequest, _ core: any ChatCore, _ progress: ShownProgress
+    ) async throws -> StandaloneState {
+        let transfer = await StandaloneTransfer.begin(request, on: core)
+        while true {
+            let state = transfer.state
+            if let problem = state.problem { throw DesktopError(.refused, problem) }
+            if state.isOver { return state }
+            progress.show(state)
+            do {
+                try await Task.sleep(for: .milliseconds(100))
+            } catch {
+                await transfer.cancel()
+                throw error
+            }
+        }
+    }
+}
+
+/// What is shown of a transfer: each reason to wait once.
+private final class ShownProgress: Sendable {
+    private let display: ProgressDisplay
+    private let warning = Lock<String?>(nil)
+
+    init(_ display: ProgressDisplay) { self.display = display }
+
+    func show(_ state: StandaloneState) {
+        if state.total > 0 { display.update(done: state.done, total: state.total) }
+        let isNew = warning.withLock { known in
+            defer { known = state.warning ?? known }
+            return state.warning != nil && state.warning != known
+        }
+        guard isNew, let text = state.warning else { return }
+        display.finish()
+        Terminal.note("chatfs: \(text.endingInFullStop) Trying again.")
+    }
+}
+
+/// Absolute paths without symbolic links, as another process takes them. Block.
+enum GivenPath {
+    static func ofFile(_ path: String) throws(SystemError) -> String {
+        guard let absolute = realpath(path, nil) else { throw SystemError(code: errno, operation: "open it") }
+        defer { free(absolute) }
+        return String(cString: absolute)
+    }
+
+    /// Of a file that is to be made.
+    static func ofNewFile(_ path: String) throws(SystemError) -> String {
+        var status = stat()
+        guard lstat(path, &status) != 0 else { throw SystemError(code: EEXIST, operation: "make it") }
+        let slash = path.lastIndex(of: "/")
+        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        guard !name.isEmpty else { throw SystemError(code: ENOENT, operation: "find the folder") }
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let absolute = try ofFile(folder)
+        return (absolute == "/" ? "" : absolute) + "/" + name
+    }
+}

@@ -1,0 +1,94 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("chatfs file with a profile", .serialized)
+struct StandaloneFileTests {
+    private let alice = ["--profile", "alice"]
+    private let bob = ["--profile", "bob"]
+
+    private func storedChunks(_ mounts: TwoMounts) throws -> Int {
+        try mounts.folder.names(in: "relay/chunks").count
+    }
+
+    @Test(
+        "one uploads a file by its relays, the other downloads it from the link, and the first takes it back",
+        arguments: [["alice", "bob"], []], [1000, 3_000_000])
+    func sendAndReceive(mounting people: [String], size: Int) async throws {
+        let mounts = try await TwoMounts.start(mounting: people)
+        let source = try mounts.folder.write(TwoMounts.bytes(size), to: "film.bin")
+        let sent = try await mounts.run(["file", "send", source] + alice)
+        let link = sent.output.trimmed
+        #expect(link.hasPrefix("simplex:/file#"), "\(sent.output)")
+        let number = try #require(sent.errors.firstMatch(of: /number is (\d+)/)?.1, "\(sent.errors)")
+        let target = mounts.path("copy.bin")
+        try await mounts.run(["file", "receive", link, "--out", target] + bob)
+        #expect(try mounts.read("copy.bin") == TwoMounts.bytes(size))
+        let taken = try await ChatFSProcess.run(
+            ["file", "receive", link, "--out", target, "--data", mounts.data] + bob)
+        #expect(taken.ending == .code(1) && taken.errors.contains(target), "\(taken.errors)")
+        try await mounts.run(["file", "delete", String(number)] + alice)
+        try await wait(until: "the relay has nothing of it") {
+            let late = try await ChatFSProcess.run(
+                ["file", "receive", link, "--out", mounts.path("late.bin"), "--data", mounts.data] + bob)
+            return late.ending == .code(1) && access(mounts.path("late.bin"), F_OK) != 0
+        }
+        let unknown = try await ChatFSProcess.run(
+            ["file", "delete", "4711", "--data", mounts.data] + alice)
+        #expect(unknown.ending == .code(1) && unknown.errors.contains("no such file"), "\(unknown.errors)")
+    }
+
+    @Test("a file of the mount itself is refused, and so is what does not go together")
+    func refusals() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
+        let own = try await ChatFSProcess.run(
+            ["file", "send", mounts.path("alice/bob/a.bin"), "--data", mounts.data] + alice)
+        #expect(own.ending == .code(1) && own.errors.contains("another place"), "\(own.errors)")
+        let missing = try await ChatFSProcess.run(
+            ["file", "send", mounts.path("none"), "--data", mounts.data] + alice)
+        #expect(missing.ending == .code(1) && missing.errors.contains("none"), "\(missing.errors)")
+        for words in [
+            ["file", "send", ChatFSProcess.path, "--out", "x"],
+            ["file", "send", ChatFSProcess.path, "--relay", mounts.relayAddress],
+            ["file", "delete", "snd.xftp.private"],
+        ] {
+            let outcome = try await ChatFSProcess.run(words + alice)
+            #expect(outcome.ending == .code(64), "\(words): \(outcome.errors)")
+        }
+    }
+
+    @Test(
+        "Ctrl-C takes back what was sent, through a mount and without one",
+        arguments: [["alice", "bob"], []])
+    func interrupted(mounting people: [String]) async throws {
+        let mounts = try await TwoMounts.start(mounting: people)
+        let source = try mounts.folder.write(TwoMounts.bytes(3_000_000), to: "film.bin")
+        mounts.relay.send(SIGSTOP)
+        let command = try await ChatFSProcess.start(["file", "send", source, "--data", mounts.data] + alice)
+        let claim = "SELECT count(*) FROM file WHERE plain_path IS NOT NULL"
+        try await wait(until: "the transfer has begun") { try await mounts.count(claim) == 1 }
+        command.send(SIGINT)
+        #expect(try await command.ending(within: .seconds(30)) == .code(130))
+        try await wait(until: "it is forgotten") { try await mounts.count(claim) == 0 }
+        mounts.relay.send(SIGCONT)
+        // The profile is free, or its mount serves the next.
+        let sent = try await mounts.run(["file", "send", source] + alice)
+        #expect(sent.output.hasPrefix("simplex:/file#"))
+    }
+}
+
+extension TwoMounts {
+    /// What a query of the data directory's database counts.
+    fileprivate func count(_ query: String) async throws -> Int? {
+        let script =
+            "import sqlite3, sys; print(sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]).fetchone()[0])"
+        let outcome = try await Shell.run("python3", ["-c", script, data + "/chatfs.db", query])
+        return Int(outcome.output.trimmed)
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String { String(drop { $0.isWhitespace }.prefix { !$0.isWhitespace }) }
+}
