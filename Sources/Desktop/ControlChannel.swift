@@ -25,8 +25,7 @@ final class ControlChannel: Sendable {
     func isAbandoned(within time: Duration) -> Bool {
         var requests = [pollfd(fd: socket.descriptor, events: 0, revents: 0)]
         let milliseconds = Int32(clamping: Int64(time / .milliseconds(1)))
-        // Where it cannot be known, the next line says it.
-        guard (try? poll(&requests, milliseconds: milliseconds)) != nil else { return false }
+        poll(&requests, milliseconds: milliseconds)
         return requests[0].revents & Int16(POLLHUP) != 0
     }
 
@@ -87,13 +86,7 @@ final class ControlChannel: Sendable {
             throw DesktopError(SystemError(code: code, operation: "talk to the mount's process"))
         }
         var requests = [pollfd(fd: socket.descriptor, events: Int16(event), revents: 0)]
-        let isReady: Bool
-        do throws(SystemError) {
-            let milliseconds = Int32(clamping: timeout.components.seconds * 1000)
-            isReady = try poll(&requests, milliseconds: milliseconds) > 0
-        } catch {
-            throw DesktopError(error)
-        }
-        if !isReady { throw DesktopError.silent }
+        let milliseconds = Int32(clamping: timeout.components.seconds * 1000)
+        if poll(&requests, milliseconds: milliseconds) == 0 { throw DesktopError.silent }
     }
 }

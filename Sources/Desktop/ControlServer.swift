@@ -71,7 +71,7 @@ public final class ControlServer: Sendable {
                 pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
             ]
-            guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
+            poll(&requests, milliseconds: -1)
             let descriptor = chatfs_accept(socket.descriptor)
             if descriptor >= 0 {
                 welcome(OpenFile(adopting: descriptor))
@@ -79,7 +79,7 @@ public final class ControlServer: Sendable {
                 // It stays in the queue and would be told again at once: for a moment only the end is
                 // waited for.
                 var end = [requests[1]]
-                _ = try? poll(&end, milliseconds: 100)
+                poll(&end, milliseconds: 100)
             }
         }
     }

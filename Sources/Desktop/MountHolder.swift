@@ -21,10 +21,7 @@ public struct MountHolder: Hashable, Sendable {
     /// All of them, by process number. Blocks.
     /// - Parameter mountpoint: absolute, as the mount table has it.
     public static func all(of mountpoint: String) -> [MountHolder] {
-        guard let processes = try? OpenFile("/proc", flags: O_RDONLY),
-            let names = try? PrivateFolder.names(in: processes)
-        else { return [] }
-        return names.compactMap(Int32.init).sorted().compactMap { process in
+        ProcessInformation.processes().sorted().compactMap { process in
             let uses = uses(of: mountpoint, by: process)
             return uses.isEmpty ? nil : MountHolder(process: process, name: name(of: process), uses: uses)
         }
@@ -33,11 +30,7 @@ public struct MountHolder: Hashable, Sendable {
     private static func uses(of mountpoint: String, by process: Int32) -> [String] {
         let folder = "/proc/\(process)"
         var paths = ["cwd", "root", "exe"].compactMap { target(of: "\(folder)/\($0)") }
-        if let descriptors = try? OpenFile("\(folder)/fd", flags: O_RDONLY),
-            let numbers = try? PrivateFolder.names(in: descriptors)
-        {
-            paths += numbers.compactMap { target(of: "\(folder)/fd/\($0)") }
-        }
+        paths += ProcessInformation.names(in: "\(folder)/fd").compactMap { target(of: "\(folder)/fd/\($0)") }
         paths += mappedFiles(folder)
         return Set(paths.compactMap { below(mountpoint, $0) }).sorted()
     }
@@ -58,14 +51,8 @@ public struct MountHolder: Hashable, Sendable {
 
     /// `7f00-7f01 r--p 00000000 00:2f 12   /path`: the path is what follows the fifth blank run.
     private static func mappedFiles(_ folder: String) -> [String] {
-        guard let file = try? OpenFile("\(folder)/maps", flags: O_RDONLY) else { return [] }
-        var bytes: [UInt8] = []
         // A process of very many mappings is known by the first of them.
-        while bytes.count < 4 << 20, let part = try? file.read(count: 65_536, at: UInt64(bytes.count)),
-            !part.isEmpty
-        {
-            bytes += part
-        }
+        let bytes = ProcessInformation.bytes(of: "\(folder)/maps", limit: 4 << 20) ?? []
         return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
             guard let slash = line.firstIndex(of: UInt8(ascii: "/")) else { return nil }
             return String(decoding: line[slash...], as: UTF8.self)
@@ -73,9 +60,9 @@ public struct MountHolder: Hashable, Sendable {
     }
 
     private static func name(of process: Int32) -> String {
-        guard let file = try? OpenFile("/proc/\(process)/comm", flags: O_RDONLY),
-            let bytes = try? file.read(count: 64, at: 0)
-        else { return "a process" }
+        guard let bytes = ProcessInformation.bytes(of: "/proc/\(process)/comm", limit: 64) else {
+            return "a process"
+        }
         return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 }

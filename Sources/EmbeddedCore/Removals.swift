@@ -87,7 +87,7 @@ final class Removals: Sendable {
                 return files
             }
             // The journal still holds the keys until it is emptied: by the next process, where one is reading now.
-            try? store.emptyJournal()
+            store.tryToEmptyJournal()
             return files
         }
         for file in files {

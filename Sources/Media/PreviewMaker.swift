@@ -54,20 +54,28 @@ public struct PreviewMaker: Sendable {
     private func picture(of message: ComposedMessage, most: Int) async -> PictureDecoder.Outcome {
         guard message.size <= Self.maxPictureSize else { return .broken }
         let read = await ThreadPool.shared.run { () -> (PictureFormat, SharedContent)? in
-            guard let content = try? Self.content(of: message),
-                let start = try? content(0, PictureFormat.bytesToTell),
-                let format = PictureFormat(start: start)
-            else { return nil }
-            return (format, content)
+            do {
+                let content = try Self.content(of: message)
+                let format = PictureFormat(start: try content(0, PictureFormat.bytesToTell))
+                return format.map { ($0, content) }
+            } catch {
+                log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
+                return nil
+            }
         }
         guard let (format, content) = read else { return .unavailable }
         return await pictures.decode(format, size: message.size, most: most, content)
     }
 
     private func frame(of message: ComposedMessage, most: Int) async -> [UInt8]? {
-        guard let content = try? await ThreadPool.shared.run({ try Self.content(of: message) }),
-            let png = await videos.png(size: message.size, content)
-        else { return nil }
+        let content: SharedContent
+        do {
+            content = try await ThreadPool.shared.run { try Self.content(of: message) }
+        } catch {
+            log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
+            return nil
+        }
+        guard let png = await videos.png(size: message.size, content) else { return nil }
         let outcome = await pictures.decode(.png, size: UInt64(png.count), most: most) { offset, count in
             Array(png.dropFirst(Int(offset)).prefix(count))
         }

@@ -34,7 +34,7 @@ public final class MountWatch: Sendable {
         while !isStopped.withLock({ $0 }) {
             // A table that cannot be read for a moment (ENFILE) says nothing; its next change is another chance.
             if let exists = try? mount.exists(), !exists { return gone() }
-            guard (try? poll(&requests, milliseconds: -1)) != nil else { return }
+            poll(&requests, milliseconds: -1)
         }
     }
 }

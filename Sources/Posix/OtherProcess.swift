@@ -18,7 +18,7 @@ public struct OtherProcess: Sendable {
     public func hasEnded(within limit: Duration) -> Bool {
         var requests = [pollfd(fd: descriptor.descriptor, events: Int16(POLLIN), revents: 0)]
         let milliseconds = Int32(clamping: limit.components.seconds * 1000)
-        return ((try? poll(&requests, milliseconds: milliseconds)) ?? 0) > 0
+        return poll(&requests, milliseconds: milliseconds) > 0
     }
 
     /// Sends it a signal, if it is still there.

@@ -23,9 +23,9 @@ public enum ProcessEnding {
     }
 
     private static func text(of thread: pid_t, _ name: String) -> String? {
-        guard thread > 0, let file = try? OpenFile("/proc/\(thread)/\(name)", flags: O_RDONLY),
-            let bytes = try? file.read(count: 4096, at: 0)
-        else { return nil }
+        guard thread > 0, let bytes = ProcessInformation.bytes(of: "/proc/\(thread)/\(name)") else {
+            return nil
+        }
         return String(decoding: bytes, as: UTF8.self)
     }
 

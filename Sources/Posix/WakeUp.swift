@@ -1,3 +1,4 @@
+import Base
 import CLinux
 import Glibc
 
@@ -26,13 +27,44 @@ public final class WakeUp: Sendable {
 
 /// Waits until one of the descriptors is ready or `milliseconds` have passed (-1: for ever).
 /// `requests` come back with `revents` filled; the result is how many are ready.
-public func poll(_ requests: inout [pollfd], milliseconds: Int32) throws(SystemError) -> Int {
-    let count = nfds_t(requests.count)
-    return try requests.withUnsafeMutableBufferPointer { buffer throws(SystemError) in
-        let result = Glibc.poll(buffer.baseAddress!, count, milliseconds)
+///
+/// Never fails, so that no thread that waits for others ends because of it: an interrupted wait goes on, and where the
+/// kernel has no memory for one it is tried again a little later.
+@discardableResult
+public func poll(_ requests: inout [pollfd], milliseconds: Int32) -> Int {
+    let end = milliseconds > 0 ? ContinuousClock.now + .milliseconds(Int(milliseconds)) : nil
+    var left = milliseconds
+    while true {
+        let result = requests.withUnsafeMutableBufferPointer { buffer in
+            Glibc.poll(buffer.baseAddress, nfds_t(buffer.count), left)
+        }
         if result >= 0 { return Int(result) }
-        // Interrupted: nothing is ready; the caller looks at its deadlines and comes back.
-        if errno == EINTR { return 0 }
-        throw SystemError(code: errno, operation: "wait for a descriptor")
+        let code = errno
+        // What an earlier wait answered is still there.
+        for index in requests.indices { requests[index].revents = 0 }
+        if code != EINTR {
+            pollFailures.report(SystemError(code: code, operation: "wait for a descriptor"))
+            usleep(50_000)
+        }
+        guard milliseconds != 0 else { return 0 }
+        if let end {
+            left = Int32(clamping: Int(((end - .now) / .milliseconds(1)).rounded(.up)))
+            if left <= 0 { return 0 }
+        }
     }
 }
+
+/// Says once that waits fail, not for each of them.
+private struct PollFailures: Sendable {
+    private let isReported = Lock(false)
+
+    func report(_ error: SystemError) {
+        let isFirst = isReported.withLock { isReported in
+            defer { isReported = true }
+            return !isReported
+        }
+        if isFirst { Log("posix").error("\(error.sentence) It is tried again, now and the next times.") }
+    }
+}
+
+private let pollFailures = PollFailures()

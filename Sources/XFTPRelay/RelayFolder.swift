@@ -75,8 +75,13 @@ struct RelayFolder: Sendable {
 
     func keep(port: UInt16) {
         guard port != lastPort() else { return }
-        // Only tried first at the next start.
-        try? folder.write(Array("\(port)\n".utf8), to: "port")
+        do {
+            try folder.write(Array("\(port)\n".utf8), to: "port")
+        } catch {
+            Log("relay").warning(
+                "The next start may take another port, and addresses in descriptions name this one: "
+                    + sentence(of: error))
+        }
     }
 
     private func content(of name: String) throws(SystemError) -> [UInt8]? {

@@ -31,7 +31,7 @@ final class Sweeper: Sendable {
     /// True when it is time to stop.
     private func sleep(seconds: Int64) -> Bool {
         var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
-        _ = try? poll(&requests, milliseconds: Int32(clamping: seconds * 1000))
+        poll(&requests, milliseconds: Int32(clamping: seconds * 1000))
         return state.withLock { $0.isStopping }
     }
 

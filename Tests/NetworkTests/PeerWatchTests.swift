@@ -43,7 +43,7 @@ import Testing
         let client = try RawPeer.connectedSocket(
             to: Endpoint(host: "127.0.0.1", port: listener.localPort()))
         var requests = [pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)]
-        _ = try poll(&requests, milliseconds: 20_000)
+        poll(&requests, milliseconds: 20_000)
         return (client, try #require(try listener.accept()))
     }
 

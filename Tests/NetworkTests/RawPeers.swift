@@ -101,7 +101,7 @@ struct RawServer {
             on: SocketAddress.resolve(local, numericOnly: true, listening: true))
         Thread.start("raw-server") {
             var requests = [pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)]
-            _ = try? poll(&requests, milliseconds: 20_000)
+            poll(&requests, milliseconds: 20_000)
             if let socket = try? listener.accept() { try? behave(socket) }
         }
         return RawServer(

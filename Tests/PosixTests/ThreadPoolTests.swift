@@ -43,7 +43,7 @@ private final class OpenGate: Sendable {
 
     func wait() {
         var requests = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
-        _ = try? poll(&requests, milliseconds: 60_000)
+        poll(&requests, milliseconds: 60_000)
     }
 }
 

@@ -84,7 +84,7 @@ final class ChangeSignalListener: Sendable {
             var isQuiet = false
             repeat {
                 let limit = isQuiet ? again.map(milliseconds(until:)) ?? -1 : quietTime
-                guard (try? poll(&requests, milliseconds: limit)) != nil else { return }
+                poll(&requests, milliseconds: limit)
                 if requests[1].revents != 0 { return }
                 if requests[0].revents == 0 && !isQuiet {
                     isQuiet = true

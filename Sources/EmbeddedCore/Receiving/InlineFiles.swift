@@ -28,8 +28,12 @@ final class InlineFiles: Sendable {
                 } catch {
                     let failure = ChatError(wrapping: error)
                     log.warning("A small file could not be stored: \(failure.sentence)")
-                    // The line above says what matters; its entry says it at the next start.
-                    try? warn(file, failure, telling: telling)
+                    do {
+                        try warn(file, failure, telling: telling)
+                    } catch {
+                        log.notice(
+                            "its entry says so from the next start on: \(sentenceWithCauses(of: error))")
+                    }
                 }
             }
         }
@@ -43,7 +47,7 @@ final class InlineFiles: Sendable {
             return isInJournal
         }
         // Another process may be reading: then the next one empties it.
-        if isDue { try? store.emptyJournal() }
+        if isDue { store.tryToEmptyJournal() }
     }
 
     /// Stores several with one wait for the disk and one transaction, all of them or none.

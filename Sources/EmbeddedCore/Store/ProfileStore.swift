@@ -35,8 +35,7 @@ final class ProfileStore: Sendable {
     /// Lets the profile go.
     func close() {
         events.close()
-        // The next one empties it.
-        try? directory.emptyJournal()
+        tryToEmptyJournal()
         lock.release()
     }
 
@@ -63,8 +62,15 @@ final class ProfileStore: Sendable {
         }
     }
 
-    /// What was deleted is gone from the journal too.
-    func emptyJournal() throws { try directory.emptyJournal() }
+    /// What was deleted is gone from the journal too; mostly, for it cannot be while another process reads. Whoever
+    /// empties it next does it for all.
+    func tryToEmptyJournal() {
+        do {
+            try directory.emptyJournal()
+        } catch {
+            log.debug("the journal was not emptied: \(sentenceWithCauses(of: error))")
+        }
+    }
 
     /// To be called before files are removed because no row names them: a row of a process that was killed while it
     /// committed could come back with a power cut.

@@ -30,7 +30,13 @@ struct ConfinedProgram: Sendable {
     }
 
     private func runInPlace(_ feed: @escaping @Sendable (OpenFile) throws -> Void) async -> Outcome {
-        guard let child = try? await ChildProcess.start(settings) else { return .notFinished }
+        let child: ChildProcess
+        do {
+            child = try await ChildProcess.start(settings)
+        } catch {
+            log.warning("a preview could not be made: \(sentenceWithCauses(of: error))")
+            return .notFinished
+        }
         let wasTooSlow = Lock(false)
         let watch = Task {
             try await Task.sleep(for: timeout)
@@ -57,8 +63,10 @@ struct ConfinedProgram: Sendable {
         } catch let error as SystemError where error.code == EPIPE {
             // It has ended or wants no more; what it wrote and how it ended says why.
         } catch {
+            log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
             return nil
         }
+        // Too much, or nothing more: then how it ended counts.
         return try? child.output?.receiveAll(limit: maxOutput)
     }
 }

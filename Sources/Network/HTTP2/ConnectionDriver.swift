@@ -95,11 +95,7 @@ final class ConnectionDriver {
             pollfd(fd: stream.socket.descriptor, events: events, revents: 0),
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        do throws(SystemError) {
-            _ = try poll(&requests, milliseconds: deadline?.milliseconds ?? -1)
-        } catch {
-            throw NetworkError(.exhausted, error.sentence, cause: error)
-        }
+        poll(&requests, milliseconds: deadline?.milliseconds ?? -1)
         if requests[1].revents != 0 { wakeUp.clear() }
     }
 

@@ -91,14 +91,14 @@ public final class HTTP2Server: Sendable {
             var requests = [socket.descriptor, wakeUp.descriptor].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }
-            _ = try? poll(&requests, milliseconds: -1)
+            poll(&requests, milliseconds: -1)
             do throws(NetworkError) {
                 while !isStopping, let accepted = try socket.accept() { serve(accepted) }
             } catch {
                 // Out of descriptors or memory: others must end first.
                 log.warning(error.sentence)
                 requests.removeFirst()
-                _ = try? poll(&requests, milliseconds: 200)
+                poll(&requests, milliseconds: 200)
             }
         }
         _ = shutdown(socket.descriptor, Int32(SHUT_RDWR))
@@ -106,8 +106,13 @@ public final class HTTP2Server: Sendable {
     }
 
     private func serve(_ socket: Socket) {
-        // Out of descriptors: the client finds a connection that ends, as where there are too many.
-        guard let wakeUp = try? WakeUp() else { return }
+        let wakeUp: WakeUp
+        do throws(SystemError) {
+            wakeUp = try WakeUp()
+        } catch {
+            // Out of descriptors: the client finds a connection that ends, as where there are too many.
+            return Log("network").warning("a connection was turned away: \(error.sentence)")
+        }
         let number: Int? = state.withLock { state in
             guard state.connections.count < limits.connections, !state.isStopping else { return nil }
             state.next += 1

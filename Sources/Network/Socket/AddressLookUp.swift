@@ -30,7 +30,7 @@ struct AddressLookUp {
                 throw NetworkError(.timeout, "The name server did not answer in time.")
             }
             var requests = [wakeUp, stop].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-            _ = try? poll(&requests, milliseconds: deadline.milliseconds)
+            poll(&requests, milliseconds: deadline.milliseconds)
             if requests[1].revents != 0 { throw NetworkError(.cancelled, "Connecting was given up.") }
         }
     }

@@ -112,11 +112,7 @@ final class Socket: Sendable {
             pollfd(fd: descriptor, events: events, revents: 0),
             pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        do throws(SystemError) {
-            _ = try poll(&requests, milliseconds: deadline.milliseconds)
-        } catch {
-            throw NetworkError(.exhausted, error.sentence, cause: error)
-        }
+        poll(&requests, milliseconds: deadline.milliseconds)
         if requests[1].revents != 0 {
             throw NetworkError(.cancelled, "Connecting was given up.")
         }

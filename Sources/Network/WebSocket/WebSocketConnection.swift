@@ -164,11 +164,7 @@ struct WebSocketConnection {
             pollfd(fd: socket.descriptor, events: events, revents: 0),
             pollfd(fd: shared.wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        do throws(SystemError) {
-            _ = try poll(&requests, milliseconds: goodbye?.milliseconds ?? -1)
-        } catch {
-            throw NetworkError(.exhausted, error.sentence, cause: error)
-        }
+        poll(&requests, milliseconds: goodbye?.milliseconds ?? -1)
         if requests[1].revents != 0 { shared.wakeUp.clear() }
     }
 }

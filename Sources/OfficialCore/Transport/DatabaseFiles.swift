@@ -49,7 +49,7 @@ public struct DatabaseFiles: Hashable, Sendable {
     public func user() -> ProcessName? {
         let files = Set(paths.compactMap(FileIdentity.init))
         guard !files.isEmpty else { return nil }
-        return ProcessTable.processes().first { process in
+        return ProcessInformation.processes().first { process in
             process != getpid()
                 && ProcessTable.descriptors(of: process).contains { path in
                     FileIdentity(path).map(files.contains) ?? false
@@ -74,7 +74,7 @@ public struct ProcessName: Hashable, Sendable, CustomStringConvertible {
 
     init(_ identifier: pid_t) {
         self.identifier = identifier
-        let text = try? OpenFile("/proc/\(identifier)/comm", flags: O_RDONLY).read(count: 64, at: 0)
+        let text = ProcessInformation.bytes(of: "/proc/\(identifier)/comm", limit: 64)
         let printable = (text ?? []).filter { $0 > 0x20 && $0 < 0x7F }
         name = printable.isEmpty ? "A program" : String(decoding: printable, as: UTF8.self)
     }
@@ -96,16 +96,10 @@ private struct FileIdentity: Hashable {
 
 /// What /proc tells about processes. Those of other users keep their secrets.
 enum ProcessTable {
-    static func processes() -> [pid_t] {
-        guard let folder = try? OpenFile("/proc", flags: O_RDONLY) else { return [] }
-        return ((try? PrivateFolder.names(in: folder)) ?? []).compactMap { pid_t($0) }
-    }
-
     /// Paths below /proc that lead to what the process has open.
     static func descriptors(of process: pid_t) -> [String] {
         let path = "/proc/\(process)/fd"
-        guard let folder = try? OpenFile(path, flags: O_RDONLY) else { return [] }
-        return ((try? PrivateFolder.names(in: folder)) ?? []).map { path + "/" + $0 }
+        return ProcessInformation.names(in: path).map { path + "/" + $0 }
     }
 
     /// Inodes of the sockets that a process has open.
@@ -138,13 +132,8 @@ enum ProcessTable {
         return inodes
     }
 
-    /// Files of /proc have no size: read until the end.
     private static func lines(of path: String) -> [Substring] {
-        guard let file = try? OpenFile(path, flags: O_RDONLY) else { return [] }
-        var bytes: [UInt8] = []
-        while let part = try? file.read(count: 1 << 16, at: UInt64(bytes.count)), !part.isEmpty,
-            bytes.count < 64 << 20
-        { bytes += part }
+        let bytes = ProcessInformation.bytes(of: path, limit: 64 << 20) ?? []
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     }
 }

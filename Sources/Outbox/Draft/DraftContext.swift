@@ -48,10 +48,8 @@ final class DraftContext: Sendable {
     /// The kernel's id of this boot (proc(5), `/proc/sys/kernel/random/boot_id`); empty where that is not mounted,
     /// and every boot the same then.
     static func currentBoot() -> String {
-        guard let file = try? OpenFile("/proc/sys/kernel/random/boot_id", flags: O_RDONLY),
-            let bytes = try? file.read(count: 36, at: 0)
-        else { return "" }
-        return String(decoding: bytes, as: UTF8.self)
+        let bytes = ProcessInformation.bytes(of: "/proc/sys/kernel/random/boot_id", limit: 36)
+        return String(decoding: bytes ?? [], as: UTF8.self)
     }
 
     /// The largest draft that `chat` takes, in bytes: local notes have no limit.

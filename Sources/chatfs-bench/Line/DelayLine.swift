@@ -75,7 +75,7 @@ private struct LineLoop {
         let limit = next.map {
             Int32(clamping: Int(((max(.zero, $0 - .now)) / .milliseconds(1)).rounded(.up)))
         }
-        guard (try? poll(&requests, milliseconds: limit ?? -1)) != nil else { return false }
+        poll(&requests, milliseconds: limit ?? -1)
         return requests[0].revents == 0
     }
 
