@@ -1,0 +1,55 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("A mount with nothing to do does nothing", .serialized)
+struct IdleTests {
+    /// How often each thread of a process went to sleep so far, by its number and name.
+    private func sleeps(of process: pid_t) -> [String: Int] {
+        var counts: [String: Int] = [:]
+        for thread in ProcessInformation.names(in: "/proc/\(process)/task") {
+            let folder = "/proc/\(process)/task/\(thread)"
+            guard let name = ProcessInformation.bytes(of: folder + "/comm"),
+                let status = ProcessInformation.bytes(of: folder + "/status")
+            else { continue }
+            let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first {
+                $0.hasPrefix("voluntary_ctxt_switches:")
+            }
+            let text = String(decoding: name.dropLast(), as: UTF8.self)
+            counts["\(text) \(thread)"] = line?.split(separator: "\t").last.flatMap { Int($0) }
+        }
+        return counts
+    }
+
+    /// Threads that woke up while `time` passed, and how often. Those of the runtime's own pool come and go.
+    private func wakeUps(of process: pid_t, in time: Duration) async throws -> [String: Int] {
+        let before = sleeps(of: process)
+        try await Task.sleep(for: time)
+        let after = sleeps(of: process)
+        return after.compactMapValues { $0 }.reduce(into: [:]) { woken, thread in
+            let count = thread.value - (before[thread.key] ?? 0)
+            if count > 0 { woken[thread.key] = count }
+        }
+    }
+
+    @Test("no thread of it wakes up, after files were sent, read and listed")
+    func mount() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
+        for number in 0..<50 { try mounts.write([1], to: "alice/bob/\(number).txt") }
+        try await mounts.waitForFiles((0..<50).map { "\($0).txt" }, in: "bob/alice")
+        #expect(try mounts.read("bob/alice/film.bin") == TwoMounts.bytes(400_000))
+        for name in ["alice", "bob"] {
+            let process = try mounts.daemon(name).processIdentifier
+            var last: [String: Int] = [:]
+            // Connections to the relay are closed when nobody has used them for a while.
+            try await wait(until: "\(name)'s mount is idle: \(last)", within: .seconds(180)) {
+                let woken = try await wakeUps(of: process, in: .seconds(4))
+                // libdispatch's own look at its threads, once a second, cannot be turned off.
+                last = woken.filter { !($0.key.contains("overcommit") && $0.value <= 6) }
+                return last.isEmpty
+            }
+        }
+    }
+}
