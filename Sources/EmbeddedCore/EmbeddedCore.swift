@@ -163,8 +163,7 @@ public final class EmbeddedCore: ChatCore {
         await listener.withLock { $0 }?.stop()
         await scheduler.close()
         client.close()
-        // Never fails: `close` does what it can.
-        _ = try? await blocking.run { [store] in store.close() }
+        await blocking.attempt("close the store") { [store] in store.close() }
     }
 
     // MARK: - Reading

@@ -92,7 +92,7 @@ final class Removals: Sendable {
         }
         for file in files {
             await downloads.end(file)
-            _ = try? await blocking.run { [damaged] in damaged.remove(of: file) }
+            await blocking.attempt("remove a damaged copy") { [damaged] in damaged.remove(of: file) }
         }
         deletions.start()
     }

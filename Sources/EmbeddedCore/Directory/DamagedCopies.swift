@@ -44,6 +44,7 @@ struct DamagedCopies: Sendable {
 
     /// The files that have something here.
     var files: Set<FileID> {
+        // Mostly there is no such folder: it is made for the first damaged copy.
         guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
             let names = try? PrivateFolder.names(in: folder)
         else { return [] }

@@ -36,7 +36,7 @@ final class Downloads: Sendable {
         await scheduler.stop(file)
         let incoming = store.folders.incomingPath(of: file)
         // Mostly nothing is there.
-        _ = try? await blocking.run { unlink(incoming) }
+        await blocking.attempt("remove what was received of a file") { unlink(incoming) }
     }
 
     /// One try. True when another is worth it.

@@ -9,6 +9,7 @@ enum UploadStateText {
     }
 
     static func decode(_ bytes: [UInt8]) throws(ChatError) -> UploadState {
+        // What was wrong with it would hold a part of it, and it holds keys.
         guard let state = try? JSONDecoder().decode(UploadState.self, from: Data(bytes)) else {
             throw ChatError(.storage, "The saved state of an upload cannot be read.")
         }

@@ -150,7 +150,7 @@ public final class OfficialCore: ChatCore {
         await transport.close()
         for task in tasks { await task.value }
         index.events.close()
-        _ = try? await blocking.run { [index] in try index.emptyJournal() }
+        await blocking.attempt("empty the journal of the index") { [index] in try index.emptyJournal() }
         lock.release()
     }
 

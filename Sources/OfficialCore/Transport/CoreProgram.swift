@@ -52,6 +52,7 @@ actor CoreProgram {
         let outcome = await task.value
         if starting == task {
             starting = nil
+            // Why there is none is thrown below.
             running = try? outcome.get()
         }
         let started = try outcome.get()
@@ -63,6 +64,7 @@ actor CoreProgram {
     /// Ends the program: politely, then less so. At most 11 seconds.
     func stop() async {
         isStopped = true
+        // One that could not be started has told who started it, and needs no end.
         if let starting, let started = try? await starting.value.get() { running = started }
         guard let child = running?.child else { return }
         running = nil

@@ -16,14 +16,13 @@ enum CompleteCommand {
     }
 
     /// Nothing where something is wrong: there is nobody to tell while a line is being typed.
-    @Sendable private static func names(_ list: String) -> [String] {
-        if list == "mountpoints" { return ((try? Mounted.all()) ?? []).map(\.mountpoint) }
-        guard let directory = try? DataDirectory(existing: nil), let profiles = try? directory.profiles()
-        else {
-            return []
-        }
+    @Sendable private static func names(_ list: String) -> [String] { (try? found(list)) ?? [] }
+
+    private static func found(_ list: String) throws -> [String] {
+        if list == "mountpoints" { return try Mounted.all().map(\.mountpoint) }
+        let directory = try DataDirectory(existing: nil)
+        let profiles = try directory.profiles()
         if list == "profiles" { return profiles.map(\.displayName) }
-        let chats = profiles.flatMap { (try? directory.chats(of: $0)) ?? [] }
-        return Set(chats.map(\.displayName)).sorted()
+        return Set(try profiles.flatMap { try directory.chats(of: $0).map(\.displayName) }).sorted()
     }
 }

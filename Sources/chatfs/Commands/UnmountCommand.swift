@@ -39,6 +39,7 @@ enum UnmountCommand {
         case .silent: status = nil
         case .status(let bytes): status = MountStatus.decoded(bytes)
         }
+        // One that has ended needs not be waited for.
         let daemon = status.flatMap { try? OtherProcess($0.pid) }
         try await leave(mounted, within: invocation.duration("wait") ?? .zero)
         guard let status, let daemon, await waitForEnd(of: daemon, behind: mounted.mount) else { return }

@@ -44,7 +44,8 @@ final class UploadRecord: Sendable {
         guard try lock.tryLock() else {
             throw SystemError(code: EBUSY, operation: "go on with an upload that another process is doing")
         }
-        let saved = Self.read(in: folder, source: source)
+        // One that is missing, or cannot be read, is no earlier attempt: the upload begins anew.
+        let saved = try? Self.read(in: folder, source: source)
         let isSame =
             saved?.fileName == fileName && saved?.size == UInt64(source.st_size)
             && saved?.recipients == recipients
@@ -54,12 +55,11 @@ final class UploadRecord: Sendable {
     }
 
     /// The saved state; nil when it is of another file, too old for the relays, or none.
-    private static func read(in folder: OpenFile, source: stat) -> UploadState? {
-        guard let file = try? OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder),
-            let status = try? file.status(), time(nil) - status.st_mtim.tv_sec < longestAge,
-            let bytes = try? file.readAll(limit: 512 << 20),
-            let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)),
-            content.device == UInt64(source.st_dev), content.inode == UInt64(source.st_ino),
+    private static func read(in folder: OpenFile, source: stat) throws -> UploadState? {
+        let file = try OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder)
+        guard time(nil) - (try file.status()).st_mtim.tv_sec < longestAge else { return nil }
+        let content = try JSONDecoder().decode(Content.self, from: Data(try file.readAll(limit: 512 << 20)))
+        guard content.device == UInt64(source.st_dev), content.inode == UInt64(source.st_ino),
             content.modifiedSeconds == source.st_mtim.tv_sec,
             content.modifiedNanoseconds == source.st_mtim.tv_nsec
         else { return nil }

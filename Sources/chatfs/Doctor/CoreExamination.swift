@@ -52,6 +52,7 @@ struct CoreExamination: Sendable {
         } catch {
             result.findings.append(.bad(error.sentence))
         }
+        // A database of nobody, in a temporary folder of this user: it harms nobody where it stays.
         _ = try? await ThreadPool.shared.run { () throws(SystemError) in try scratch.remove() }
         result.findings += await databaseFindings(canDecrypt: true)
     }

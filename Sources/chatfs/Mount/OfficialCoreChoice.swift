@@ -144,6 +144,7 @@ enum Question {
             Terminal.write("\n", to: STDERR_FILENO)
         }
         Terminal.write(prompt, to: STDERR_FILENO)
+        // None is as good as one that is wrong: the database says so.
         let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
         return secret.flatMap { $0.count > 0 ? $0 : nil }
     }

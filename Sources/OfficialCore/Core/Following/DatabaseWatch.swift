@@ -68,6 +68,7 @@ final class DatabaseWatch: Sendable {
             defer { state.token = nil }
             return state.token
         }
+        // Where there are no watches there is none to remove.
         if let token { try? FileWatch.shared().remove(token) }
     }
 }

@@ -64,7 +64,9 @@ final class FileReceiver: Sendable {
     private func unknownRelays() async -> OfficialCoreSettings.UnknownRelays {
         if let told = settings.unknownRelays { return told }
         // What cannot be read permits nothing.
-        return await indexThreads.run { [trust] in (try? trust.policy()) ?? nil } ?? .ask
+        return await blocking.attempt("read which relays may be contacted") { [trust] in
+            try trust.policy() ?? .ask
+        } ?? .ask
     }
 
     /// Has the core receive a file, encrypted whatever its own setting is.

@@ -67,6 +67,7 @@ struct StagingFolder: Sendable {
     /// The file of a message that is gone, and its folder. The core removes the file too.
     func remove(_ folder: String) {
         let path = "\(path)/\(folder)"
+        // Gone already, or left for the sweep of the next start.
         if let opened = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) {
             try? PrivateFolder.removeContents(of: opened, keeping: [])
         }
