@@ -1,0 +1,68 @@
+import Glibc
+import Posix
+import Testing
+
+@Suite("The tables of docs/architecture.md say what is there")
+struct ArchitectureDocumentTests {
+    private static func text(_ path: String) throws -> String {
+        let file = try OpenFile(LayeringTests.root + "/" + path, flags: O_RDONLY)
+        return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
+    }
+
+    /// Of the program: not the measurements, nor the core that they and the tests play with.
+    private static func source() throws -> String {
+        try LayeringTests.swiftFiles(in: "Sources")
+            .filter { !$0.contains("/chatfs-bench/") && !$0.contains("/ScriptedCore/") }
+            .map(text).joined(separator: "\n")
+    }
+
+    /// The rows of the table below a heading, by cells.
+    private static func table(_ heading: String) throws -> [[Substring]] {
+        let lines = try text("docs/architecture.md").split(separator: "\n", omittingEmptySubsequences: false)
+        let part = lines.drop { $0 != "## " + heading }.dropFirst().prefix { !$0.hasPrefix("## ") }
+        let rows = part.filter { $0.hasPrefix("| ") }.dropFirst()
+        return rows.map { $0.split(separator: "|").map { $0[...] } }
+    }
+
+    /// What stands between backquotes.
+    private static func words(_ cell: Substring) -> [String] {
+        cell.matches(of: /`([^`]+)`/).map { String($0.1) }
+    }
+
+    @Test("every seam is a protocol, and what stands behind it in the program is a type")
+    func seams() throws {
+        let source = try Self.source()
+        let rows = try Self.table("Seams")
+        #expect(rows.count >= 6, "the table was not understood")
+        for row in rows {
+            for name in Self.words(row[0]) {
+                let isThere = source.contains("protocol \(name)") || source.contains("typealias \(name) =")
+                #expect(isThere, "there is no protocol \(name)")
+            }
+            for name in Self.words(row[1]) {
+                let isThere = ["class", "struct", "actor", "enum"].contains {
+                    source.contains("\($0) \(name)")
+                }
+                #expect(isThere, "there is no type \(name)")
+            }
+        }
+    }
+
+    @Test("every thread that the source names is in the table, and the table names no other")
+    func threads() throws {
+        let source = try Self.source()
+        var named = Set(
+            source.matches(of: /Thread\.(?:start|begin)\(\s*"([a-z-]+)"/).map { String($0.1) }
+                + source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)"/).map { String($0.1) })
+        #expect(named.count > 10, "the source was not understood")
+        let cells = try Self.table("Threads").map { String($0[0]) }
+        for name in named.sorted() {
+            #expect(cells.contains { $0.contains(name) }, "the thread \(name) is in no row of the table")
+        }
+        // Of the system, or described by what they are.
+        named.formUnion(["main", "libfuse", "cooperative pool"])
+        for cell in cells {
+            #expect(named.contains { cell.contains($0) }, "no thread of the source is meant by \(cell)")
+        }
+    }
+}
