@@ -134,8 +134,9 @@ let package = Package(
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
-        "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
-        "OfficialCore", "Namespace", "Media", "Outbox", "Desktop", "CommandLineKit", "CLibFuzzer",
+        "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay", "CoreServices",
+        "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox", "Desktop", "CommandLineKit",
+        "CLibFuzzer",
     ]
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),

@@ -1,7 +1,7 @@
 import ChatCore
-import CoreServices
 import Outbox
 
+@testable import CoreServices
 @testable import EmbeddedCore
 @testable import Namespace
 
