@@ -16,14 +16,14 @@ static inline struct fuse_session *chatfs_fuse_session_new(
     return fuse_session_new(arguments, operations, sizeof *operations, context);
 }
 
-// Reads and writes the connection through these two. What else the structure has, more with each version, is
+// Reads and writes this connection through these two. What else the structure has, more with each version, is
 // left to libfuse. 0 or a negative errno.
 static inline int chatfs_fuse_session_read_write(
-    struct fuse_session *session,
+    struct fuse_session *session, int connection,
     ssize_t (*read)(int connection, void *buffer, size_t size, void *context),
     ssize_t (*write)(int connection, struct iovec *parts, int count, void *context)) {
     const struct fuse_custom_io calls = {.read = read, .writev = write};
-    return fuse_session_custom_io(session, &calls, fuse_session_fd(session));
+    return fuse_session_custom_io(session, &calls, connection);
 }
 
 // Wants features (FUSE_CAP_…) of what the kernel offers. 3.17 keeps them in 64 bits of its own, and refuses the

@@ -26,6 +26,17 @@ final class Passthrough: Sendable {
     private struct Shared {
         var state = State.off("nothing was agreed with the kernel yet")
         var ways: [NodeID: Way] = [:]
+
+        /// One more opening on the way of those before it; nil when it is the first.
+        mutating func join(_ node: NodeID) -> Way? {
+            ways[node]?.openings += 1
+            return ways[node]
+        }
+
+        mutating func begin(_ node: NodeID, _ way: Way) -> Way {
+            ways[node] = way
+            return way
+        }
     }
 
     private let shared = Lock(Shared())
@@ -73,20 +84,22 @@ final class Passthrough: Sendable {
     /// pages. `ended` follows for each.
     func opened(_ handle: FileHandle) -> Int32? {
         guard !handle.bypassesPages else { return nil }
-        guard case .on(let connection) = shared.withLock({ $0.state }) else { return nil }
-        let file = handle.wholePlainFile
-        return shared.withLock { shared in
-            if var way = shared.ways[handle.id] {
-                way.openings += 1
-                shared.ways[handle.id] = way
-                return way.backing
-            }
-            // Under the lock: two first openings must get the same number. It only takes a reference.
-            let number = file.map { chatfs_fuse_backing_open(connection, $0.descriptor) } ?? -1
-            let backing = number > 0 ? number : nil
-            shared.ways[handle.id] = Way(openings: 1, backing: backing)
-            return backing
+        let first = shared.withLock { shared -> (connection: Int32, known: Way?)? in
+            guard case .on(let connection) = shared.state else { return nil }
+            return (connection, shared.join(handle.id))
         }
+        guard let (connection, known) = first else { return nil }
+        if let known { return known.backing }
+        // Given to the kernel without the lock, on suspicion: of two first openings one comes too late, goes the way
+        // of the other, and its file is taken back.
+        let file = handle.wholePlainFile
+        let number = file.map { chatfs_fuse_backing_open(connection, $0.descriptor) } ?? -1
+        let backing = number > 0 ? number : nil
+        let way = shared.withLock { shared in
+            shared.join(handle.id) ?? shared.begin(handle.id, Way(openings: 1, backing: backing))
+        }
+        if let backing, way.backing != backing { chatfs_fuse_backing_close(connection, backing) }
+        return way.backing
     }
 
     /// An opening was released, or its answer reached nobody.

@@ -10,9 +10,8 @@ import Glibc
 /// exists; it runs with the request locked, so it only cancels and never answers; it is taken away
 /// again, which waits for one that runs, before the answer frees the request.
 final class DeferredRequest: @unchecked Sendable {
-    // Safe: `pointer` is used only by `run` before the task exists and by `finish`, once.
-    private let pointer: fuse_req_t
-    private let subject: RequestSubject
+    // Safe: used by `run` before the task exists, and taken out by `finish`, once.
+    private var request: Request?
 
     private enum State {
         case starting(interrupted: Bool)
@@ -22,14 +21,11 @@ final class DeferredRequest: @unchecked Sendable {
 
     private let state = Lock(State.starting(interrupted: false))
 
-    init(_ pointer: fuse_req_t, _ subject: RequestSubject) {
-        self.pointer = pointer
-        self.subject = subject
-    }
+    init(_ request: consuming Request) { self.request = consume request }
 
-    /// Starts the task that works and answers. `work` must end when it is cancelled, or by itself.
+    /// Starts the task that works and answers. `work` must end when it is cancelled, or by itself. To be called once.
     func run(_ work: @escaping @Sendable () async -> @Sendable (consuming Request) -> Void) {
-        fuse_req_interrupt_func(pointer, Self.interrupted, Unmanaged.passRetained(self).toOpaque())
+        request?.whenInterrupted(Self.interrupted, Unmanaged.passRetained(self).toOpaque())
         let task = Task { finish(await work()) }
         let isInterrupted = state.withLock { state -> Bool in
             guard case .starting(let interrupted) = state else { return false }
@@ -40,9 +36,10 @@ final class DeferredRequest: @unchecked Sendable {
     }
 
     private func finish(_ answer: (consuming Request) -> Void) {
+        guard let request = request.take() else { preconditionFailure("a request was answered twice") }
         state.withLock { $0 = .answered }
-        fuse_req_interrupt_func(pointer, nil, nil)
-        answer(Request(pointer, subject))
+        request.whenInterrupted(nil, nil)
+        answer(request)
         Unmanaged.passUnretained(self).release()
     }
 

@@ -10,13 +10,6 @@ final class ReplyBuffers: Sendable {
     /// Kept for the next answers: more than there are threads that are busy with one.
     private static let most = 16
 
-    /// Lends a buffer of `count` bytes to `body`.
-    func with<Result>(_ count: Int, _ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result {
-        let buffer = take(count)
-        defer { give(buffer) }
-        return body(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count]))
-    }
-
     /// Lends a buffer of at least `count` bytes until `give`. One that was never filled takes no memory: who
     /// waits for bytes may hold it.
     func take(_ count: Int) -> ReadBuffer {

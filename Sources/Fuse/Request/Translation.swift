@@ -79,37 +79,50 @@ extension AttributeChange {
 }
 
 extension EntryName {
-    init(_ name: UnsafePointer<CChar>) {
-        self.init(Array(UnsafeRawBufferPointer(start: name, count: strlen(name))))
+    /// The kernel sends no request without the names that belong to it.
+    init(_ name: UnsafePointer<CChar>?) {
+        self.init(name.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) } ?? [])
+    }
+}
+
+/// The kernel's description of an opening, kept for an answer that may come later: libfuse's own is gone then.
+struct Opening: @unchecked Sendable {
+    // Safe: a plain C struct of numbers, copied.
+    private let asked: fuse_file_info
+
+    init(_ info: UnsafePointer<fuse_file_info>?) { asked = info?.pointee ?? fuse_file_info() }
+
+    /// Those of open(2).
+    var flags: Int32 { asked.flags }
+
+    /// Hands a handle to the kernel, which keeps it until release.
+    func info(of handle: FileHandle) -> fuse_file_info {
+        var info = asked
+        info.fh = UInt64(UInt(bitPattern: Unmanaged.passRetained(handle).toOpaque()))
+        // Without this every open throws the whole cached file away; content does not change here
+        // without a notice.
+        info.keep_cache = handle.keepsPages ? 1 : 0
+        info.direct_io = handle.bypassesPages ? 1 : 0
+        // One round trip less at every close(2).
+        info.noflush = handle.needsNoFlush ? 1 : 0
+        return info
     }
 }
 
 extension FileHandle {
-    /// Hands this handle to the kernel, which keeps it until release.
-    func open(_ info: inout fuse_file_info) {
-        info.fh = UInt64(UInt(bitPattern: Unmanaged.passRetained(self).toOpaque()))
-        // Without this every open throws the whole cached file away; content does not change here
-        // without a notice.
-        info.keep_cache = keepsPages ? 1 : 0
-        info.direct_io = bypassesPages ? 1 : 0
-        // One round trip less at every close(2).
-        info.noflush = needsNoFlush ? 1 : 0
-    }
-
-    /// The handle that the kernel was given.
+    /// The handle that the kernel was given; nil for an opening that got none.
     static func of(_ info: UnsafePointer<fuse_file_info>?) -> FileHandle? {
-        reference(info)?.takeUnretainedValue()
+        info.flatMap { reference($0.pointee) }?.takeUnretainedValue()
     }
 
     /// The same at its end: whoever takes it is the last to use it.
     static func taken(from info: UnsafePointer<fuse_file_info>?) -> FileHandle? {
-        reference(info)?.takeRetainedValue()
+        info.flatMap { taken(from: $0.pointee) }
     }
 
-    private static func reference(_ info: UnsafePointer<fuse_file_info>?) -> Unmanaged<FileHandle>? {
-        guard let info, let pointer = UnsafeMutableRawPointer(bitPattern: UInt(info.pointee.fh)) else {
-            return nil
-        }
-        return Unmanaged<FileHandle>.fromOpaque(pointer)
+    static func taken(from info: fuse_file_info) -> FileHandle? { reference(info)?.takeRetainedValue() }
+
+    private static func reference(_ info: fuse_file_info) -> Unmanaged<FileHandle>? {
+        UnsafeMutableRawPointer(bitPattern: UInt(info.fh)).map { Unmanaged<FileHandle>.fromOpaque($0) }
     }
 }

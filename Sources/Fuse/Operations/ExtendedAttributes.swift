@@ -1,0 +1,31 @@
+import FileSystem
+import Glibc
+import Namespace
+
+extension Operations {
+    /// - Parameter size: bytes that the caller has for the value; 0: it asks how many there are.
+    static func getxattr(_ request: consuming Request, _ node: NodeID, _ name: String, _ size: Int) {
+        switch request.context.fileSystem.extendedAttribute(name, of: node) {
+        case .failure(let error): request.fail(error)
+        case .success(let value) where size == 0: request.attributeSize(value.count)
+        case .success(let value) where value.count > size: request.fail(ERANGE)
+        case .success(let value): request.bytes(value)
+        }
+    }
+
+    /// None is ever listed.
+    static func listxattr(_ request: consuming Request, _ size: Int) {
+        if size == 0 { request.attributeSize(0) } else { request.bytes([]) }
+    }
+
+    static func setxattr(
+        _ request: consuming Request, _ node: NodeID, _ name: String, _ value: [UInt8], _ flags: Int32
+    ) {
+        let files = request.context.fileSystem
+        request.answer(files.setExtendedAttribute(name, value, of: node, flags: flags))
+    }
+
+    static func removexattr(_ request: consuming Request, _ node: NodeID, _ name: String) {
+        request.fail(request.context.fileSystem.removeExtendedAttribute(name, of: node))
+    }
+}

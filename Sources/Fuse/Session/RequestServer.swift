@@ -1,0 +1,101 @@
+import Base
+import CFuse3
+import CLinux
+import FileSystem
+import Glibc
+import Posix
+
+/// Answers the requests that come over one connection: libfuse's session with our operations, and its threads.
+///
+/// libfuse's memory is not given back: late notices may still hold the session, and a process serves one mount.
+final class RequestServer: @unchecked Sendable {
+    // Safe: libfuse's functions that are called on `session` from several threads (notices, exit) are made for that.
+    private let session: OpaquePointer
+    private let context: RequestContext
+
+    /// Threads that answer requests. Nothing they do waits for more than this machine's disk.
+    private static let threads: UInt32 = 8
+
+    /// Nil when libfuse has no memory. Requests come after `mount` or `connect`.
+    init?(_ context: RequestContext) {
+        self.context = context
+        // No allow_other and no default_permissions: only the mounting user gets in, and the file
+        // system decides. nosuid, nodev and noexec: what others sent is data.
+        let words = ["chatfs", "-o", "fsname=chatfs,subtype=chatfs,nosuid,nodev,noexec"]
+        var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+        defer { for pointer in pointers { free(pointer) } }
+        var operations = Operations.table()
+        let held = Unmanaged.passRetained(context)
+        let made = pointers.withUnsafeMutableBufferPointer { buffer in
+            var arguments = fuse_args(argc: Int32(buffer.count), argv: buffer.baseAddress, allocated: 0)
+            defer { fuse_opt_free_args(&arguments) }
+            return chatfs_fuse_session_new(&arguments, &operations, held.toOpaque())
+        }
+        guard let made else {
+            held.release()
+            return nil
+        }
+        session = made
+    }
+
+    /// False when that is refused.
+    func mount(at path: String) -> Bool {
+        // fusermount3 gets its privileges from that thread alone.
+        ChildProcess.onStartingThread { fuse_session_mount(self.session, path) } == 0
+            && connect(to: fuse_session_fd(session))
+    }
+
+    /// Takes requests from there. False when libfuse refuses.
+    func connect(to connection: Int32) -> Bool { RequestContext.connect(session, to: connection) }
+
+    func unmount() { ChildProcess.onStartingThread { fuse_session_unmount(self.session) } }
+
+    /// Answers requests until the connection ends. Blocks.
+    func run() {
+        let configuration = fuse_loop_cfg_create()
+        defer { fuse_loop_cfg_destroy(configuration) }
+        fuse_loop_cfg_set_max_threads(configuration, Self.threads)
+        // As many may idle as there are: with fewer, threads are made and ended per burst, at a tenth
+        // of the speed.
+        fuse_loop_cfg_set_idle_threads(configuration, Self.threads)
+        fuse_session_loop_mt(session, configuration)
+    }
+
+    /// Each thread ends when it has answered its next request.
+    func stopAfterNext() { fuse_session_exit(session) }
+
+    /// The threads wait in read(2) for a request and look at the exit mark after one: the kernel's
+    /// answer to this notice is one.
+    func provokeRequest() { fuse_lowlevel_notify_retrieve(session, fuse_ino_t(FUSE_ROOT_ID), 1, 0, nil) }
+
+    /// With its last descriptor the connection ends for copies of the mount in other mount namespaces too. The
+    /// number stays taken: late notices and answers go nowhere, not into another file.
+    func closeConnection() {
+        do throws(SystemError) {
+            let nowhere = try OpenFile("/dev/null", flags: O_RDWR)
+            try check("close the connection to the kernel") {
+                chatfs_replace_descriptor(fuse_session_fd(session), nowhere.descriptor)
+            }
+        } catch {
+            Log("mount").warning("\(error.sentence) It ends with the process.")
+        }
+    }
+
+    /// Has the kernel drop what it keeps. May wait for locks of the kernel that a request holds.
+    func send(_ notice: KernelNotice) {
+        // ENOENT says that the kernel has nothing of it; anything else, that the mount is gone.
+        switch notice {
+        case .attributes(let node):
+            fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), -1, 0)
+        case .content(let node):
+            fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(node.rawValue), 0, 0)
+        case .entry(let name, let folder):
+            let parent = fuse_ino_t(folder.rawValue)
+            name.bytes.withUnsafeBytes { bytes in
+                _ = fuse_lowlevel_notify_inval_entry(
+                    session, parent, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+            }
+            fuse_lowlevel_notify_inval_inode(session, parent, 0, 0)
+        }
+    }
+}
