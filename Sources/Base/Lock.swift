@@ -5,14 +5,16 @@ import Glibc
 /// A pthread mutex rather than `Synchronization.Mutex`, whose futex the thread sanitizer does not
 /// know (`docs/contributing.md`). `State` is never a function itself, but a struct that holds it: Swift
 /// wraps a bare one anew at every access, and calling it goes through all wrappings. Not recursive; never
-/// hold it over I/O, an `await` or a callback.
+/// hold it over I/O, an `await` or a callback. Debug builds look that mutexes are locked in one order.
 public final class Lock<State>: @unchecked Sendable {
     // Safe: the state is touched only between lock and unlock of `mutex`. It has a byte beside it: one without
     // bytes would else have the address of the object, and the thread sanitizer would take that for a race.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var held: (state: State, UInt8)
+    private let lockClass: LockClass
 
-    public init(_ state: State) {
+    public init(_ state: State, file: StaticString = #fileID, line: UInt = #line) {
+        lockClass = LockClass(.memory, file: file, line: line)
         held = (state, 0)
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
@@ -26,8 +28,12 @@ public final class Lock<State>: @unchecked Sendable {
     public func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        lockClass.willLock(mutex)
         pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        defer {
+            pthread_mutex_unlock(mutex)
+            lockClass.didUnlock(mutex)
+        }
         return try body(&held.state)
     }
 }

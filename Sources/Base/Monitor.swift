@@ -7,8 +7,10 @@ public final class Monitor<State>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
+    private let lockClass: LockClass
 
-    public init(_ state: State) {
+    public init(_ state: State, file: StaticString = #fileID, line: UInt = #line) {
+        lockClass = LockClass(.memory, file: file, line: line)
         self.state = state
         mutex = .allocate(capacity: 1)
         condition = .allocate(capacity: 1)
@@ -25,8 +27,8 @@ public final class Monitor<State>: @unchecked Sendable {
 
     /// Changes the state, and has one of those who wait look at it.
     public func change<Result>(_ body: (inout State) -> Result) -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        lock()
+        defer { unlock() }
         pthread_cond_signal(condition)
         return body(&state)
     }
@@ -34,11 +36,21 @@ public final class Monitor<State>: @unchecked Sendable {
     /// Waits until `body` answers something. Blocks.
     @discardableResult
     public func wait<Result>(for body: (inout State) -> Result?) -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        lock()
+        defer { unlock() }
         while true {
             if let result = body(&state) { return result }
             pthread_cond_wait(condition, mutex)
         }
+    }
+
+    private func lock() {
+        lockClass.willLock(mutex)
+        pthread_mutex_lock(mutex)
+    }
+
+    private func unlock() {
+        pthread_mutex_unlock(mutex)
+        lockClass.didUnlock(mutex)
     }
 }

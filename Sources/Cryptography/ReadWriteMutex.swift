@@ -1,3 +1,4 @@
+import Base
 import Glibc
 
 /// Many readers or one writer. Unlike `Base.Lock` it may be held over file operations: it belongs to
@@ -6,7 +7,10 @@ final class ReadWriteMutex: @unchecked Sendable {
     // Safe: the lock is touched through the pthread calls alone.
     private let lock: UnsafeMutablePointer<pthread_rwlock_t>
 
-    init() {
+    private let lockClass: LockClass
+
+    init(file: StaticString = #fileID, line: UInt = #line) {
+        lockClass = LockClass(.inputOutput, file: file, line: line)
         lock = .allocate(capacity: 1)
         pthread_rwlock_init(lock, nil)
     }
@@ -19,16 +23,23 @@ final class ReadWriteMutex: @unchecked Sendable {
     func reading<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        lockClass.willLock(lock)
         pthread_rwlock_rdlock(lock)
-        defer { pthread_rwlock_unlock(lock) }
+        defer { unlock() }
         return try body()
     }
 
     func writing<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        lockClass.willLock(lock)
         pthread_rwlock_wrlock(lock)
-        defer { pthread_rwlock_unlock(lock) }
+        defer { unlock() }
         return try body()
+    }
+
+    private func unlock() {
+        pthread_rwlock_unlock(lock)
+        lockClass.didUnlock(lock)
     }
 }

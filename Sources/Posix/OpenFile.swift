@@ -14,6 +14,7 @@ public final class OpenFile: Sendable {
     public convenience init(
         _ path: String, flags: Int32, mode: mode_t = 0o600, in directory: OpenFile? = nil
     ) throws(SystemError) {
+        LockClass.expectNoMemoryMutex(during: "opening a file")
         let base = directory?.descriptor ?? AT_FDCWD
         self.init(
             adopting: try check("open a file") { openat(base, path, flags | O_CLOEXEC, mode) })
@@ -25,6 +26,7 @@ public final class OpenFile: Sendable {
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(SystemError) -> Int {
+        LockClass.expectNoMemoryMutex(during: "reading a file")
         var filled = 0
         while filled < buffer.count {
             let count = try check("read a file") {
@@ -40,6 +42,7 @@ public final class OpenFile: Sendable {
 
     /// Writes all of `buffer` at `offset`.
     public func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
+        LockClass.expectNoMemoryMutex(during: "writing a file")
         var written = 0
         while written < buffer.count {
             written += try check("write a file") {
@@ -64,6 +67,7 @@ public final class OpenFile: Sendable {
 
     /// Makes data and length durable: fsync(2). Also for directories.
     public func synchronise() throws(SystemError) {
+        LockClass.expectNoMemoryMutex(during: "synchronising a file")
         try check("write a file to disk") { fsync(descriptor) }
     }
 

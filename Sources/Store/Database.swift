@@ -22,6 +22,7 @@ public final class Database: @unchecked Sendable {
     // that would wait for itself.
     private let connection: Connection
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let lockClass: LockClass
     /// The thread that holds `mutex`.
     private let holder = Lock<pthread_t?>(nil)
     /// The `synchronous` setting between transactions.
@@ -34,8 +35,9 @@ public final class Database: @unchecked Sendable {
     ///   `.diskFull`, `.notAllowed`.
     public init(
         path: String, migrations: [Migration], durability: Durability = .full,
-        busyTimeout: Duration = .seconds(10)
+        busyTimeout: Duration = .seconds(10), file: StaticString = #fileID, line: UInt = #line
     ) throws(StoreError) {
+        lockClass = LockClass(.inputOutput, file: file, line: line)
         usual = durability == .full ? "FULL" : "NORMAL"
         try Self.makeFile(path)
         var handle: OpaquePointer?
@@ -166,6 +168,7 @@ public final class Database: @unchecked Sendable {
     }
 
     private func lock() {
+        lockClass.willLock(mutex)
         let result = pthread_mutex_lock(mutex)
         precondition(result == 0, "a database was used inside its own transaction")
         holder.withLock { $0 = pthread_self() }
@@ -174,6 +177,7 @@ public final class Database: @unchecked Sendable {
     private func unlock() {
         holder.withLock { $0 = nil }
         pthread_mutex_unlock(mutex)
+        lockClass.didUnlock(mutex)
     }
 
     /// Whether the calling thread is inside a transaction of this database, where nothing slow may be done.

@@ -22,11 +22,11 @@ final class ScratchFolder {
 
     func database(
         _ migrations: [Migration] = [notes], durability: Database.Durability = .full,
-        busyTimeout: Duration = .seconds(10)
+        busyTimeout: Duration = .seconds(10), file: StaticString = #fileID, line: UInt = #line
     ) throws -> Database {
         try Database(
             path: path + "/notes.db", migrations: migrations, durability: durability,
-            busyTimeout: busyTimeout)
+            busyTimeout: busyTimeout, file: file, line: line)
     }
 }
 

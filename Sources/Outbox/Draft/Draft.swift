@@ -29,7 +29,7 @@ public final class Draft: Sendable {
 
     /// Orders the operations. Locked after that of names (`Outbox`), those of several drafts by rising id, and
     /// before any `Lock`.
-    let mutex = BlockingMutex()
+    let mutex: BlockingMutex
     /// The part of it that is encrypted for the core already, while it is written.
     let earlyCopy: EarlyCopy
     private let context: DraftContext
@@ -38,6 +38,7 @@ public final class Draft: Sendable {
     /// One that is made at this moment, open for its maker.
     init(creating record: DraftRecord, file: SealedFile, context: DraftContext) {
         (id, chat) = (record.id, record.chat)
+        mutex = BlockingMutex(rank: record.id)
         self.context = context
         earlyCopy = EarlyCopy(isInOrder: true, context: context)
         current = Lock(State(machine: DraftMachine(creating: record), file: file))
@@ -46,6 +47,7 @@ public final class Draft: Sendable {
     /// One of an earlier process.
     init(restoring machine: DraftMachine, context: DraftContext) {
         (id, chat) = (machine.record.id, machine.record.chat)
+        mutex = BlockingMutex(rank: machine.record.id)
         self.context = context
         earlyCopy = EarlyCopy(isInOrder: false, context: context)
         current = Lock(State(machine: machine))

@@ -1,0 +1,34 @@
+#if DEBUG
+    import Glibc
+
+    /// The mutexes that one thread holds, in the order in which it locked them. Used by that thread alone.
+    final class HeldMutexes {
+        struct Entry {
+            let mutex: UnsafeRawPointer
+            let lockClass: LockClass
+            /// Among those of its class, where several may be held.
+            let rank: Int64?
+        }
+
+        var entries: [Entry] = []
+        /// Orders that the graph has from this thread already.
+        var knownOrders: Set<LockGraph.Edge> = []
+
+        static var ofThread: HeldMutexes {
+            if let known = pthread_getspecific(key) {
+                return Unmanaged<HeldMutexes>.fromOpaque(known).takeUnretainedValue()
+            }
+            let made = HeldMutexes()
+            pthread_setspecific(key, Unmanaged.passRetained(made).toOpaque())
+            return made
+        }
+
+        private static let key: pthread_key_t = {
+            var key = pthread_key_t()
+            pthread_key_create(&key) { value in
+                if let value { Unmanaged<HeldMutexes>.fromOpaque(value).release() }
+            }
+            return key
+        }()
+    }
+#endif
