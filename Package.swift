@@ -77,7 +77,10 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "chatfs-bench",
-            dependencies: ["Base", "Posix", "Cryptography", "CommandLineKit", "ScriptedCore", "COpenSSL"],
+            dependencies: [
+                "Base", "Posix", "Cryptography", "ChatCore", "EmbeddedCore", "CommandLineKit", "ScriptedCore",
+                "COpenSSL",
+            ],
             swiftSettings: settings),
 
         .target(

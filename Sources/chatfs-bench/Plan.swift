@@ -15,6 +15,11 @@ struct Plan: Sendable {
     /// What goes through official programs too: the largest of these for which they leave time.
     var officialFiles: [Int] { isQuick ? [16 << 20] : [256 << 20, 64 << 20] }
     var entries: Int { isQuick ? 1000 : 10_000 }
+    /// Files and chats of long histories.
+    var histories: [(files: Int, chats: Int)] {
+        isQuick ? [(1000, 20)] : [(10_000, 20), (100_000, 200), (1_000_000, 2000)]
+    }
+    var arrivals: Int { isQuick ? 10 : 200 }
     var waitingReaders: Int { 100 }
     var smallFiles: Int { 200 }
     var randomReads: Int { isQuick ? 5000 : 50_000 }

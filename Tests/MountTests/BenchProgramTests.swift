@@ -48,6 +48,19 @@ struct BenchProgramTests {
         try expectNothingLeft()
     }
 
+    @Test("a long history is written, listed and added to")
+    func history() async throws {
+        let figures = folder.path("history.json")
+        let bench = try await start(["--only", "history", "--json", figures])
+        #expect(try await bench.ending(within: .seconds(120)) == .code(0), "\(bench.errors)")
+        for title in ["second start", "memory", "arrival", "processor time of an arrival"] {
+            #expect(bench.output.contains("| \(title) with 1000 files in 20 chats"), "\(bench.output)")
+        }
+        let json = String(decoding: try folder.read("history.json"), as: UTF8.self)
+        #expect(json.contains("\"measure\" : \"history-start\""))
+        try expectNothingLeft()
+    }
+
     @Test("Ctrl-C in the middle of a measure leaves no mount, no process and no file")
     func interrupted() async throws {
         let figures = folder.path("figures.json")

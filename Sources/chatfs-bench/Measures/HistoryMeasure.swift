@@ -1,171 +1,156 @@
-import Base
+import ChatCore
+import EmbeddedCore
 import Glibc
 import Posix
-import ScriptedCore
 
 extension Measure {
-    /// A long history of an official core: what a reader feels of it while it is read for the first time, and
-    /// what the next mount needs to show all of it.
+    /// What a mount costs by how much its chats hold, of which only a little is looked at.
     static let history = Measure(
         name: "history",
-        abstract: "100,000 files of an official core: receiving meanwhile, second start, memory",
-        limit: .seconds(600)
+        abstract:
+            "10,000, 100,000 and 1,000,000 files of the embedded core: second start, memory, an arrival",
+        limit: .seconds(1800)
     ) { stage in
-        let history = History(stage.plan)
-        let chats = try ScriptedChats(on: stage)
-        chats.simplex.change { history.fill(&$0) }
-        let (during, idle) = try await history.first(chats, on: stage)
-        let second = try await history.second(chats, on: stage)
-        return [
-            Row(
-                "receive-delay", "longest of \(during.count) receives while the history is read",
-                .milliseconds, [during.max() ?? 0],
-                beside: Reference("longest of \(idle.count) afterwards", [idle.max() ?? 0]),
-                target: .atMost(100)),
-            Row(
-                "second-start", "second start with \(history.count) files, until a chat is listed",
-                .milliseconds, second.ready, target: .atMost(500)),
-            Row(
-                "history-memory", "memory with \(history.count) files, all listed", .mebibytes, second.memory,
-                target: .atMost(100)),
-        ]
+        var rows: [Row] = []
+        for (files, chats) in stage.plan.histories {
+            let history = try await History.write(files: files, chats: chats, on: stage)
+            rows += try await history.measure()
+        }
+        return rows
     }
 }
 
-/// Chats with many files each, and one whose files are opened. Half of the messages are pictures with
-/// previews as the apps make them.
-private struct History {
-    let chats: Int
-    let filesInEach: Int
-    /// Files that are opened while the history is read, and as many afterwards.
-    let opened: Int
+/// A profile with many chats. Ten of them are looked at; they hold a thousand files each where there are enough.
+private struct History: Sendable {
+    static let lookedAt = 10
+    private static let inEachLookedAt = 1000
 
-    init(_ plan: Plan) {
-        (chats, filesInEach, opened) = plan.isQuick ? (40, 500, 10) : (200, 500, 20)
-    }
+    let counts: [Int]
+    let stage: Stage
+    let writer: LongHistory
+    let chats: [ChatReference]
+    let data: String
 
-    var count: Int { chats * filesInEach }
+    var files: Int { counts.reduce(0, +) }
 
-    private static let reader: Int64 = 1
-    private static let preview = String(repeating: "A", count: 6000)
-
-    func fill(_ state: inout ScriptedSimpleX.State) {
-        state.contacts = [Self.reader: "reader"]
-        var id: Int64 = 0
-        for chat in 2...Int64(chats) {
-            state.contacts[chat] = "contact \(chat)"
-            for number in 0..<filesInEach {
-                id += 1
-                var message = ScriptedMessage(
-                    id: id, contact: chat, name: "IMG_\(number).jpg", size: 250_000 + Int64(number))
-                message.status = #"{"type":"rcvComplete"}"#
-                message.path = "IMG_\(id).jpg"
-                if number % 2 == 0 {
-                    message.type = "image"
-                    message.preview = Self.preview
-                }
-                state.history.append(message)
-            }
-        }
-        // The newest: read first, so that they can be opened while the others are read.
-        for number in 0..<filesInEach {
-            id += 1
-            state.history.append(
-                ScriptedMessage(id: id, contact: Self.reader, name: "open \(number).bin", size: 4096))
-        }
-        // As the official program was recorded: it answers in a few milliseconds, and half a millisecond for
-        // each message more.
-        state.work.command = .milliseconds(2)
-        state.work.message = .microseconds(400)
-    }
-
-    // MARK: - The first start
-
-    /// Milliseconds from a reader's open until the core had its order to receive.
-    func first(_ chats: ScriptedChats, on stage: Stage) async throws -> (during: [Double], idle: [Double]) {
-        let accepted = Lock<[String: ContinuousClock.Instant]>([:])
-        chats.simplex.whenReceiving { message in
-            accepted.withLock { $0[message.name] = .now }
-            try? chats.deliver(message)
-        }
-        let mount = try await chats.mount()
-        let folder = mount.path + "/reader/"
-        let newest = folder + "open \(filesInEach - 1).bin"
-        try await stage.wait(for: "the newest file") { access(newest, F_OK) == 0 }
-        var (during, idle): ([Double], [Double]) = ([], [])
-        for number in 0..<opened {
-            let name = "open \(filesInEach - 1 - number).bin"
-            during.append(try await delay(folder + name, name, accepted))
-            try await Task.sleep(for: .milliseconds(200))
-        }
-        let pages = chats.simplex.count("/_get chat ")
-        guard pages < count / 50 else {
-            throw BenchError(.failed, "The history was read before the files were opened.")
-        }
-        try await finish(chats, mount, on: stage)
-        for number in opened..<2 * opened {
-            let name = "open \(filesInEach - 1 - number).bin"
-            idle.append(try await delay(folder + name, name, accepted))
-        }
-        await stage.end(mount.process)
-        return (during, idle)
-    }
-
-    private func delay(
-        _ path: String, _ name: String, _ accepted: Lock<[String: ContinuousClock.Instant]>
-    ) async throws -> Double {
-        let start = ContinuousClock.now
-        try await ThreadPool.shared.run { _ = try OpenFile(path, flags: O_RDONLY).read(count: 1, at: 0) }
-        guard let moment = accepted.withLock({ $0[name] }) else {
-            throw BenchError(.failed, "A file was read without the core.")
-        }
-        return (moment - start) / .milliseconds(1)
-    }
-
-    /// Waits until everything is known and shown.
-    private func finish(_ chats: ScriptedChats, _ mount: Mounted, on stage: Stage) async throws {
-        let end = ContinuousClock.now + .seconds(500)
-        while try names(mount) < count {
-            try stage.check()
-            guard ContinuousClock.now < end else {
-                throw BenchError(.failed, "Not all of the history was shown.")
-            }
-            try await Task.sleep(for: .seconds(1))
-        }
-        try await mount.figures.rest(on: stage)
-    }
-
-    private func names(_ mount: Mounted) throws -> Int {
-        try NameWork.paths(in: mount.path).filter { !$0.hasSuffix("/.chatfs") }.reduce(0) {
-            $0 + (try NameWork.paths(in: $1).count)
+    static func write(files: Int, chats: Int, on stage: Stage) async throws -> History {
+        let counts = spread(files, over: chats)
+        let data = stage.path("data-\(files)")
+        return try await ThreadPool.shared.run {
+            let writer = try LongHistory(in: DataDirectory(data), reader: "reader", sender: "sender")
+            let references = try writer.write(chatsOf: counts)
+            return History(counts: counts, stage: stage, writer: writer, chats: references, data: data)
         }
     }
 
-    // MARK: - The second
+    private static func spread(_ files: Int, over chats: Int) -> [Int] {
+        let large = min(inEachLookedAt, files / chats * 2)
+        let others = chats - lookedAt
+        let rest = files - lookedAt * large
+        return (0..<lookedAt).map { _ in large }
+            + (0..<others).map { rest * ($0 + 1) / others - rest * $0 / others }
+    }
 
-    func second(
-        _ chats: ScriptedChats, on stage: Stage
-    ) async throws -> (ready: [Double], memory: [Double]) {
-        var (ready, memory): ([Double], [Double]) = ([], [])
-        for _ in 0..<stage.plan.repetitions {
+    private func mount() async throws -> Mounted {
+        let path = stage.path("mount-history")
+        if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-history") }
+        let process = try await stage.start(
+            Stage.chatfs,
+            [
+                "mount", path, "--profile", "reader", "--data", data, "--cache-dir",
+                stage.path("cache-history"),
+            ])
+        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
+    }
+
+    private func folder(_ chat: Int, of mount: Mounted) -> String { mount.file("chat \(chat)") }
+
+    // MARK: - Measuring
+
+    func measure() async throws -> [Row] {
+        let all = try await listEverything()
+        var (ready, memory, visible, work): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+        for repetition in 0..<stage.plan.repetitions {
+            try await stage.settle()
             let start = ContinuousClock.now
-            let mount = try await chats.mount()
-            let listed = try NameWork.paths(in: mount.path + "/contact 2").count
+            let mount = try await mount()
+            try await list(0, of: mount)
             ready.append((ContinuousClock.now - start) / .milliseconds(1))
-            guard listed == filesInEach else {
-                throw BenchError(.wrong, "The second mount shows \(listed) of \(filesInEach) names.")
-            }
-            _ = try NameWork.statRate(names(of: mount), rounds: 1)
+            for chat in 1..<Self.lookedAt { try await list(chat, of: mount) }
             try await mount.figures.rest(on: stage)
             memory.append(try mount.figures.memory() / 1_048_576)
+            visible.append(try await timeOfArrival(in: mount, repetition))
+            work.append(try await workOfArrivals(in: mount, repetition))
             await stage.end(mount.process)
         }
-        return (ready, memory)
+        let title = "with \(files) files in \(counts.count) chats"
+        return [
+            Row(
+                "history-start", "second start \(title), until a chat is listed", .milliseconds, ready,
+                target: .atMost(500)),
+            Row(
+                "history-memory-some", "memory \(title), ten listed", .mebibytes, memory,
+                target: .atMost(120)),
+            Row("history-memory-all", "memory \(title), all listed", .mebibytes, [all]),
+            Row("history-arrival", "arrival \(title), until it is visible", .milliseconds, visible),
+            Row("history-arrival-work", "processor time of an arrival \(title)", .milliseconds, work),
+        ]
     }
 
-    private func names(of mount: Mounted) throws -> [String] {
-        try NameWork.paths(in: mount.path).filter { !$0.hasSuffix("/.chatfs") }.flatMap {
-            try NameWork.paths(in: $0)
+    /// The first mount, in which every name is given; answers its memory in MiB.
+    private func listEverything() async throws -> Double {
+        let mount = try await mount()
+        for chat in counts.indices { try await list(chat, of: mount) }
+        try await mount.figures.rest(on: stage)
+        let memory = try mount.figures.memory() / 1_048_576
+        await stage.end(mount.process)
+        return memory
+    }
+
+    private func list(_ chat: Int, of mount: Mounted) async throws {
+        try stage.check()
+        let (folder, count) = (folder(chat, of: mount), counts[chat])
+        try await ThreadPool.shared.run { try NameWork.list(folder, expectingAtLeast: count) }
+    }
+
+    /// Milliseconds from when a file was committed until it is found in a folder that was listed.
+    private func timeOfArrival(in mount: Mounted, _ repetition: Int) async throws -> Double {
+        var times: [Double] = []
+        for number in 0..<stage.plan.arrivals / 10 {
+            let name = "arrival \(repetition) \(number).bin"
+            let path = folder(0, of: mount) + "/" + name
+            let (writer, chat) = (writer, chats[0])
+            times.append(
+                try await ThreadPool.shared.run {
+                    try writer.deliver(name, in: chat)
+                    let start = ContinuousClock.now
+                    while access(path, F_OK) != 0 {
+                        guard ContinuousClock.now - start < .seconds(60) else {
+                            throw BenchError(.failed, "A file did not arrive.")
+                        }
+                        usleep(200)
+                    }
+                    return (ContinuousClock.now - start) / .milliseconds(1)
+                })
         }
+        return Row.median(times)
+    }
+
+    /// Milliseconds of processor time for each of many files that arrive in chats at which nobody looks, one after
+    /// the other.
+    private func workOfArrivals(in mount: Mounted, _ repetition: Int) async throws -> Double {
+        try await mount.figures.rest(on: stage)
+        let before = try mount.figures.processorTime()
+        let quiet = chats.count - Self.lookedAt
+        for number in 0..<stage.plan.arrivals {
+            let chat = chats[Self.lookedAt + number % quiet]
+            let writer = writer
+            try await ThreadPool.shared.run {
+                try writer.deliver("work \(repetition) \(number).bin", in: chat)
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        try await mount.figures.rest(on: stage)
+        return 1000 * (try mount.figures.processorTime() - before) / Double(stage.plan.arrivals)
     }
 }

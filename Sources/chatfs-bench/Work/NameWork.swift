@@ -10,6 +10,22 @@ enum NameWork {
 
     /// Seconds to read all names of a folder and the attributes of each, as `ls -l` does.
     static func list(_ folder: String, expecting count: Int) throws -> Double {
+        let (found, seconds) = try list(folder)
+        guard found == count else {
+            throw BenchError(.wrong, "The folder shows \(found) of \(count) names.")
+        }
+        return seconds
+    }
+
+    /// The same where more may have come.
+    static func list(_ folder: String, expectingAtLeast count: Int) throws {
+        let found = try list(folder).found
+        guard found >= count else {
+            throw BenchError(.wrong, "The folder shows \(found) of \(count) names.")
+        }
+    }
+
+    private static func list(_ folder: String) throws -> (found: Int, seconds: Double) {
         let start = ContinuousClock.now
         let directory = try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)
         let stream = try openStream(directory)
@@ -25,12 +41,8 @@ enum NameWork {
             if failed { throw SystemError(code: errno, operation: "look at a file") }
             found += 1
         }
-        let seconds = FileWork.seconds(since: start)
         // `.` and `..` are listed too.
-        guard found == count + 2 else {
-            throw BenchError(.wrong, "The folder shows \(found - 2) of \(count) names.")
-        }
-        return seconds
+        return (found - 2, FileWork.seconds(since: start))
     }
 
     private static func openStream(_ directory: OpenFile) throws(SystemError) -> OpaquePointer {
