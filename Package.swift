@@ -123,7 +123,7 @@ let package = Package(
             ],
             exclude: ["Recorder"], swiftSettings: settings),
         .testTarget(
-            name: "MountTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
+            name: "MountTests", dependencies: ["Base", "Posix", "EmbeddedCore", "TestSupport", "chatfs"],
             swiftSettings: settings),
         .testTarget(
             name: "OfficialMountTests",

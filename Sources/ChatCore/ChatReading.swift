@@ -16,6 +16,16 @@ public protocol ChatReading: OpenProfile {
     /// - Throws: `.noSuchChat`, `.noSuchItem`.
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem
 
+    /// The item that carries a file; nil when there is none, or none any more.
+    func item(of file: FileID) async throws(ChatError) -> ChatItem?
+
+    /// How many items with a file there are, in all chats.
+    func itemCount() async throws(ChatError) -> Int
+
+    /// Items whose file is on its way, waits, or failed for a reason that may pass. Few, however long the history is:
+    /// what expired, or was cancelled or blocked, is not among them.
+    func unsettledItems() async throws(ChatError) -> [ChatItem]
+
     /// Somebody opened the file of a received message. Returns at once, promises nothing: what follows from
     /// that is the core's business.
     func noteOpened(_ item: ItemID, in chat: ChatReference)

@@ -197,6 +197,18 @@ public final class EmbeddedCore: ChatCore {
         }
     }
 
+    public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
+        try await blocking.run { [store] in try store.read { try $0.items.item(of: file) } }
+    }
+
+    public func itemCount() async throws(ChatError) -> Int {
+        try await blocking.run { [store] in try store.read { try $0.items.count() } }
+    }
+
+    public func unsettledItems() async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [store] in try store.read { try $0.items.unsettled() } }
+    }
+
     // MARK: - Sending and deleting
 
     public func expectToSend(_ size: UInt64) { uploads.expect(size) }

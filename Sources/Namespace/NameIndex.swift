@@ -78,6 +78,24 @@ struct NameIndex {
         }
     }
 
+    /// What has this number: a chat, an item or a draft.
+    func record(_ id: NodeID) throws -> Record? {
+        try connection.first(
+            "SELECT inode, folder, name, modified, chat, item, draft FROM node WHERE inode = ?", id.rawValue
+        ) { row in
+            let owner: Owner? =
+                if let item = row.integerOrNil("item") {
+                    .item(ItemID(item))
+                } else if let draft = row.integerOrNil("draft") {
+                    .draft(DraftID(draft))
+                } else {
+                    row.textOrNil("chat").flatMap { ChatReference($0) }.map(Owner.chat)
+                }
+            guard let owner else { throw NamespaceError.damaged }
+            return try Record(row, of: owner)
+        }
+    }
+
     /// The items of one folder.
     func items(in folder: NodeID) throws -> [ItemID: Record] {
         var records: [ItemID: Record] = [:]

@@ -83,28 +83,36 @@ extension Namespace {
     /// A file was sent once more, in a message that takes the place of an earlier one: its node, name and
     /// time are the new one's from now on.
     public func item(_ earlier: ChatItem, became item: ChatItem) throws(NamespaceError) -> [NamespaceChange] {
-        try hand(.item(earlier.id), to: item, modified: node(of: earlier.id)?.modified ?? earlier.time)
+        try hand(.item(earlier.id), to: item, modified: nil)
     }
 
+    /// - Parameter modified: nil keeps the time that it has.
     private func hand(
-        _ owner: NameIndex.Owner, to item: ChatItem, modified: Timestamp
+        _ owner: NameIndex.Owner, to item: ChatItem, modified: Timestamp?
     ) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
         // Whoever sent it forgets the name once this returns.
         return try change(isDurable: true) { index, shown in
-            guard let node = shown.node(owner) else { return [] }
+            guard let record = try index.record(of: owner) else { return [] }
             var changes: [NamespaceChange] = []
             if let other = shown.node(.item(item.id)) {
                 try index.remove(other.id)
                 shown.remove(other, at: now)
                 changes.append(.vanished(other))
-            } else if let record = try index.record(of: .item(item.id)) {
-                try index.remove(record.id)
+            } else if let other = try index.record(of: .item(item.id)) {
+                try index.remove(other.id)
+                changes.append(.vanished(other.id, other.name, in: other.folder))
             }
-            try index.hand(node.id, to: item.id, modified: modified)
-            let updated = node.with(content: .item(item.withoutPreview), modified: modified)
-            shown.forget(node.content)
-            shown.replace(updated)
+            let node = shown.node(owner)
+            let modified = modified ?? record.modified ?? node?.time
+            try index.hand(record.id, to: item.id, modified: modified)
+            let updated = Node(
+                id: record.id, folder: record.folder, name: record.name,
+                content: .item(item.withoutPreview), modified: modified)
+            if let node {
+                shown.forget(node.content)
+                shown.replace(updated)
+            }
             changes.append(.changed(updated))
             return changes
         }

@@ -97,12 +97,14 @@ extension Namespace {
             shown.replace(updated)
             return .changed(updated)
         }
-        let record = try known() ?? add(.item(item.id), EntryName(of: item), in: folder, index)
+        let before = try known()
+        let record = try before ?? add(.item(item.id), EntryName(of: item), in: folder, index)
         let node = Node(
             id: record.id, folder: folder, name: record.name, content: .item(item),
             modified: record.modified)
-        shown.add(node, at: time ?? item.time)
-        return .appeared(node)
+        shown.add(node, at: before == nil ? time ?? item.time : item.time)
+        // One that has its name already was let go, or is there since an earlier mount.
+        return before == nil ? .appeared(node) : .changed(node)
     }
 
     /// Takes deleted items away. Their names stay out of use.
@@ -110,11 +112,14 @@ extension Namespace {
         let now = clock.now()
         return try change { index, shown in
             try items.compactMap { item in
-                guard let node = shown.node(.item(item)) else { return nil }
-                try index.bury(node.name, in: node.folder)
-                try index.remove(node.id)
-                shown.remove(node, at: now)
-                return .vanished(node)
+                guard let record = try index.record(of: .item(item)) else { return nil }
+                try Self.bury(record, index)
+                if let node = shown.node(.item(item)) {
+                    shown.remove(node, at: now)
+                } else {
+                    shown.touch(record.folder, at: now)
+                }
+                return .vanished(record.id, record.name, in: record.folder)
             }
         }
     }
@@ -153,9 +158,8 @@ extension Namespace {
     /// Keeps the time that its writer gave to a sent file.
     public func setModified(_ time: Timestamp, of id: NodeID) throws(NamespaceError) {
         try change { index, shown in
-            guard let node = shown.node(id) else { return }
             try index.setModified(time, of: id)
-            shown.replace(node.with(modified: time))
+            if let node = shown.node(id) { shown.replace(node.with(modified: time)) }
         }
     }
 

@@ -60,20 +60,31 @@ public final class Namespace: Sendable {
         table.withLock { table in table.chats[chat].flatMap { table.nodes[$0] } }
     }
 
+    /// As `children`; nil when not all that the folder holds is in memory.
+    public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
+        table.withLock { table in
+            table.folders[folder]?.isComplete == false
+                ? nil : table.children(of: folder, after: last, count: count)
+        }
+    }
+
     /// Up to `count` nodes of a folder with numbers above `last`, in the order of their numbers.
     public func children(of folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
-        table.withLock { table in
-            guard let folder = table.folders[folder] else { return [] }
-            let start = last.map { folder.position(after: $0) } ?? 0
-            return folder.order[start..<min(start + count, folder.order.count)].compactMap {
-                table.nodes[$0]
-            }
-        }
+        table.withLock { $0.children(of: folder, after: last, count: count) }
     }
 
     /// Whether everything that a folder holds is shown: a chat's from `complete` on, others always.
     public func isComplete(_ folder: NodeID) -> Bool {
         table.withLock { $0.folders[folder]?.isComplete ?? true }
+    }
+
+    /// Tells one time that a folder was complete from another, between which its items were let go; nil while it is
+    /// not complete.
+    public func periodOfCompleteness(_ folder: NodeID) -> UInt64? {
+        table.withLock { table in
+            guard let folder = table.folders[folder] else { return 0 }
+            return folder.isComplete ? folder.period : nil
+        }
     }
 
     /// When a folder's names last changed.
@@ -93,6 +104,56 @@ public final class Namespace: Sendable {
     /// Every shown node for which `isWanted` says so; walks all of them.
     public func nodes(where isWanted: (Node) -> Bool) -> [Node] {
         table.withLock { Array($0.nodes.values) }.filter(isWanted).sorted { $0.id < $1.id }
+    }
+
+    // MARK: - Items that are not in memory
+
+    /// How many items are in memory, and those of one folder.
+    public var itemCount: Int { table.withLock { $0.items.count } }
+    public func itemCount(of folder: NodeID) -> Int {
+        table.withLock { table in
+            (table.folders[folder]?.order.count ?? 0)
+                - table.drafts.values.count { table.nodes[$0]?.folder == folder }
+        }
+    }
+
+    /// Whether a draft lies in a folder.
+    public func hasDrafts(_ folder: NodeID) -> Bool {
+        table.withLock { table in table.drafts.values.contains { table.nodes[$0]?.folder == folder } }
+    }
+
+    /// The chat in whose folder something with this number is, in memory or not. Blocks.
+    public func chat(holding id: NodeID) throws(NamespaceError) -> ChatReference? {
+        let folder = try read { try $0.record(id)?.folder }
+        guard let folder, case .chat(let chat) = node(folder)?.content else { return nil }
+        return chat.reference
+    }
+
+    /// The number of an item that was shown once, in memory or not. Blocks.
+    public func id(of item: ItemID) throws(NamespaceError) -> NodeID? {
+        if let node = node(of: item) { return node.id }
+        return try read { try $0.record(of: .item(item))?.id }
+    }
+
+    /// Lets go of the items of a chat, which stay in the index: the folder is as it was when the mount began, until
+    /// `complete`. Blocks.
+    public func letGo(_ folder: NodeID) {
+        changing.withLock {
+            // Nothing of it is found from here on, so its nodes can go in steps.
+            guard let before = table.withLock({ $0.empty(folder) }) else { return }
+            for start in stride(from: 0, to: before.order.count, by: PendingChange.atOnce) {
+                let part = before.order[start..<min(start + PendingChange.atOnce, before.order.count)]
+                table.withLock { $0.letGo(of: part) }
+            }
+        }
+    }
+
+    private func read<Result>(_ body: (NameIndex) throws -> Result) throws(NamespaceError) -> Result {
+        do {
+            return try database.read { try body(NameIndex($0)) }
+        } catch {
+            throw NamespaceError(wrapping: error)
+        }
     }
 
     // MARK: - Changing

@@ -7,7 +7,9 @@ public enum NamespaceChange: Sendable {
     case appeared(Node)
     /// Same name and number; attributes or state differ.
     case changed(Node)
-    case vanished(Node)
+    case vanished(NodeID, EntryName, in: NodeID)
+
+    static func vanished(_ node: Node) -> Self { .vanished(node.id, node.name, in: node.folder) }
 }
 
 /// One change while it is written to the index: looks at what is shown now, and collects what will
@@ -23,6 +25,7 @@ struct PendingChange {
         case rename(Node, EntryName, Timestamp)
         case forget(Node.Content)
         case complete(NodeID)
+        case touch(NodeID, Timestamp)
     }
 
     init(shown: Lock<NodeTable>) { self.shown = shown }
@@ -49,13 +52,14 @@ struct PendingChange {
     mutating func remove(_ node: Node, at time: Timestamp) { steps.append(.remove(node, time)) }
     mutating func forget(_ content: Node.Content) { steps.append(.forget(content)) }
     mutating func complete(_ folder: NodeID) { steps.append(.complete(folder)) }
+    mutating func touch(_ folder: NodeID, at time: Timestamp) { steps.append(.touch(folder, time)) }
 
     mutating func rename(_ node: Node, to name: EntryName, at time: Timestamp) {
         steps.append(.rename(node, name, time))
     }
 
     /// So many steps are shown at once: a reader waits for them, some microseconds.
-    private static let atOnce = 64
+    static let atOnce = 64
 
     /// Shows it all.
     func carryOut() {
@@ -69,6 +73,7 @@ struct PendingChange {
                     case .rename(let node, let name, let time): table.rename(node, to: name, at: time)
                     case .forget(let content): table.forget(content)
                     case .complete(let folder): table.complete(folder)
+                    case .touch(let folder, let time): table.touch(folder, at: time)
                     }
                 }
             }

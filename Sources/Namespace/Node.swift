@@ -64,6 +64,9 @@ public final class Node: Sendable {
         }
     }
 
+    /// Of an item: when it was sent or received.
+    var time: Timestamp? { if case .item(let item) = content { item.time } else { nil } }
+
     func with(name: EntryName? = nil, content: Content? = nil, modified: Timestamp? = nil) -> Node {
         Node(
             id: id, folder: folder, name: name ?? self.name, content: content ?? self.content,

@@ -12,8 +12,11 @@ struct NodeTable {
         /// number it saw misses nothing and sees nothing twice, whatever was added or removed.
         var order: [NodeID] = []
         var modified: Timestamp
-        /// Whether a name that is not among the children is not there. A chat's folder begins without.
+        /// Whether a name that is not among the children is not there. A chat's folder begins without, and is again
+        /// when its items were let go.
         var isComplete = true
+        /// How often it became complete.
+        var period: UInt64 = 0
     }
 
     private(set) var nodes: [NodeID: Node] = [:]
@@ -61,7 +64,48 @@ struct NodeTable {
         }
     }
 
-    mutating func complete(_ folder: NodeID) { folders[folder]?.isComplete = true }
+    mutating func complete(_ folder: NodeID) {
+        folders[folder]?.isComplete = true
+        folders[folder]?.period += 1
+    }
+
+    func children(of folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
+        guard let folder = folders[folder] else { return [] }
+        let start = last.map { folder.position(after: $0) } ?? 0
+        // Not `start + count`: who wants all says so with the largest number.
+        return folder.order[start...].prefix(count).compactMap { nodes[$0] }
+    }
+
+    /// Names of a folder changed that are not in memory.
+    mutating func touch(_ folder: NodeID, at time: Timestamp) {
+        guard let before = folders[folder]?.modified else { return }
+        folders[folder]?.modified = max(before, time)
+    }
+
+    /// Makes a folder what it was when the mount began: its time, its drafts, and nothing that is said to be complete.
+    /// Answers the folder as it was; the nodes of its items stay for `letGo(of:)`.
+    mutating func empty(_ id: NodeID) -> Folder? {
+        guard let before = folders[id], case .chat = nodes[id]?.content else { return nil }
+        var emptied = Folder(modified: before.modified)
+        emptied.isComplete = false
+        emptied.period = before.period
+        for node in drafts.values.compactMap({ nodes[$0] }) where node.folder == id {
+            emptied.children[node.name] = node.id
+            emptied.order.append(node.id)
+        }
+        emptied.order.sort()
+        folders[id] = emptied
+        return before
+    }
+
+    /// Items that no folder holds any more; drafts among them stay.
+    mutating func letGo(of nodes: some Sequence<NodeID>) {
+        for id in nodes {
+            guard let node = self.nodes[id], case .item = node.content else { continue }
+            self.nodes[id] = nil
+            forget(node.content)
+        }
+    }
 
     /// Moves a shown node to another name of its folder.
     mutating func rename(_ node: Node, to name: EntryName, at now: Timestamp) {
@@ -73,7 +117,7 @@ struct NodeTable {
 
     mutating func remove(_ node: Node, at now: Timestamp) {
         nodes[node.id] = nil
-        if node.isFolder { folders[node.id] = nil }
+        if let folder = folders.removeValue(forKey: node.id) { letGo(of: folder.order) }
         folders[node.folder]?.remove(node, at: now)
         forget(node.content)
     }

@@ -110,6 +110,9 @@ final class AnsweringCore: ChatCore {
         []
     }
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem { throw Self.foreign }
+    func item(of file: FileID) async throws(ChatError) -> ChatItem? { throw Self.foreign }
+    func itemCount() async throws(ChatError) -> Int { throw Self.foreign }
+    func unsettledItems() async throws(ChatError) -> [ChatItem] { throw Self.foreign }
     func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) { throw Self.foreign }

@@ -467,7 +467,8 @@ struct StoreHistory {
             }
         }
         let files = model.items.filter { $0.profile == profile }
-        #expect(try own.files.storedNames() == Set(files.compactMap(\.storedName)))
+        for name in files.compactMap(\.storedName) { #expect(try own.files.hasStored(name)) }
+        #expect(try !own.files.hasStored("nobody's"))
         #expect(
             try own.inlineContents.files() == files.filter { $0.inlineContent != nil }.map(\.file).sorted())
         #expect(

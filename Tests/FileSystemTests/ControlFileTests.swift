@@ -12,6 +12,7 @@ struct ControlFileTests {
     func sizes() async throws {
         let fixture = try await Fixture.make { _ = $0.received("a.bin", in: Fixture.bob, size: 10) }
         let fs = fixture.fileSystem
+        fixture.contents.here.withLock { here in here = fixture.core.state.withLock { $0.items } }
         let before = try fs.attributes(.status).get()
         // Programs take an empty file for read.
         #expect(before.size > 0 && before.keeping == .never)

@@ -18,6 +18,8 @@ final class MemoryContents: ContentStore {
         case failing(FileProblem)
     }
 
+    /// Items of which something is in the cache.
+    let here = Lock<[ChatItem]>([])
     let contents = Lock<[FileID: Content]>([:])
     let open = Lock<[FileID: Int]>([:])
     /// What was removed, and whether at once.
@@ -42,6 +44,7 @@ final class MemoryContents: ContentStore {
         asked.withLock { $0 += 1 }
         return HydrationCondition()
     }
+    func present() -> [ChatItem] { here.withLock { $0 } }
     func changes() -> AsyncStream<HydrationChange> { AsyncStream { $0.finish() } }
 
     private struct OpenMemory: OpenContent {

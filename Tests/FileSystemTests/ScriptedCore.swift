@@ -79,6 +79,23 @@ final class ScriptedCore: ChatCore {
         return item
     }
 
+    func item(of file: FileID) async throws(ChatError) -> ChatItem? {
+        state.withLock { $0.items.first { $0.file?.id == file } }
+    }
+
+    func itemCount() async throws(ChatError) -> Int { state.withLock { $0.items.count { $0.file != nil } } }
+
+    func unsettledItems() async throws(ChatError) -> [ChatItem] {
+        state.withLock { state in
+            state.items.filter { item in
+                switch item.file?.status {
+                case .sndComplete, .sndCancelled, .rcvInvitation, .rcvComplete, .rcvCancelled, nil: false
+                default: true
+                }
+            }
+        }
+    }
+
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem {
         await state.withLock { $0.whenHanded }()
         return try state.withLock { state throws(ChatError) in

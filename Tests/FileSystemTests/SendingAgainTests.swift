@@ -46,7 +46,7 @@ struct SendingAgainTests {
         let after = try fixture.attributes("bob/a.bin")
         #expect(after.id == before.id && after.modified == before.modified)
         #expect(
-            fixture.fileSystem.list(try fixture.id("bob"), after: nil, count: 10).map(\.name.description)
+            fixture.fileSystem.entries(try fixture.id("bob")).map(\.name.description)
                 == ["a.bin"])
         let (sent, deleted) = fixture.core.state.withLock { ($0.sent, $0.deleted) }
         #expect(sent.map(\.content.text) == ["Look"])

@@ -191,11 +191,11 @@ struct TreeModelTests {
             fixture = try await Fixture(
                 fixture.folder, fixture.core, .refused, .seconds(60), .seconds(10), SystemOutboxClock(),
                 drafts)
-            await fs.everythingShown()
+            await fs.showEverything()
             return "remount"
         }
 
-        private func listed() throws -> [Node] { fs.list(try bob, after: nil, count: 1000) }
+        private func listed() throws -> [Node] { fs.entries(try bob) }
 
         /// Whether the folder is as the model has it.
         func check() async throws -> Bool {

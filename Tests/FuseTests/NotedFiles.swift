@@ -66,11 +66,11 @@ final class NotedFiles: FileOperations {
     func forget(_ id: NodeID, _ count: UInt64) {
         state.withLock { $0.calls.append("forget \(id.rawValue) \(count)") }
     }
-    func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
-        result("attributes \(id.rawValue)", Self.attributes)
+    func attributes(_ id: NodeID) -> Answer<Attributes> {
+        .now(result("attributes \(id.rawValue)", Self.attributes))
     }
-    func access(_ id: NodeID, mask: Int32) -> FileSystemError? {
-        if case .failure(let error) = result("access \(id.rawValue) \(mask)", ()) { error } else { nil }
+    func access(_ id: NodeID, mask: Int32) -> Answer<Void> {
+        .now(result("access \(id.rawValue) \(mask)", ()))
     }
     func statistics() -> Result<statvfs, FileSystemError> {
         var statistics = statvfs()
@@ -78,7 +78,7 @@ final class NotedFiles: FileOperations {
         return result("statistics", statistics)
     }
     func prepare(_ folder: NodeID) -> Answer<Void> { answer("prepare \(folder.rawValue)", ()) }
-    func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
+    func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
         names.children(of: folder, after: last, count: count)
     }
     func attributesToKeep(of node: Node) -> Attributes? {
@@ -152,15 +152,17 @@ final class NotedFiles: FileOperations {
         answer("unlink \(name) in \(folder.rawValue)", ())
     }
 
-    func extendedAttribute(_ name: String, of id: NodeID) -> Result<[UInt8], FileSystemError> {
-        result("attribute \(name) of \(id.rawValue)", [5, 6, 7])
+    func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {
+        .now(result("attribute \(name) of \(id.rawValue)", [5, 6, 7]))
     }
     func setExtendedAttribute(
         _ name: String, _ value: [UInt8], of id: NodeID, flags: Int32
     ) -> Answer<Void> { answer("set \(name) of \(id.rawValue) to \(value) \(flags)", ()) }
-    func removeExtendedAttribute(_ name: String, of id: NodeID) -> FileSystemError {
-        if case .failure(let error) = result("remove \(name) of \(id.rawValue)", ()) { return error }
-        return FileSystemError(ENODATA)
+    func removeExtendedAttribute(_ name: String, of id: NodeID) -> Answer<Void> {
+        if case .failure(let error) = result("remove \(name) of \(id.rawValue)", ()) {
+            return .now(.failure(error))
+        }
+        return .now(.failure(FileSystemError(ENODATA)))
     }
 
     func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) {}

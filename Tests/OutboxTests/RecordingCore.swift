@@ -76,6 +76,10 @@ final class RecordingCore: ChatCore {
         return item
     }
 
+    func item(of file: FileID) async throws(ChatError) -> ChatItem? { nil }
+    func itemCount() async throws(ChatError) -> Int { sent.count }
+    func unsettledItems() async throws(ChatError) -> [ChatItem] { [] }
+
     func close() { state.withLock { $0.isClosed = true } }
 
     func open() {

@@ -86,10 +86,8 @@ struct ProfileFolders: Sendable {
     /// Removes a file that no row names any more. Who has it open keeps reading it.
     func remove(_ name: String) { unlinkat(files.descriptor, name, 0) }
 
-    /// The files that no row names: what a crash or another process left.
-    func names(except named: Set<String>) throws(SystemError) -> [String] {
-        try PrivateFolder.names(in: files).filter { !named.contains($0) }
-    }
+    /// Of all files: also of those that no row names, which a crash or another process left.
+    func names() throws(SystemError) -> [String] { try PrivateFolder.names(in: files) }
 
     /// Removes what interrupted downloads left, except of those that go on.
     func removeIncoming(except files: Set<FileID>) throws(SystemError) {

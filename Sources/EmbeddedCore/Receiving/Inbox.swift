@@ -28,11 +28,12 @@ final class Inbox: Sendable {
     /// the lists afterwards. Files that no row names any more go.
     func takeInAtStart() throws {
         try inlineFiles.takeInAll(telling: false)
-        let (named, continued) = try store.commit { change in
+        let continued = try store.commit { change in
             try change.tables.inbox.removeAll(for: store.profile.id)
-            return (try change.tables.files.storedNames(), try change.tables.downloads.downloading())
+            return try change.tables.downloads.downloading()
         }
-        let unnamed = try store.folders.names(except: named)
+        let names = try store.folders.names()
+        let unnamed = try store.read { tables in try names.filter { try !tables.files.hasStored($0) } }
         if !unnamed.isEmpty {
             try store.commitOverUnfinished()
             for name in unnamed { store.folders.remove(name) }

@@ -55,12 +55,9 @@ struct FileTable {
         try connection.execute("DELETE FROM file WHERE id = ?", file.rawValue)
     }
 
-    /// The names of all CryptoFiles that rows name.
-    func storedNames() throws -> Set<String> {
-        Set(
-            try connection.query(
-                "SELECT stored_name FROM file WHERE profile = ? AND stored_name IS NOT NULL", profile
-            ) { $0.text("stored_name") })
+    /// Whether a row names this CryptoFile.
+    func hasStored(_ name: String) throws -> Bool {
+        try connection.exists("SELECT 1 FROM file WHERE profile = ? AND stored_name = ?", profile, name)
     }
 
     /// Where the CryptoFile of a file is from now on.

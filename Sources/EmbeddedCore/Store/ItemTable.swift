@@ -63,6 +63,22 @@ struct ItemTable {
         return try id.flatMap { try item($0) }
     }
 
+    /// Of all chats.
+    func count() throws -> Int {
+        try connection.first("SELECT count(*) AS count FROM item WHERE profile = ?", profile) {
+            Int($0.integer("count"))
+        } ?? 0
+    }
+
+    /// Those of which `Schema.isUnsettled` holds.
+    func unsettled() throws -> [ChatItem] {
+        try connection.query(
+            """
+            \(Self.query) WHERE i.id IN (SELECT item FROM file WHERE profile = ? AND \(Schema.isUnsettled))
+            ORDER BY i.id
+            """, profile, row: item)
+    }
+
     func ids(in chat: Int64) throws -> [ItemID] {
         try connection.query("SELECT id FROM item WHERE chat = ?", chat) { ItemID($0.integer("id")) }
     }

@@ -11,7 +11,22 @@ enum Schema {
         Migration("transfers", transfers),
         Migration("managing", managing),
         Migration("links", links),
+        Migration(
+            "unsettled",
+            """
+            CREATE INDEX file_unsettled ON file (profile) WHERE \(isUnsettled);
+            CREATE INDEX file_stored ON file (profile, stored_name) WHERE stored_name IS NOT NULL;
+            CREATE INDEX file_described ON file (profile, status) WHERE description IS NOT NULL;
+            """),
     ]
+
+    /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
+    /// an index of their own, which SQLite uses for queries that have this condition word for word.
+    static let isUnsettled = """
+        item IS NOT NULL AND (status IN ('snd_transfer', 'snd_error', 'snd_warning', 'rcv_accepted', 'rcv_transfer', \
+        'rcv_aborted', 'rcv_warning') OR status = 'snd_stored' AND transport != 'local' OR status = 'rcv_error' AND \
+        coalesce(problem, '') NOT IN ('expired', 'neverUploaded', 'cancelledBySender', 'blocked'))
+        """
 
     /// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient,
     /// whose `origin` is the sender's item.

@@ -25,30 +25,29 @@ final class ControlFiles: Sendable {
     /// - Parameter problem: why it cannot be reached, a sentence; nil when it can.
     func coreReachabilityChanged(problem: String?) { state.withLock { $0.coreProblem = problem } }
 
-    /// Walks all entries.
-    func status() -> MountStatus { report.status(coreProblem: state.withLock { $0.coreProblem }) }
+    func status() async -> MountStatus { await report.status(coreProblem: state.withLock { $0.coreProblem }) }
 
-    /// What a control file was when it was last made, for `stat`: making it takes longer the more files there
-    /// are, and who reads it gets all of it, whatever its size was before. Before the first time it is not
+    /// What a control file was when it was last made, for `stat`: making it takes longer the more is on its
+    /// way, and who reads it gets all of it, whatever its size was before. Before the first time it is not
     /// empty: of an empty file some programs read nothing.
     func last(_ file: NodeID) -> (size: UInt64, time: Timestamp) {
         state.withLock { $0.last[file] } ?? (4096, beginning)
     }
 
     /// The bytes of a control file, made now.
-    func produce(_ node: Node) -> [UInt8] {
-        let bytes = bytes(of: node.content)
+    func produce(_ node: Node) async -> [UInt8] {
+        let bytes = await bytes(of: node.content)
         let time = clock.now()
         state.withLock { $0.last[node.id] = (UInt64(bytes.count), time) }
         return bytes
     }
 
-    private func bytes(of content: Node.Content) -> [UInt8] {
+    private func bytes(of content: Node.Content) async -> [UInt8] {
         switch content {
         case .status:
-            return status().encoded + [UInt8(ascii: "\n")]
+            return await status().encoded + [UInt8(ascii: "\n")]
         case .transfers:
-            return Array(status().transfers.map(Self.line).joined().utf8)
+            return Array(await status().transfers.map(Self.line).joined().utf8)
         case .root, .control, .recovered, .chat, .item, .draft:
             return []
         }

@@ -22,6 +22,8 @@ public struct MountStatus: Codable, Sendable {
     public var mountedAt: Int64
     public var chats: Int
     public var entries: Int
+    /// How many of them have their attributes in memory.
+    public var entriesInMemory: Int?
     /// Decrypted bytes in the cache.
     public var cachedBytes: UInt64
     /// How often the kernel asked the mount for something since it was made, by whatever operation; those for

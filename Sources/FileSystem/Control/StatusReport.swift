@@ -2,64 +2,90 @@ import Base
 import ChatCore
 import Glibc
 import Namespace
+import Posix
 
-/// Gathers what `status.json` and `transfers` tell. Has no state of its own. Walks all entries.
+/// Gathers what `status.json` and `transfers` tell: from the core what is on its way, however much it holds beside
+/// that. Has no state of its own.
 final class StatusReport: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
+    private let core: any ChatCore
+    private let loader: FolderLoader
     private let nodes: NodeLookup
     private let entries: EntryReporter
     private let kernel: KernelConnection
-    private let profile: Profile
+    private var profile: Profile { core.profile }
     private let settings: FileSystem.Settings
     private let beginning: Timestamp
+    private let log = Log("filesystem")
 
     init(
-        names: Namespace, contents: any ContentStore, nodes: NodeLookup, entries: EntryReporter,
-        kernel: KernelConnection, profile: Profile, settings: FileSystem.Settings, beginning: Timestamp
+        names: Namespace, contents: any ContentStore, core: any ChatCore, loader: FolderLoader,
+        nodes: NodeLookup, entries: EntryReporter, kernel: KernelConnection, settings: FileSystem.Settings,
+        beginning: Timestamp
     ) {
         self.names = names
         self.contents = contents
         self.nodes = nodes
         self.entries = entries
         self.kernel = kernel
-        self.profile = profile
+        self.core = core
+        self.loader = loader
         self.settings = settings
         self.beginning = beginning
     }
 
-    /// The state of the mount at this moment.
-    func status(coreProblem: String?) -> MountStatus {
+    /// The state of the mount at this moment. What the core does not say is left out, and said in the log.
+    func status(coreProblem: String?) async -> MountStatus {
         let side = kernel.side
+        let drafts = names.nodes { if case .draft = $0.content { true } else { false } }
+        let present = contents.present()
         var status = MountStatus(
             profile: profile.displayName, mountpoint: settings.mountpoint,
-            controlFolder: settings.controlFolder, pid: getpid(), mountedAt: beginning.seconds, chats: 0,
-            entries: 0, cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem,
-            transfers: [], kernel: side)
-        for node in names.nodes(where: { _ in true }) {
-            switch node.content {
-            case .root, .control, .status, .transfers, .recovered: continue
-            case .chat: status.chats += 1
-            case .item(let item):
-                status.entries += 1
-                if let file = item.file { status.cachedBytes += contents.condition(of: file.id).cached }
-                if let transfer = transfer(node) { status.transfers.append(transfer) }
-            case .draft:
-                status.entries += 1
-                if let transfer = transfer(node) { status.transfers.append(transfer) }
+            controlFolder: settings.controlFolder, pid: getpid(), mountedAt: beginning.seconds,
+            chats: names.folderCount(of: .root) - 1, entries: drafts.count, entriesInMemory: names.itemCount,
+            cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
+            kernel: side)
+        for case let file? in present.map(\.file) {
+            status.cachedBytes += contents.condition(of: file.id).cached
+        }
+        var items = present
+        do throws(ChatError) {
+            status.entries += try await core.itemCount()
+            let known = Set(present.map(\.id))
+            items += try await core.unsettledItems().filter { !known.contains($0.id) }
+        } catch {
+            log.warning("the core does not say what is on its way: \(error.sentence)")
+        }
+        status.transfers = drafts.compactMap(transfer) + (await transfers(of: items))
+        return status
+    }
+
+    private func transfers(of items: [ChatItem]) async -> [MountStatus.Transfer] {
+        var transfers: [MountStatus.Transfer] = []
+        for (chat, items) in Dictionary(grouping: items.filter(entries.isTransfer), by: \.chat) {
+            do {
+                // One that nobody has looked at has no name yet.
+                if items.contains(where: { names.node(of: $0.id) == nil }) { try await load(chat) }
+                transfers += items.compactMap { names.node(of: $0.id).flatMap(transfer) }
+            } catch {
+                log.warning("a chat is not in the status: \(Base.sentence(of: error))")
             }
         }
-        return status
+        return transfers.sorted { $0.path < $1.path }
+    }
+
+    private func load(_ chat: ChatReference) async throws {
+        let loading = Task { [loader] in try await loader.load(chat) }
+        guard let result = await loading.result(within: settings.readDeadline) else {
+            throw FileSystemError(ETIMEDOUT)
+        }
+        try result.get()
     }
 
     /// What is on its way, waits, or could not go or come.
     private func transfer(_ node: Node) -> MountStatus.Transfer? {
-        guard let report = entries.report(on: node) else { return nil }
-        switch report.state {
-        case .stored, .hydrated, .sent, .remote, .cancelled, .expired, .blocked:
-            guard report.problem != nil, report.state == .remote else { return nil }
-        case .receiving, .draft, .queued, .sending, .unsure, .failed, .recovered: break
-        }
+        guard let report = entries.report(on: node), report.isTransfer else { return nil }
         return MountStatus.Transfer(
             path: path(of: node), state: report.state.rawValue, progress: report.progress,
             size: size(of: node), error: report.problem)

@@ -36,7 +36,6 @@ final class CoreEvents: Sendable {
         case .chatItemsDeleted(let deleted, let reason): try await remove(deleted, reason)
         case .chatUpdated(let chat):
             try await tree.change { [names] in try names.show([chat]) }
-            try await loader.load(chat.reference)
         case .chatRemoved(let chat): try await remove(chat)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
@@ -56,20 +55,45 @@ final class CoreEvents: Sendable {
     }
 
     private func update(_ item: ChatItem) async throws {
-        // A sent file that is not known yet is about to be told by the outbox, with its name.
-        try await loader.load(item.chat)
-        guard item.direction == .received || names.node(of: item.id) != nil else { return }
+        try await loader.settle(item.chat)
+        // A sent file that has no name yet is about to be told by the outbox, which has its name.
+        if item.direction == .sent,
+            try await ThreadPool.shared.run({ [names] in try names.id(of: item.id) }) == nil
+        {
+            return
+        }
         try await tree.show([item])
     }
 
     private func remove(
         _ deleted: [(chat: ChatReference, item: ItemID)], _ reason: DeletionReason
     ) async throws {
-        for chat in Set(deleted.map(\.chat)) { try await loader.load(chat) }
-        let nodes = deleted.compactMap { names.node(of: $0.item) }
+        for chat in Set(deleted.map(\.chat)) { try await loader.settle(chat) }
+        let items = deleted.map(\.item)
+        let contents = await ThreadPool.shared.run { self.contentsOfItems(items) }
         // Also when the index cannot be written.
-        defer { for node in nodes { forgetContent(of: node, reason) } }
-        try await tree.change { [names] in try names.remove(deleted.map(\.item)) }
+        defer { for content in contents { forget(content, reason) } }
+        try await tree.change { [names] in try names.remove(items) }
+    }
+
+    private struct ItemContent {
+        var file: FileID
+        var node: NodeID?
+    }
+
+    /// The files of items that are gone in the core. One that is not in memory has a content here all the same when
+    /// something of it is open, retained or in the cache. Blocks.
+    private func contentsOfItems(_ items: [ItemID]) -> [ItemContent] {
+        let present = Dictionary(
+            contents.present().compactMap { item in item.file.map { (item.id, $0.id) } },
+            uniquingKeysWith: { first, _ in first })
+        return items.compactMap { id in
+            if let node = names.node(of: id), case .item(let item) = node.content, let file = item.file {
+                return ItemContent(file: file.id, node: node.id)
+            }
+            // Where the index cannot be read, the event is taken again.
+            return present[id].map { ItemContent(file: $0, node: (try? names.id(of: id)) ?? nil) }
+        }
     }
 
     /// Drafts that were to go into a chat that is deleted go with it.
@@ -90,11 +114,10 @@ final class CoreEvents: Sendable {
 
     /// Who has a deleted file open goes on with the bytes that are here, and the kernel's pages of it go with
     /// the last of them. Nobody keeps anything of what disappeared or was moderated.
-    private func forgetContent(of node: Node, _ reason: DeletionReason) {
-        guard case .item(let item) = node.content, let file = item.file else { return }
-        contents.remove(file.id, atOnce: reason != .deleted)
+    private func forget(_ content: ItemContent, _ reason: DeletionReason) {
+        contents.remove(content.file, atOnce: reason != .deleted)
         // The name is gone by now, so nobody else finds the node for the hydrator's own notice of it.
-        if reason != .deleted { kernel.notify(.content(node.id)) }
+        if reason != .deleted, let node = content.node { kernel.notify(.content(node)) }
     }
 }
 
@@ -112,12 +135,20 @@ struct ContentNotices: Sendable {
 
     func changes() -> AsyncStream<HydrationChange> { contents.changes() }
 
-    func tell(_ change: HydrationChange) {
+    func tell(_ change: HydrationChange) async {
         switch change {
         case .conditionChanged(let file):
-            if let node = names.node(of: file) { kernel.notify(.attributes(node.id)) }
+            if let node = await node(of: file) { kernel.notify(.attributes(node)) }
         case .contentInvalid(let file):
-            if let node = names.node(of: file) { kernel.notify(.content(node.id)) }
+            if let node = await node(of: file) { kernel.notify(.content(node)) }
         }
+    }
+
+    /// The kernel may know it though it is not in memory.
+    private func node(of file: FileID) async -> NodeID? {
+        if let node = names.node(of: file) { return node.id }
+        guard let item = contents.present().first(where: { $0.file?.id == file }) else { return nil }
+        // Where the index cannot be read, the kernel keeps what it has for its usual time.
+        return try? await ThreadPool.shared.run { [names] in try names.id(of: item.id) }
     }
 }

@@ -70,7 +70,7 @@ public final class EventPump: Sendable {
             tasks.outbox = Task { for await change in changes { self.add(.draft(change)) } }
             tasks.others = [
                 Task { for await event in events { self.add(.core(event)) } },
-                Task { for await change in notices { self.contentNotices.tell(change) } },
+                Task { for await change in notices { await self.contentNotices.tell(change) } },
             ]
         }
     }
@@ -87,7 +87,6 @@ public final class EventPump: Sendable {
         await tasks.outbox?.value
         for task in tasks.others { task.cancel() }
         wake.finish()
-        loader.cancel()
         await tasks.worker?.value
         await loader.finish()
     }

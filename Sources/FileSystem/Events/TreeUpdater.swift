@@ -11,17 +11,19 @@ final class TreeUpdater: Sendable {
     private let contents: any ContentStore
     private let loader: FolderLoader
     private let kernel: KernelConnection
+    private let memory: ItemMemory
     private let clock: any WallClock
 
     init(
         names: Namespace, core: any ChatCore, contents: any ContentStore, loader: FolderLoader,
-        kernel: KernelConnection, clock: any WallClock
+        kernel: KernelConnection, memory: ItemMemory, clock: any WallClock
     ) {
         self.names = names
         self.core = core
         self.contents = contents
         self.loader = loader
         self.kernel = kernel
+        self.memory = memory
         self.clock = clock
     }
 
@@ -29,8 +31,11 @@ final class TreeUpdater: Sendable {
     func change(_ body: @escaping @Sendable () throws -> [NamespaceChange]) async throws {
         for change in try await ThreadPool.shared.run(body) {
             switch change {
-            case .appeared(let node), .vanished(let node):
+            case .appeared(let node):
                 kernel.notify(.entry(node.name, in: node.folder))
+            case .vanished(let id, let name, let folder):
+                memory.remove(id, in: folder)
+                kernel.notify(.entry(name, in: folder))
             case .changed(let node): kernel.notify(.attributes(node.id))
             }
         }
@@ -38,10 +43,11 @@ final class TreeUpdater: Sendable {
 
     /// Shows items that came or changed.
     func show(_ items: [ChatItem]) async throws {
-        for chat in Set(items.map(\.chat)) { try await loader.load(chat) }
+        for chat in Set(items.map(\.chat)) { try await loader.settle(chat) }
         for item in items { contents.update(item) }
         let now = clock.now()
         try await change { [names] in try names.show(items, at: now) }
+        for folder in Set(items.compactMap { names.node(of: $0.id)?.folder }) { memory.use(folder) }
     }
 
     /// Shows what became of an item that nobody knew until now: what happened to it meanwhile was not for anybody.

@@ -23,8 +23,7 @@ struct FirstTree: Sendable {
         self.loader = loader
     }
 
-    /// Shows it all, and answers with the chats.
-    func show() async throws -> [ChatReference] {
+    func show() async throws {
         let chats = try await core.chats()
         let waiting = outbox.draftFiles()
         try await ThreadPool.shared.run { () throws(any Error) in
@@ -34,7 +33,6 @@ struct FirstTree: Sendable {
         }
         // Before the outbox goes on sending them: what became of a draft keeps its name.
         for chat in Set(waiting.map(\.chat)) { try await loader.load(chat) }
-        return chats.map(\.reference)
     }
 
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.

@@ -4,68 +4,114 @@ import Glibc
 import Namespace
 import Posix
 
-/// Brings the files of chats from the core into the tree.
+/// Brings the files of chats from the core into memory when somebody looks.
 ///
-/// A mount begins with the names of its chats alone. The files of one are loaded when somebody looks into its
-/// folder or news of it comes, and those of all others, one chat after the other, in the background: so a
-/// mount of a hundred thousand files is there as soon as one of ten. Until a chat is loaded, whoever asks for a
-/// name in it that is not known, or for a listing, waits for that; events of it wait too, so that what is
-/// older never overwrites them. Any thread.
+/// A mount begins with the names of its chats alone, and `ItemMemory` lets go of what nobody uses. Until a chat is
+/// loaded, whoever asks for a name in it that is not known, for a listing, or for a node by its number waits for that,
+/// some milliseconds for a thousand files; nobody waits for another chat. Any thread.
 final class FolderLoader: Sendable {
+    private struct State {
+        /// Chats that are being loaded.
+        var underWay: [ChatReference: Task<Void, any Error>] = [:]
+        /// Chats whose newest files have their names.
+        var current: Set<ChatReference> = []
+    }
+
     private let names: Namespace
     private let core: any ChatCore
     private let kernel: KernelConnection
+    private let memory: ItemMemory
     /// Longest wait for the files of one chat.
     private let deadline: Duration
-    private let log = Log("filesystem")
-    /// Chats that are being loaded.
-    private let underWay = Lock<[ChatReference: Task<Void, any Error>]>([:])
-    private let background = Lock<Task<Void, Never>?>(nil)
+    private let state = Lock(State())
 
-    private static let pageOfItems = 500
+    private static let largestPage = 500
+    private static let smallestPage = 16
 
-    init(names: Namespace, core: any ChatCore, kernel: KernelConnection, deadline: Duration) {
+    init(
+        names: Namespace, core: any ChatCore, kernel: KernelConnection, memory: ItemMemory, deadline: Duration
+    ) {
         self.names = names
         self.core = core
         self.kernel = kernel
+        self.memory = memory
         self.deadline = deadline
+    }
+
+    // MARK: - Who looks
+
+    /// What `body` answers about names in a folder, once all of them are in memory. ETIMEDOUT when this takes as long
+    /// as a read may take; the loading goes on.
+    func whenLoaded<Value: Sendable>(
+        _ folder: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
+    ) -> Answer<Value> {
+        if let period = names.periodOfCompleteness(folder) {
+            let answer = body()
+            // Let go meanwhile: what was not found may be there.
+            guard answer.isRefused(with: ENOENT), names.periodOfCompleteness(folder) != period else {
+                return answer
+            }
+        }
+        guard case .chat(let chat) = names.node(folder)?.content else { return body() }
+        return .later { [self] in
+            if let error = await load(chat.reference, within: deadline) { return .failure(error) }
+            return await whenLoaded(folder, body).result()
+        }
+    }
+
+    /// What `body` answers about a node, which is loaded with its folder when its number is not in memory.
+    func whenKnown<Value: Sendable>(
+        _ id: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
+    ) -> Answer<Value> {
+        let answer = body()
+        guard id >= .firstStored, answer.isRefused(with: ESTALE) else { return answer }
+        return .later { [self] in
+            do {
+                let chat = try await ThreadPool.shared.run { [names] in try names.chat(holding: id) }
+                guard let chat, let folder = names.node(of: chat)?.id else { return await body().result() }
+                if let error = await load(chat, within: deadline) { return .failure(error) }
+                return await whenLoaded(folder) { body() }.result()
+            } catch {
+                return .failure(FileSystemError(error))
+            }
+        }
+    }
+
+    /// All that a folder holds, as far as `list` gives it from memory.
+    func prepare(_ folder: NodeID) -> Answer<Void> {
+        whenLoaded(folder) { [memory] in
+            memory.use(folder)
+            return .done(())
+        }
+    }
+
+    private func load(_ chat: ChatReference, within limit: Duration) async -> FileSystemError? {
+        guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return nil }
+        return switch await loading(chat).result(within: limit) {
+        case .success: nil
+        case .failure(let error): FileSystemError(error)
+        case nil where Task.isCancelled: FileSystemError(EINTR)
+        case nil: FileSystemError(ETIMEDOUT, isFailure: true)
+        }
     }
 
     // MARK: - One chat
 
-    /// Returns when the files of a chat are shown. At once for one that has no folder.
+    /// Returns when the files of a chat are in memory. At once for one that has no folder.
     func load(_ chat: ChatReference) async throws {
         guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
         try await loading(chat).value
     }
 
-    /// What `body` answers, once everything in a folder is shown. ETIMEDOUT when this takes as long as a read
-    /// may take; the loading goes on.
-    func whenLoaded<Value: Sendable>(
-        _ folder: NodeID, _ body: @escaping @Sendable () -> Answer<Value>
-    ) -> Answer<Value> {
-        guard !names.isComplete(folder), case .chat(let chat) = names.node(folder)?.content else {
-            return body()
-        }
-        return .later { [self] in
-            switch await loading(chat.reference).result(within: deadline) {
-            case .success: await body().result()
-            case .failure(let error): .failure(FileSystemError(error))
-            case nil where Task.isCancelled: .failure(FileSystemError(EINTR))
-            case nil: .failure(FileSystemError(ETIMEDOUT, isFailure: true))
-            }
-        }
-    }
-
     /// Begun by the first who asks, ended for nobody who gives up.
     private func loading(_ chat: ChatReference) -> Task<Void, any Error> {
-        underWay.withLock { underWay in
-            if let task = underWay[chat] { return task }
+        state.withLock { state in
+            if let task = state.underWay[chat] { return task }
             let task = Task {
-                defer { self.underWay.withLock { $0[chat] = nil } }
+                defer { self.state.withLock { $0.underWay[chat] = nil } }
                 try await self.show(chat)
             }
-            underWay[chat] = task
+            state.underWay[chat] = task
             return task
         }
     }
@@ -75,6 +121,8 @@ final class FolderLoader: Sendable {
         let items = try await items(of: chat)
         let before = names.modified(folder: folder)
         try await ThreadPool.shared.run { [names] in try names.complete(chat, with: items) }
+        memory.use(folder)
+        state.withLock { _ = $0.current.insert(chat) }
         if names.modified(folder: folder) != before { kernel.notify(.attributes(folder)) }
     }
 
@@ -82,44 +130,49 @@ final class FolderLoader: Sendable {
     private func items(of chat: ChatReference) async throws -> [ChatItem] {
         var items: [ChatItem] = []
         while true {
-            let page = try await core.items(of: chat, before: items.last?.id, count: Self.pageOfItems)
+            let page = try await core.items(of: chat, before: items.last?.id, count: Self.largestPage)
             if page.isEmpty { return items.reversed() }
             items += page
         }
     }
 
-    // MARK: - All chats
+    // MARK: - Events
 
-    /// Loads the files of these chats, one chat after the other. To be called once.
-    func loadInBackground(_ chats: [ChatReference]) {
-        background.withLock { background in
-            background = Task(priority: .utility) { await self.load(chats) }
+    /// Returns when an event of a chat may change the tree: a loading that is under way may have looked at the core
+    /// before it, so that comes first. Nothing is loaded for an event, but once in a mount what came while nothing was
+    /// mounted gets its names, so that the earlier of two files of one name has the name.
+    func settle(_ chat: ChatReference) async throws {
+        let (task, isCurrent) = state.withLock { ($0.underWay[chat], $0.current.contains(chat)) }
+        // Whoever looks is told why it failed.
+        if let task { _ = await task.result }
+        guard !isCurrent, let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
+        let items = try await unnamedItems(of: chat)
+        _ = try await ThreadPool.shared.run { [names] in try names.show(items) }
+        state.withLock { _ = $0.current.insert(chat) }
+    }
+
+    /// The newest items of a chat, down to the first that has a name. Oldest first.
+    private func unnamedItems(of chat: ChatReference) async throws -> [ChatItem] {
+        var items: [ChatItem] = []
+        var count = Self.smallestPage
+        while true {
+            let page = try await core.items(of: chat, before: items.last?.id, count: count)
+            items += page
+            guard let oldest = page.last,
+                try await ThreadPool.shared.run({ [names] in try names.id(of: oldest.id) }) == nil
+            else { return items.reversed() }
+            count = min(2 * count, Self.largestPage)
         }
     }
 
-    private func load(_ chats: [ChatReference]) async {
-        // One chat is read while the one before it is shown.
-        var next = chats.first.map(loading)
-        for chat in chats.dropFirst().map(Optional.some) + [nil] {
-            let current = next
-            next = Task.isCancelled ? nil : chat.map(loading)
-            do {
-                try await current?.value
-            } catch {
-                // Who looks into it has it loaded again, and is told.
-                log.error("the files of a chat could not be read: \(Base.sentence(of: error))")
-            }
-        }
+    /// Returns when no chat is being loaded.
+    func finish() async {
+        while let task = state.withLock({ $0.underWay.values.first }) { _ = await task.result }
     }
+}
 
-    /// Returns when the files of all chats are shown, as far as they can be.
-    func finish() async { await background.withLock { $0 }?.value }
-
-    /// The same, for a while.
-    func finish(within limit: Duration) async {
-        _ = await background.withLock { $0 }?.result(within: limit)
+extension Answer {
+    fileprivate func isRefused(with code: Int32) -> Bool {
+        if case .now(.failure(let error)) = self { error.code == code } else { false }
     }
-
-    /// No further chat is begun.
-    func cancel() { background.withLock { $0 }?.cancel() }
 }

@@ -11,16 +11,15 @@ final class FileOpener: Sendable {
     private let attributes: AttributeReader
     private let handles: HandleTable
     private let drafts: DraftChanges
-    private let loader: FolderLoader
     private let control: ControlFiles
     private let contents: any ContentStore
     private let core: any ChatCore
     private let deadline: Duration
 
-    /// - Parameter deadline: longest wait for a byte without any progress, and for the files of all chats.
+    /// - Parameter deadline: longest wait for a byte without any progress.
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
-        drafts: DraftChanges, loader: FolderLoader, control: ControlFiles, contents: any ContentStore,
+        drafts: DraftChanges, control: ControlFiles, contents: any ContentStore,
         core: any ChatCore, deadline: Duration
     ) {
         self.names = names
@@ -28,7 +27,6 @@ final class FileOpener: Sendable {
         self.attributes = attributes
         self.handles = handles
         self.drafts = drafts
-        self.loader = loader
         self.control = control
         self.contents = contents
         self.core = core
@@ -57,11 +55,8 @@ final class FileOpener: Sendable {
         }
     }
 
-    /// What is asked for is all there is: the files of some chats may be on their way into the tree. When that does
-    /// not end, what there is says so.
     private func produce(_ node: Node) async -> FileHandle {
-        await loader.finish(within: deadline)
-        return handles.add(node, ProducedSource(control.produce(node)))
+        handles.add(node, ProducedSource(await control.produce(node)))
     }
 
     private func read(_ node: Node, _ item: ChatItem) -> FileHandle {
@@ -91,17 +86,11 @@ final class FileOpener: Sendable {
     // MARK: - Creating
 
     /// A new file: a draft that is sent after its last close. Opened for writing (`flags` as of
-    /// open(2)). A name that has appeared meanwhile is opened instead, unless O_EXCL is set.
+    /// open(2)). A name that has appeared meanwhile is opened instead, unless O_EXCL is set. The folder is loaded.
     func create(
         _ name: EntryName, in folder: NodeID, flags: Int32
     ) -> Answer<(Attributes, FileHandle)> {
         if let error = DraftChanges.refusal(of: name) { return .refused(error) }
-        return loader.whenLoaded(folder) { [self] in createLoaded(name, in: folder, flags: flags) }
-    }
-
-    private func createLoaded(
-        _ name: EntryName, in folder: NodeID, flags: Int32
-    ) -> Answer<(Attributes, FileHandle)> {
         guard let parent = names.node(folder) else { return .refused(.gone) }
         guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
         if let node = names.child(name, of: folder) {

@@ -34,6 +34,11 @@ final class HandleTable: Sendable {
         open.withLock { $0.values.contains { $0.values.contains(where: \.source.isForWriting) } }
     }
 
+    /// Whether somebody has a file of a folder open.
+    func hasOpen(in folder: NodeID) -> Bool {
+        open.withLock { $0.values.contains { $0.first?.value.node.folder == folder } }
+    }
+
     /// One of the openings of a node.
     func handle(on id: NodeID) -> FileHandle? { open.withLock { $0[id]?.first?.value } }
 }

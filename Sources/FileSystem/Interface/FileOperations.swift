@@ -5,8 +5,8 @@ import Namespace
 /// program, small ones in tests.
 ///
 /// Any thread, many at once. A method answers on the calling thread, from memory, or says `.later` with the work
-/// that waits. `attributes`, `list` and `statistics` never wait for anything; `lookup` and `prepare` only for this
-/// disk, while the files of a chat are not loaded yet. Errors are those of `docs/semantics.md`.
+/// that waits. `list` and `statistics` never wait for anything; what asks for names and attributes only for this disk,
+/// while the files of a chat are not in memory. Errors are those of `docs/semantics.md`.
 public protocol FileOperations: Sendable {
     // MARK: - Looking
 
@@ -14,17 +14,18 @@ public protocol FileOperations: Sendable {
     func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes>
     /// The kernel forgets a node that it was told of `count` times, or the answer did not reach it.
     func forget(_ id: NodeID, _ count: UInt64)
-    func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError>
-    /// access(2), `mask` as there; nil when it is allowed.
-    func access(_ id: NodeID, mask: Int32) -> FileSystemError?
+    func attributes(_ id: NodeID) -> Answer<Attributes>
+    /// access(2), `mask` as there.
+    func access(_ id: NodeID, mask: Int32) -> Answer<Void>
     func statistics() -> Result<statvfs, FileSystemError>
 
     // MARK: - Listing
 
     /// Answers when `list` knows everything in a folder.
     func prepare(_ folder: NodeID) -> Answer<Void>
-    /// Up to `count` entries after the one with number `last`, as they are at this moment.
-    func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]
+    /// Up to `count` entries after the one with number `last`, as they are at this moment. Nil when they were let go
+    /// since `prepare`.
+    func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]?
     /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
     func attributesToKeep(of node: Node) -> Attributes?
     func parent(of id: NodeID) -> NodeID
@@ -66,10 +67,11 @@ public protocol FileOperations: Sendable {
 
     // MARK: - Extended attributes
 
-    func extendedAttribute(_ name: String, of id: NodeID) -> Result<[UInt8], FileSystemError>
+    func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]>
     /// `flags` are those of setxattr(2).
     func setExtendedAttribute(_ name: String, _ value: [UInt8], of id: NodeID, flags: Int32) -> Answer<Void>
-    func removeExtendedAttribute(_ name: String, of id: NodeID) -> FileSystemError
+    /// Always refused.
+    func removeExtendedAttribute(_ name: String, of id: NodeID) -> Answer<Void>
 
     // MARK: - The kernel
 

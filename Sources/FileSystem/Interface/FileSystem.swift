@@ -19,6 +19,7 @@ public final class FileSystem: FileOperations {
     private let references = KernelReferences()
     private let handles = HandleTable()
     private let nodes: NodeLookup
+    private let memory: ItemMemory
     private let control: ControlFiles
     private let attributes: AttributeReader
     private let loader: FolderLoader
@@ -41,6 +42,8 @@ public final class FileSystem: FileOperations {
         public var mountpoint: String
         /// Folder with the socket on which commands reach this mount, shown there too.
         public var controlFolder: String
+        /// Files that have their attributes in memory, beyond those of the chat that was looked at last.
+        public var itemsInMemory = ItemMemory.usualLimit
 
         public init(
             readDeadline: Duration = .seconds(30), deletion: DeletionPolicy = .refused,
@@ -62,23 +65,26 @@ public final class FileSystem: FileOperations {
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
         nodes = NodeLookup(names, table, references, handles)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
+        memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
+        loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
         let report = StatusReport(
-            names: names, contents: contents, nodes: nodes, entries: entries, kernel: kernel,
-            profile: core.profile, settings: settings, beginning: beginning)
+            names: names, contents: contents, core: core, loader: loader, nodes: nodes, entries: entries,
+            kernel: kernel, settings: settings, beginning: beginning)
         control = ControlFiles(report, clock: clock, beginning: beginning)
         attributes = AttributeReader(
-            names: names, nodes: nodes, references: references, contents: contents, control: control)
-        loader = FolderLoader(names: names, core: core, kernel: kernel, deadline: deadline)
+            names: names, nodes: nodes, references: references, memory: memory, contents: contents,
+            control: control)
         drafts = DraftChanges(names: names, outbox: outbox, drafts: table, nodes: nodes)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
-            loader: loader, control: control, contents: contents, core: core, deadline: deadline)
+            control: control, contents: contents, core: core, deadline: deadline)
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             rule: DeletionRule(settings.deletion, clock: clock))
         let tree = TreeUpdater(
-            names: names, core: core, contents: contents, loader: loader, kernel: kernel, clock: clock)
+            names: names, core: core, contents: contents, loader: loader, kernel: kernel, memory: memory,
+            clock: clock)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
             resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: tree),
@@ -99,25 +105,18 @@ public final class FileSystem: FileOperations {
 // MARK: - Beginning and end
 
 extension FileSystem {
-    /// Shows the chats, and drafts of earlier mounts in theirs, follows core, outbox and contents from then
-    /// on, and begins to load all other files; those of a small profile are there when this returns. To be
-    /// called once, before anything is mounted.
+    /// Shows the chats, and drafts of earlier mounts in theirs, and follows core, outbox and contents from then on. To
+    /// be called once, before anything is mounted.
     public func begin() async throws(FileSystemError) -> EventPump {
-        // A few thousand files are there when the mount is; more of them are not waited for.
-        let longestWait = Duration.milliseconds(100)
         pump.open()
         do {
-            loader.loadInBackground(try await firstTree.show())
+            try await firstTree.show()
         } catch {
             throw FileSystemError(error)
         }
         pump.start()
-        await loader.finish(within: longestWait)
         return pump
     }
-
-    /// Returns when every file is shown that there was when the mount began.
-    public func everythingShown() async { await loader.finish() }
 
     /// A file was sent past the mount, by who asked its process to. Returns when it is shown, or when that has to
     /// be tried again later.
@@ -152,13 +151,16 @@ extension FileSystem {
 
 extension FileSystem {
     /// The item behind a node, nil for folders, control files and drafts.
-    public func item(at id: NodeID) -> ChatItem? { nodes.item(at: id)?.item }
+    public func item(at id: NodeID) async -> ChatItem? {
+        // Where it cannot be loaded, it is not found.
+        let item = loader.whenKnown(id) { [nodes] () -> Answer<ChatItem?> in
+            nodes.node(id) == nil ? .refused(.gone) : .done(nodes.item(at: id)?.item)
+        }
+        return (try? await item.result().get()) ?? nil
+    }
 
-    /// The item with this file, as far as it is shown.
-    public func item(of file: FileID) -> ChatItem? { names.node(of: file).flatMap { item(at: $0.id) } }
-
-    /// The state of the mount at this moment. Walks all entries.
-    public func status() -> MountStatus { control.status() }
+    /// The state of the mount at this moment.
+    public func status() async -> MountStatus { await control.status() }
 }
 
 // MARK: - What the kernel asks
@@ -172,18 +174,25 @@ extension FileSystem {
         }
     }
 
-    public func forget(_ id: NodeID, _ count: UInt64) { references.forget(id, count) }
+    public func forget(_ id: NodeID, _ count: UInt64) {
+        references.forget(id, count)
+        memory.forget(id, count)
+    }
 
-    public func attributes(_ id: NodeID) -> Result<Attributes, FileSystemError> {
-        guard let node = nodes.node(id) else { return .failure(.gone) }
-        return .success(attributes.attributes(of: node))
+    public func attributes(_ id: NodeID) -> Answer<Attributes> {
+        loader.whenKnown(id) { [nodes, attributes] in
+            guard let node = nodes.node(id) else { return .refused(.gone) }
+            return .done(attributes.attributes(of: node))
+        }
     }
 
     /// By the bits that `stat` shows, for root as well.
-    public func access(_ id: NodeID, mask: Int32) -> FileSystemError? {
-        guard let node = nodes.node(id) else { return .gone }
-        let bits = Int32(attributes.attributes(of: node).permissions >> 6)
-        return mask & ~bits & 0o7 == 0 ? nil : FileSystemError(EACCES)
+    public func access(_ id: NodeID, mask: Int32) -> Answer<Void> {
+        loader.whenKnown(id) { [nodes, attributes] in
+            guard let node = nodes.node(id) else { return .refused(.gone) }
+            let bits = Int32(attributes.attributes(of: node).permissions >> 6)
+            return mask & ~bits & 0o7 == 0 ? .done(()) : .refused(FileSystemError(EACCES))
+        }
     }
 
     /// The disk that the cache is on, two calls whatever the number of entries. Free is what can be
@@ -199,21 +208,25 @@ extension FileSystem {
         return .success(statistics)
     }
 
-    public func prepare(_ folder: NodeID) -> Answer<Void> { loader.whenLoaded(folder) { .done(()) } }
+    public func prepare(_ folder: NodeID) -> Answer<Void> { loader.prepare(folder) }
 
-    public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node] {
-        names.children(of: folder, after: last, count: count)
+    public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
+        names.list(folder, after: last, count: count)
     }
 
     public func attributesToKeep(of node: Node) -> Attributes? { attributes.attributesToKeep(of: node) }
 
     public func parent(of id: NodeID) -> NodeID { nodes.node(id)?.folder ?? .root }
 
-    public func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> { opener.open(id, flags: flags) }
+    public func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
+        loader.whenKnown(id) { [opener] in opener.open(id, flags: flags) }
+    }
 
     public func create(
         _ name: EntryName, in folder: NodeID, flags: Int32
-    ) -> Answer<(Attributes, FileHandle)> { opener.create(name, in: folder, flags: flags) }
+    ) -> Answer<(Attributes, FileHandle)> {
+        loader.whenLoaded(folder) { [opener] in opener.create(name, in: folder, flags: flags) }
+    }
 
     public func read(
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
@@ -232,27 +245,33 @@ extension FileSystem {
     public func release(_ handle: FileHandle) { handles.release(handle) }
 
     public func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
-        writer.change(id, change)
+        loader.whenKnown(id) { [writer] in writer.change(id, change) }
     }
 
     public func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
-    ) -> Answer<Void> { drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags) }
-
-    public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        remover.remove(name, in: folder)
+    ) -> Answer<Void> {
+        loader.whenLoaded(folder) { [drafts] in
+            drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
+        }
     }
 
-    public func extendedAttribute(_ name: String, of id: NodeID) -> Result<[UInt8], FileSystemError> {
-        extended.value(of: name, at: id)
+    public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
+    }
+
+    public func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {
+        loader.whenKnown(id) { [extended] in .now(extended.value(of: name, at: id)) }
     }
 
     public func setExtendedAttribute(
         _ name: String, _ value: [UInt8], of id: NodeID, flags: Int32 = 0
-    ) -> Answer<Void> { extended.set(name, to: value, at: id, flags: flags) }
+    ) -> Answer<Void> {
+        loader.whenKnown(id) { [extended] in extended.set(name, to: value, at: id, flags: flags) }
+    }
 
-    public func removeExtendedAttribute(_ name: String, of id: NodeID) -> FileSystemError {
-        extended.remove(name, at: id)
+    public func removeExtendedAttribute(_ name: String, of id: NodeID) -> Answer<Void> {
+        loader.whenKnown(id) { [extended] in .refused(extended.remove(name, at: id)) }
     }
 
     public func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) { kernel.tell(through: send) }

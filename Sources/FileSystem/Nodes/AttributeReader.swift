@@ -9,16 +9,18 @@ final class AttributeReader: Sendable {
     private let names: Namespace
     private let nodes: NodeLookup
     private let references: KernelReferences
+    private let memory: ItemMemory
     private let contents: any ContentStore
     private let control: ControlFiles
 
     init(
-        names: Namespace, nodes: NodeLookup, references: KernelReferences, contents: any ContentStore,
-        control: ControlFiles
+        names: Namespace, nodes: NodeLookup, references: KernelReferences, memory: ItemMemory,
+        contents: any ContentStore, control: ControlFiles
     ) {
         self.names = names
         self.nodes = nodes
         self.references = references
+        self.memory = memory
         self.contents = contents
         self.control = control
     }
@@ -39,12 +41,18 @@ final class AttributeReader: Sendable {
 
     /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
     func attributesToKeep(of node: Node) -> Attributes? {
-        guard case .draft(let id) = node.content else { return attributes(of: node) }
+        guard case .draft(let id) = node.content else {
+            memory.tell(node)
+            return attributes(of: node)
+        }
         if let draft = nodes.draft(id, at: node.id), references.add(node, draft) {
             return attributes(of: node)
         }
         // Sent since it was found: another entry under the same number.
-        return nodes.item(at: node.id).map { entry($0.node, $0.item) }
+        return nodes.item(at: node.id).map { (node, item) in
+            memory.tell(node)
+            return entry(node, item)
+        }
     }
 
     /// The same of a name.

@@ -10,6 +10,15 @@ struct EntryReport {
     /// Per cent; 100 when nothing is left to do.
     var progress: Int
     var problem: String?
+
+    /// Whether something is on its way, waits, or could not go or come.
+    var isTransfer: Bool {
+        switch state {
+        case .remote: problem != nil
+        case .stored, .hydrated, .sent, .cancelled, .expired, .blocked: false
+        case .receiving, .draft, .queued, .sending, .unsure, .failed, .recovered: true
+        }
+    }
 }
 
 /// Tells where the entries stand: what their cores say, and what becomes of their bytes here. Has no state of its
@@ -37,6 +46,10 @@ final class EntryReporter: Sendable {
             guard let file = item.file else { return nil }
             return report(on: file, contents.condition(of: file.id))
         }
+    }
+
+    func isTransfer(_ item: ChatItem) -> Bool {
+        item.file.map { report(on: $0, contents.condition(of: $0.id)).isTransfer } ?? false
     }
 
     private func report(on file: ChatFile, _ condition: HydrationCondition) -> EntryReport {

@@ -5,11 +5,13 @@ import Namespace
 extension Operations {
     /// - Parameter size: bytes that the caller has for the value; 0: it asks how many there are.
     static func getxattr(_ request: consuming Request, _ node: NodeID, _ name: String, _ size: Int) {
-        switch request.context.fileSystem.extendedAttribute(name, of: node) {
-        case .failure(let error): request.fail(error)
-        case .success(let value) where size == 0: request.attributeSize(value.count)
-        case .success(let value) where value.count > size: request.fail(ERANGE)
-        case .success(let value): request.bytes(value)
+        let files = request.context.fileSystem
+        request.answer(files.extendedAttribute(name, of: node)) { request, value in
+            switch value.count {
+            case _ where size == 0: request.attributeSize(value.count)
+            case let count where count > size: request.fail(ERANGE)
+            default: request.bytes(value)
+            }
         }
     }
 
@@ -26,6 +28,7 @@ extension Operations {
     }
 
     static func removexattr(_ request: consuming Request, _ node: NodeID, _ name: String) {
-        request.fail(request.context.fileSystem.removeExtendedAttribute(name, of: node))
+        let files = request.context.fileSystem
+        request.answer(files.removeExtendedAttribute(name, of: node))
     }
 }

@@ -40,22 +40,28 @@ struct Listing: Sendable {
         let buffer = context.buffers.take(size)
         let space = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<size])
         var page = Page(space, context, withAttributes)
-        fill(&page, for: request)
+        guard fill(&page, for: request) else {
+            // Let go of since it was prepared.
+            page.withdraw()
+            context.buffers.give(buffer)
+            return Operations.readdir(request, self)
+        }
         if !request.bytes(page.bytes) { page.withdraw() }
         context.buffers.give(buffer)
     }
 
-    private func fill(_ page: inout Page, for request: borrowing Request) {
+    /// False when not all that the folder holds is in memory.
+    private func fill(_ page: inout Page, for request: borrowing Request) -> Bool {
         let files = request.context.fileSystem
-        if position < 1, !page.add(".", folder, position: 1, for: request) { return }
-        if position < 2, !page.add("..", files.parent(of: folder), position: 2, for: request) { return }
+        if position < 1, !page.add(".", folder, position: 1, for: request) { return true }
+        if position < 2, !page.add("..", files.parent(of: folder), position: 2, for: request) { return true }
         var last = position > Self.firstPosition ? NodeID(position - Self.firstPosition) : nil
         while true {
-            let nodes = files.list(folder, after: last, count: 256)
-            if nodes.isEmpty { return }
+            guard let nodes = files.list(folder, after: last, count: 256) else { return false }
+            if nodes.isEmpty { return true }
             for node in nodes {
                 let position = node.id.rawValue + Self.firstPosition
-                if !page.add(node, position: position, for: request) { return }
+                if !page.add(node, position: position, for: request) { return true }
             }
             last = nodes.last?.id
         }
@@ -68,7 +74,7 @@ private struct Page {
     private let context: RequestContext
     private let withAttributes: Bool
     private var used = 0
-    /// Drafts that the kernel knows from this page.
+    /// What the kernel knows from this page.
     private var told: [NodeID] = []
 
     init(_ space: UnsafeMutableRawBufferPointer, _ context: RequestContext, _ withAttributes: Bool) {
@@ -98,7 +104,7 @@ private struct Page {
             context.fileSystem.forget(kept.id, 1)
             return false
         }
-        if case .draft = node.content { told.append(node.id) }
+        told.append(node.id)
         return true
     }
 

@@ -13,10 +13,8 @@ extension Operations {
 
     static func getattr(_ request: consuming Request, _ node: NodeID) {
         let context = request.context
-        switch context.fileSystem.attributes(node) {
-        case .success(let attributes):
+        request.answer(context.fileSystem.attributes(node)) { request, attributes in
             request.attributes(attributes.status(of: context.owner), timeout: attributes.keepFor)
-        case .failure(let error): request.fail(error)
         }
     }
 
@@ -34,10 +32,7 @@ extension Operations {
     }
 
     static func access(_ request: consuming Request, _ node: NodeID, _ mask: Int32) {
-        if let error = request.context.fileSystem.access(node, mask: mask) {
-            request.fail(error)
-        } else {
-            request.succeed()
-        }
+        let files = request.context.fileSystem
+        request.answer(files.access(node, mask: mask))
     }
 }

@@ -78,6 +78,9 @@ public final class Hydrator: Sendable {
         context.registry[file]?.condition ?? HydrationCondition()
     }
 
+    /// Items whose files are open, retained or have blocks in the cache, as the core told of them last. From memory.
+    public func present() -> [ChatItem] { context.registry.all.map { $0.withMachine(\.item) } }
+
     /// Changes from now on, until the stream is dropped or the hydrator shut down.
     public func changes() -> AsyncStream<HydrationChange> { context.changes.subscribe() }
 

@@ -216,6 +216,18 @@ public final class OfficialCore: ChatCore {
         throw ChatError(.noSuchItem, "The chat has no such message.")
     }
 
+    public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
+        try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
+    }
+
+    public func itemCount() async throws(ChatError) -> Int {
+        try await blocking.run { [index] in try index.read { try $0.items.count() } }
+    }
+
+    public func unsettledItems() async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [index] in try index.read { try $0.items.unsettled() } }
+    }
+
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
         try await claims.location(of: file)
     }

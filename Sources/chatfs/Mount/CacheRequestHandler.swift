@@ -3,6 +3,7 @@ import Desktop
 import FileSystem
 import Hydration
 import Namespace
+import Posix
 
 /// What commands request of the cache of this mount, in terms of its entries.
 struct CacheRequestHandler: Sendable {
@@ -31,7 +32,8 @@ struct CacheRequestHandler: Sendable {
             return CacheAnswer()
         case .cancel, .hydrate, .dehydrate, .pin, .unpin: break
         }
-        guard let entry = request.entry, let item = fileSystem.item(at: NodeID(entry)), let file = item.file
+        guard let entry = request.entry, let item = await fileSystem.item(at: NodeID(entry)),
+            let file = item.file
         else {
             return CacheAnswer(problem: "This is not a file that was sent or received.")
         }
@@ -88,9 +90,17 @@ struct CacheRequestHandler: Sendable {
 
     /// Goes on with what an earlier mount left pinned or unfinished.
     func resume() async {
-        await fileSystem.everythingShown()
         for file in hydrator.retainedFiles.sorted() {
-            if let item = fileSystem.item(of: file) { hydrator.resume(item) } else { hydrator.remove(file) }
+            do throws(ChatError) {
+                if let item = try await core.item(of: file) {
+                    hydrator.resume(item)
+                } else {
+                    hydrator.remove(file)
+                }
+            } catch {
+                // The next mount goes on with it.
+                Log("mount").warning("a pinned or unfinished file was left as it is: \(error.sentence)")
+            }
         }
     }
 

@@ -31,6 +31,17 @@ struct ItemTable {
         ) { try item($0, of: chat) }
     }
 
+    /// Of all chats.
+    func count() throws -> Int {
+        try connection.first("SELECT count(*) AS count FROM item") { Int($0.integer("count")) } ?? 0
+    }
+
+    /// Those of which `Schema.isUnsettled` holds.
+    func unsettled() throws -> [ChatItem] {
+        try connection.query("\(Self.query) WHERE \(Schema.isUnsettled) ORDER BY id", row: item)
+            .compactMap(\.self)
+    }
+
     func ids(of chat: ChatReference) throws -> [ItemID] {
         try connection.query("SELECT id FROM item WHERE chat = ?", chat.description) {
             ItemID($0.integer("id"))

@@ -81,5 +81,13 @@ enum Schema {
         Migration("newest", "ALTER TABLE send ADD COLUMN newest INTEGER NOT NULL DEFAULT 0"),
         Migration("read", "ALTER TABLE item ADD COLUMN read INTEGER NOT NULL DEFAULT 0"),
         Migration("named", "ALTER TABLE chat ADD COLUMN named INTEGER NOT NULL DEFAULT 0"),
+        Migration("unsettled", "CREATE INDEX unsettled_item ON item (id) WHERE \(isUnsettled)"),
     ]
+
+    /// The same for items whose file is on its way or failed for a reason that may pass.
+    static let isUnsettled = """
+        (status IN ('sndTransfer', 'sndError', 'sndWarning', 'rcvAccepted', 'rcvTransfer', 'rcvAborted', \
+        'rcvWarning') OR status = 'sndStored' AND transport != 'local' OR status = 'rcvError' AND \
+        coalesce(problem, '') NOT IN ('expired', 'neverUploaded', 'cancelledBySender', 'blocked'))
+        """
 }

@@ -1,0 +1,62 @@
+import Namespace
+import Testing
+
+@testable import FileSystem
+
+@Suite("What is let go of first")
+struct ResidencyTests {
+    private let folders = (0..<4).map { NodeID(2000 + $0) }
+    private let items = (0..<4).map { NodeID(3000 + $0) }
+
+    @Test("the folder used longest ago goes first, the one used last never")
+    func order() {
+        var residency = Residency()
+        for folder in folders { residency.use(folder) }
+        residency.use(folders[0])
+        #expect(residency.candidates == [folders[1], folders[2], folders[3]])
+        residency.letGo(folders[2])
+        #expect(residency.candidates == [folders[1], folders[3]])
+    }
+
+    @Test("folders of which the kernel knows nothing go before the others")
+    func known() {
+        var residency = Residency()
+        for folder in folders { residency.use(folder) }
+        residency.tell(items[0], in: folders[0])
+        #expect(residency.candidates == [folders[1], folders[2], folders[0]])
+    }
+
+    @Test(
+        "a folder is forgotten with the last item that the kernel was told of, each as often as it was told")
+    func counts() {
+        var (residency, isLast) = (Residency(), false)
+        residency.tell(items[0], in: folders[0])
+        residency.tell(items[0], in: folders[0])
+        residency.tell(items[1], in: folders[0])
+        isLast = residency.forget(items[1], 1, in: folders[0])
+        #expect(!isLast)
+        isLast = residency.forget(items[0], 1, in: folders[0])
+        #expect(!isLast)
+        #expect(residency.isKnown(folders[0]))
+        isLast = residency.forget(items[0], 1, in: folders[0])
+        #expect(isLast)
+        #expect(!residency.isKnown(folders[0]))
+        isLast = residency.forget(items[0], 1, in: folders[0])
+        #expect(!isLast, "once")
+    }
+
+    @Test("more may be forgotten than is counted, and what is gone is not waited for")
+    func uneven() {
+        var (residency, isLast) = (Residency(), false)
+        residency.tell(items[0], in: folders[0])
+        residency.letGo(folders[0])
+        residency.tell(items[0], in: folders[0])
+        isLast = residency.forget(items[0], 2, in: folders[0])
+        #expect(isLast)
+        residency.tell(items[1], in: folders[1])
+        residency.tell(items[2], in: folders[1])
+        residency.remove(items[2], in: folders[1])
+        isLast = residency.forget(items[1], 1, in: folders[1])
+        #expect(isLast)
+    }
+}
