@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
 ]
 
 /// A library target. `uses` lists what it may import; a test holds the direction.
-func room(_ name: String, uses: [String]) -> Target {
+func module(_ name: String, uses: [String]) -> Target {
     .target(name: name, dependencies: uses.map { .init(stringLiteral: $0) }, swiftSettings: settings)
 }
 
@@ -43,30 +43,30 @@ let package = Package(
         .target(name: "CLinux"),
         .target(name: "CKeyMemory", dependencies: ["COpenSSL"]),
 
-        room("Base", uses: []),
-        room("Posix", uses: ["Base", "CLinux"]),
-        room("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
-        room("Store", uses: ["Base", "Posix", "CSQLite"]),
-        room("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
-        room("ChatCore", uses: ["Base"]),
-        room("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
-        room("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
-        room("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
-        room(
+        module("Base", uses: []),
+        module("Posix", uses: ["Base", "CLinux"]),
+        module("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
+        module("Store", uses: ["Base", "Posix", "CSQLite"]),
+        module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
+        module("ChatCore", uses: ["Base"]),
+        module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
+        module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
+        module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
+        module(
             "EmbeddedCore",
             uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
-        room(
+        module(
             "OfficialCore",
             uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP", "CoreServices"]),
-        room("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
-        room("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
-        room("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
-        room("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
-        room("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
-        room("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
-        room("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
-        room("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
-        room("ScriptedCore", uses: ["Base", "Posix"]),
+        module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
+        module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
+        module("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
+        module("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
+        module("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
+        module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
+        module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
+        module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
+        module("ScriptedCore", uses: ["Base", "Posix"]),
         .executableTarget(
             name: "chatfs",
             dependencies: [

@@ -202,8 +202,8 @@ extension FileSystem {
         guard fstatvfs(cacheDisk.descriptor, &statistics) == 0 else {
             return .failure(FileSystemError(errno, isFailure: true))
         }
-        let room = outbox.availableBytes() / UInt64(max(statistics.f_frsize, 1))
-        statistics.f_bavail = min(statistics.f_bavail, UInt(room))
+        let freeBlocks = outbox.availableBytes() / UInt64(max(statistics.f_frsize, 1))
+        statistics.f_bavail = min(statistics.f_bavail, UInt(freeBlocks))
         statistics.f_namemax = UInt(EntryName.maxLength)
         return .success(statistics)
     }

@@ -90,7 +90,7 @@ final class HTTP2Session {
         try check(Int32(clamping: count))
     }
 
-    /// Appends what is to be sent, as long as `output` has room without growing. Body bytes are
+    /// Appends what is to be sent, as long as `output` has capacity without growing. Body bytes are
     /// written straight into it by their source.
     func fill(_ output: ByteQueue) throws(NetworkError) {
         self.output = output

@@ -105,7 +105,7 @@ public final class LibraryTransport: OfficialTransport {
             return !state.isClosing
         }
         guard isFirst else { return }
-        // A courtesy: a core that does not answer is closed all the same.
+        // Best effort: a core that does not answer is closed all the same.
         _ = try? await request(.stop, lane: .foreground, timeout: .seconds(10))
         pending.fail(OfficialCoreError(.closed, "The SimpleX core is closed."))
         let end = ContinuousClock.now + .seconds(15)
