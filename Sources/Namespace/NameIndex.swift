@@ -166,7 +166,7 @@ struct NameIndex {
     }
 
     /// Keeps others from ever getting this name.
-    func bury(_ name: EntryName, in folder: NodeID) throws {
+    func retire(_ name: EntryName, in folder: NodeID) throws {
         try connection.execute(
             "INSERT OR IGNORE INTO buried_name (folder, digest) VALUES (?, ?)", folder.rawValue,
             digest(name))

@@ -79,7 +79,7 @@ extension Namespace {
             }
             // What is shown already was told of since the items were read.
             for (item, record) in records where shown.node(.item(item)) == nil {
-                try Self.bury(record, index)
+                try Self.retire(record, index)
             }
             shown.complete(folder)
         }
@@ -113,7 +113,7 @@ extension Namespace {
         return try change { index, shown in
             try items.compactMap { item in
                 guard let record = try index.record(of: .item(item)) else { return nil }
-                try Self.bury(record, index)
+                try Self.retire(record, index)
                 if let node = shown.node(.item(item)) {
                     shown.remove(node, at: now)
                 } else {
@@ -130,7 +130,7 @@ extension Namespace {
         let now = clock.now()
         return try change { index, shown in
             guard let node = shown.node(folder), case .chat = node.content else { return [] }
-            for record in try index.items(in: folder).values { try Self.bury(record, index) }
+            for record in try index.items(in: folder).values { try Self.retire(record, index) }
             shown.remove(node, at: now)
             return [.vanished(node)]
         }
@@ -145,13 +145,13 @@ extension Namespace {
                 try index.remove(draft.id)
             }
             for chat in try index.chats() where shown.node(chat.owner) == nil {
-                for record in try index.items(in: chat.id).values { try Self.bury(record, index) }
+                for record in try index.items(in: chat.id).values { try Self.retire(record, index) }
             }
         }
     }
 
-    private static func bury(_ record: NameIndex.Record, _ index: NameIndex) throws {
-        try index.bury(record.name, in: record.folder)
+    private static func retire(_ record: NameIndex.Record, _ index: NameIndex) throws {
+        try index.retire(record.name, in: record.folder)
         try index.remove(record.id)
     }
 

@@ -20,25 +20,25 @@ struct LayeringTests {
         return "/" + parts.joined(separator: "/")
     }()
 
-    struct Room: Sendable {
+    struct Module: Sendable {
         var folder: String
         var uses: Set<String>
     }
 
     /// Targets as the package declares them, from `swift package describe`-like reading of the
-    /// manifest's own lines: `room("Name", uses: ["A", "B"])` and the executables' lists.
-    static func rooms() throws -> [String: Room] {
+    /// manifest's own lines: `module("Name", uses: ["A", "B"])` and the executables' lists.
+    static func modules() throws -> [String: Module] {
         let manifest = try text("Package.swift")
-        var rooms: [String: Room] = [:]
-        for match in manifest.matches(of: /room\(\s*"(\w+)",\s*uses: \[([^\]]*)\]\s*\)/) {
-            rooms[String(match.1)] = Room(folder: "Sources/\(match.1)", uses: names(match.2))
+        var modules: [String: Module] = [:]
+        for match in manifest.matches(of: /module\(\s*"(\w+)",\s*uses: \[([^\]]*)\]\s*\)/) {
+            modules[String(match.1)] = Module(folder: "Sources/\(match.1)", uses: names(match.2))
         }
         for match in manifest.matches(
             of: /executableTarget\(\s*name: "([\w-]+)",\s*dependencies: \[([^\]]*)\]/)
         {
-            rooms[String(match.1)] = Room(folder: "Sources/\(match.1)", uses: names(match.2))
+            modules[String(match.1)] = Module(folder: "Sources/\(match.1)", uses: names(match.2))
         }
-        return rooms
+        return modules
     }
 
     private static func names(_ list: Substring) -> Set<String> {
@@ -75,34 +75,35 @@ struct LayeringTests {
 
     @Test("no file imports a target that its own target does not declare")
     func declared() throws {
-        let rooms = try Self.rooms()
-        #expect(rooms.count >= 18, "the manifest was not understood")
-        for (name, room) in rooms {
-            let imports = try Self.imports(in: room.folder)
-            for (module, file) in imports where !Self.toolchain.contains(module) {
+        let modules = try Self.modules()
+        #expect(modules.count >= 18, "the manifest was not understood")
+        for (name, module) in modules {
+            let imports = try Self.imports(in: module.folder)
+            for (imported, file) in imports where !Self.toolchain.contains(imported) {
                 #expect(
-                    room.uses.contains(module), "\(file) imports \(module), which \(name) does not declare")
+                    module.uses.contains(imported),
+                    "\(file) imports \(imported), which \(name) does not declare")
             }
         }
     }
 
     @Test("nothing is declared that nobody imports")
     func needed() throws {
-        for (name, room) in try Self.rooms() {
-            let imported = Set(try Self.imports(in: room.folder).map(\.module))
+        for (name, module) in try Self.modules() {
+            let imported = Set(try Self.imports(in: module.folder).map(\.module))
             #expect(
-                room.uses.subtracting(imported).isEmpty,
-                "\(name) declares \(room.uses.subtracting(imported).sorted()) without using it")
+                module.uses.subtracting(imported).isEmpty,
+                "\(name) declares \(module.uses.subtracting(imported).sorted()) without using it")
         }
     }
 
     @Test("targets lie above what they use: there is no ring")
     func direction() throws {
-        let rooms = try Self.rooms()
+        let modules = try Self.modules()
         var done: Set<String> = []
-        var left = rooms
+        var left = modules
         while !left.isEmpty {
-            let ready = left.filter { $0.value.uses.allSatisfy { rooms[$0] == nil || done.contains($0) } }
+            let ready = left.filter { $0.value.uses.allSatisfy { modules[$0] == nil || done.contains($0) } }
             try #require(!ready.isEmpty, "a ring among \(left.keys.sorted())")
             for name in ready.keys {
                 done.insert(name)
@@ -111,15 +112,15 @@ struct LayeringTests {
         }
     }
 
-    @Test("only the outer rooms know what FUSE, SQLite, TLS and the sodium library are")
+    @Test("only the outer modules know what FUSE, SQLite, TLS and the sodium library are")
     func libraries() throws {
         let allowed = [
             "CFuse3": ["Fuse"], "CSQLite": ["Store"], "CNghttp2": ["Network"], "CSodium": ["Cryptography"],
             // The measurements take the ciphers by themselves.
             "COpenSSL": ["Cryptography", "Network", "chatfs-bench"],
         ]
-        for (name, room) in try Self.rooms() {
-            for library in room.uses where allowed[library] != nil {
+        for (name, module) in try Self.modules() {
+            for library in module.uses where allowed[library] != nil {
                 #expect(allowed[library]?.contains(name) == true, "\(name) uses \(library)")
             }
         }
@@ -127,8 +128,8 @@ struct LayeringTests {
 
     @Test("JSON by FoundationEssentials stays in one file per target")
     func foundation() throws {
-        for (name, room) in try Self.rooms() {
-            let files = try Self.imports(in: room.folder).filter { $0.module == "FoundationEssentials" }
+        for (name, module) in try Self.modules() {
+            let files = try Self.imports(in: module.folder).filter { $0.module == "FoundationEssentials" }
             #expect(files.count <= 1, "\(name): \(files.map(\.file))")
         }
     }
@@ -142,7 +143,7 @@ struct LayeringTests {
             let uses = match.2.matches(of: /`([\w-]+)`/).map { String($0.1) }
             documented[String(match.1)] = Set(uses)
         }
-        let declared = try Self.rooms().mapValues(\.uses)
+        let declared = try Self.modules().mapValues(\.uses)
         #expect(documented == declared)
     }
 }
