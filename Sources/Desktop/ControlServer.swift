@@ -19,7 +19,7 @@ public final class ControlServer: Sendable {
     private let wakeUp: WakeUp
     private let core: any ChatCore
     private let mountpoint: String
-    private let transfers = Lock<[ObjectIdentifier: StandaloneTransfer]>([:])
+    private let transfers = Lock(Transfers())
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let sends = SendsInTurn()
@@ -62,7 +62,18 @@ public final class ControlServer: Sendable {
 
     /// Ends the transfers that commands wait for. After `stop`, while the core can still take back what they left.
     public func cancelTransfers() async {
-        for transfer in transfers.withLock({ Array($0.values) }) { await transfer.cancel() }
+        let end = ContinuousClock.now + .seconds(10)
+        for transfer in transfers.withLock({ Array($0.carriedOut.values) }) { await transfer.cancel() }
+        // Whoever began one at this moment finds the end of the server, and cancels it itself.
+        while transfers.withLock({ $0.count > 0 }), ContinuousClock.now < end {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    private struct Transfers {
+        /// Connections that have one, those included where it is just being begun.
+        var count = 0
+        var carriedOut: [ObjectIdentifier: StandaloneTransfer] = [:]
     }
 
     private func work() {
@@ -136,9 +147,11 @@ public final class ControlServer: Sendable {
                 StandaloneState(
                     problem: "A file of this mount cannot be named here: copy it to another place."))
         }
+        transfers.withLock { $0.count += 1 }
+        defer { transfers.withLock { $0.count -= 1 } }
         let transfer = waiting { [core] in await StandaloneTransfer.begin(request, on: core) }
-        transfers.withLock { $0[ObjectIdentifier(transfer)] = transfer }
-        defer { transfers.withLock { $0[ObjectIdentifier(transfer)] = nil } }
+        transfers.withLock { $0.carriedOut[ObjectIdentifier(transfer)] = transfer }
+        defer { transfers.withLock { $0.carriedOut[ObjectIdentifier(transfer)] = nil } }
         if state.withLock({ $0.isStopped }) { waiting { await transfer.cancel() } }
         do throws(DesktopError) {
             repeat {

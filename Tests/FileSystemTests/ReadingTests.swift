@@ -94,7 +94,7 @@ struct ReadingTests {
         let handle = try await fixture.fileSystem.open(id, flags: O_RDONLY).value()
         try await fixture.core.deleteItems([ItemID(1)], in: Fixture.bob, mode: .internal)
         try await wait(until: "it is gone") { (try? fixture.id("bob/a.bin")) == nil }
-        #expect(try fixture.fileSystem.attributes(id).get().size == 10)
+        #expect(try await fixture.fileSystem.attributes(id).value().size == 10)
         #expect(try await fixture.read(handle, at: 0, count: 10).count == 10)
         fixture.fileSystem.release(handle)
         #expect(await fixture.fileSystem.attributes(id).code() == ESTALE)
@@ -167,7 +167,7 @@ struct ReadingTests {
         await fixture.end()
         #expect(dropped.withLock { $0 } == (reason == .deleted ? [] : [id]))
         #expect((try? fixture.id("bob/a.jpg")) == nil)
-        #expect(try fixture.fileSystem.attributes(id).get().size == 10)
+        #expect(try await fixture.fileSystem.attributes(id).value().size == 10)
         fixture.fileSystem.release(handle)
     }
 }

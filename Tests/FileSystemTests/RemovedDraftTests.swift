@@ -117,7 +117,7 @@ struct RemovedDraftTests {
             try fixture.attribute("user.chatfs.state", of: "bob/a.txt") == "sent"
         }
         fixture.fileSystem.forget(handle.id, 1)
-        let entry = try fixture.fileSystem.attributes(handle.id).get()
+        let entry = try await fixture.fileSystem.attributes(handle.id).value()
         #expect(entry.links == 1 && entry.size == 1 && entry.permissions == 0o400)
     }
 
