@@ -1,4 +1,5 @@
-/// One thing that can be measured by itself: some rows that come from the same work.
+/// One thing that can be measured by itself: some rows that come from the same work. Each is a static value in a file
+/// of its own in `Measures`; they share nothing but this type.
 struct Measure: Sendable {
     /// For `--only`.
     let name: String

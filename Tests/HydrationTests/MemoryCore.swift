@@ -7,6 +7,8 @@ final class MemoryCore: FileTransferring {
     struct State {
         var claims: [FileID: Result<String?, ChatError>] = [:]
         var claimCount = 0
+        /// Claims are answered when it is open.
+        var claimGate: Gate?
         var received: [FileID] = []
         var completed: [FileID: FileSourceLocation] = [:]
         var abandoned: [FileID: [FileProblem?]] = [:]
@@ -26,6 +28,8 @@ final class MemoryCore: FileTransferring {
             state.claimCount += 1
             return state.claims[file].map { ($0, state.receivesWhatIsClaimed) }
         }
+        // A cancelled claim is answered at once.
+        try? await state.withLock { $0.claimGate }?.pass()
         guard let (claim, isReceived) = claim else { throw ChatError(.noSuchFile, "There is no such file.") }
         return try claim.get().map { ClaimedFile(description: $0, isReceivedByCore: isReceived) }
     }

@@ -157,6 +157,27 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test("a file that was pinned a moment ago can be given up while the core is still asked for it")
+    func givenUpWhileTheCoreIsAsked() async throws {
+        let stage = try Stage()
+        let gate = Gate()
+        stage.core.state.withLock { $0.claimGate = gate }
+        let item = stage.offer(MemorySource(size: 10 * Self.chunk))
+        try await stage.hydrator.pin(item)
+        try await wait(until: "the core is asked") { gate.waiting > 0 }
+        #expect(await stage.hydrator.dehydrateWhenSettled(FileID(1)) == false, "it is pinned")
+        try await stage.hydrator.unpin(FileID(1))
+        async let isGone = stage.hydrator.dehydrateWhenSettled(FileID(1))
+        gate.open()
+        #expect(await isGone)
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .idle)
+
+        let file = stage.hydrator.open(item)
+        #expect(await stage.hydrator.dehydrateWhenSettled(FileID(1)) == false, "somebody has it open")
+        withExtendedLifetime(file) {}
+        await stage.hydrator.shutDown()
+    }
+
     @Test func unpinningTakesNothingFromWhoReadsTheFile() async throws {
         let stage = try Stage()
         let source = MemorySource(size: 40 * Self.chunk)

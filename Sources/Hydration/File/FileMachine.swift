@@ -242,6 +242,11 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return answers + retire()
     }
 
+    /// Nobody uses it, but work that was begun for somebody has to end before it can be evicted.
+    var isSettling: Bool {
+        opens == 0 && waiting.isEmpty && !retention.contains(.pinned) && !isRetired && !isEvictable
+    }
+
     var isEvictable: Bool {
         guard opens == 0, waiting.isEmpty, !retention.contains(.pinned) else { return false }
         switch phase {

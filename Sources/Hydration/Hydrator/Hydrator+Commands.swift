@@ -38,6 +38,19 @@ extension Hydrator {
         context.registry[file]?.evict(invalidates: true) ?? true
     }
 
+    /// As `dehydrate`, but waits for work that was begun and that nobody wants any more: the core being asked, the
+    /// whole being stored. Five seconds at most.
+    public func dehydrateWhenSettled(_ file: FileID) async -> Bool {
+        let end = ContinuousClock.now + .seconds(5)
+        while !dehydrate(file) {
+            let isSettling = context.registry[file]?.withMachine { $0.isSettling } ?? true
+            guard isSettling, !Task.isCancelled, ContinuousClock.now < end else { return false }
+            // Cancelled: the loop ends with that.
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        return true
+    }
+
     /// Keeps a file whole and out of the reach of eviction, over mounts too, until it is unpinned. It is
     /// received without anybody waiting if it has to be; what fails for a while is tried again.
     /// - Throws: `cache` when the pin cannot be made durable.

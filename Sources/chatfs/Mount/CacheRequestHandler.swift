@@ -50,7 +50,7 @@ struct CacheRequestHandler: Sendable {
                 if hydrator.isPinned(file.id) {
                     return CacheAnswer(problem: "The file is pinned: run chatfs unpin first.")
                 }
-                guard hydrator.dehydrate(file.id) else {
+                guard await hydrator.dehydrateWhenSettled(file.id) else {
                     return CacheAnswer(problem: "The file is open: close it first.")
                 }
             case .pin: try await hydrator.pin(item)
@@ -72,7 +72,7 @@ struct CacheRequestHandler: Sendable {
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
             try await hydrator.unpin(file.id)
             await requests.cancel(file.id)
-            guard hydrator.dehydrate(file.id) else {
+            guard await hydrator.dehydrateWhenSettled(file.id) else {
                 return CacheAnswer(problem: "The file is being read: close it first.")
             }
             switch file.status {
