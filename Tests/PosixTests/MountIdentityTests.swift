@@ -12,13 +12,18 @@ struct MountIdentityTests {
     @Test("a later mount with the number and the device of one that has left is not taken for it")
     func successor() async throws {
         let folder = try TemporaryFolder()
+        let formerPlace = try folder.makeFolder("earlier")
+        try await mount(at: formerPlace)
+        let former = try #require(try MountTable.mount(at: formerPlace))
+        // A child process of another test may hold it for a moment.
+        try await wait(until: "it may go") { await former.unmountIfIdle() == .gone }
         let place = try folder.makeFolder("later")
         try await mount(at: place)
         defer { umount2(place, Int32(MNT_DETACH)) }
         let later = try #require(try MountTable.mount(at: place))
         let earlier = MountTable.Mount(
-            id: later.id, serial: later.serial.map { $0 - 1 }, device: later.device,
-            path: folder.path("earlier"), type: later.type, source: later.source)
+            id: later.id, serial: former.serial, device: later.device, path: former.path, type: later.type,
+            source: later.source)
         #expect(try !earlier.exists())
         #expect(await earlier.unmountIfIdle() == .gone)
         #expect(await earlier.detach() == .gone)
