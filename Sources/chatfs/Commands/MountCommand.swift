@@ -60,6 +60,11 @@ enum MountCommand {
                 "delete", named: "WHAT", .choice(DeletionPolicy.allCases.map(\.rawValue)),
                 default: DeletionPolicy.refused.rawValue,
                 "What rm does to a message: refused, for this user, for all (own, last 24 hours)."),
+            .value(
+                "previews", named: "WHERE", .choice(PreviewMode.allCases.map(\.rawValue)),
+                default: PreviewMode.message.rawValue,
+                "Where file managers get their pictures from of files that are not here: from the message, by fetching "
+                    + "the file, or from nowhere."),
             .flag("background", "Come back when the folder is ready."),
         ],
         examples: [

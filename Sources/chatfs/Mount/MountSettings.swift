@@ -20,6 +20,7 @@ struct MountSettings: Sendable {
     var relays: [RelayAddress]
     var quietTime: Duration
     var deletion: DeletionPolicy
+    var previews: PreviewMode
     /// nil: the embedded core.
     var official: OfficialCoreChoice?
     var proxy: SOCKSProxy?
@@ -44,6 +45,7 @@ struct MountSettings: Sendable {
         }
         self.quietTime = quietTime
         deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
+        previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
         official = try OfficialCoreChoice(
             core: invocation["core"], database: invocation["database"],
             filesFolder: invocation["files-folder"], passphraseDescriptor: invocation["passphrase-fd"])
