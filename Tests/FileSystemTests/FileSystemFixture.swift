@@ -24,7 +24,8 @@ final class FileSystemFixture {
 
     static func make(
         deletion: DeletionPolicy = .refused, quietTime: Duration = .milliseconds(50),
-        readDeadline: Duration = .milliseconds(200), itemsInMemory: Int? = nil, showsEverything: Bool = true,
+        readDeadline: Duration = .milliseconds(200), itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
+        showsEverything: Bool = true,
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
         items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
@@ -40,7 +41,8 @@ final class FileSystemFixture {
             ])
         items(core)
         let fixture = try await FileSystemFixture(
-            folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory)
+            folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory,
+            itemsLoadedAhead: itemsLoadedAhead)
         if showsEverything { await fixture.fileSystem.showEverything() }
         return fixture
     }
@@ -49,7 +51,7 @@ final class FileSystemFixture {
     init(
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
         _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
-        _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil
+        _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0
     ) async throws {
         self.folder = folder
         self.core = core
@@ -66,6 +68,7 @@ final class FileSystemFixture {
             readDeadline: readDeadline, deletion: deletion,
             cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt")
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
+        settings.itemsLoadedAhead = itemsLoadedAhead
         fileSystem = FileSystem(
             names: try Namespace(path: folder.path("names.sqlite")), contents: contents, outbox: store,
             core: core, settings: settings)

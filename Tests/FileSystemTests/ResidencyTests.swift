@@ -26,6 +26,17 @@ struct ResidencyTests {
         #expect(residency.candidates == [folders[1], folders[2], folders[0]])
     }
 
+    @Test("folders that nobody looked into go before the others, those with the oldest messages first")
+    func unused() {
+        var residency = Residency()
+        residency.use(folders[3])
+        for folder in folders.prefix(3) { residency.keep(folder) }
+        residency.keep(folders[3])
+        #expect(residency.candidates == [folders[2], folders[1], folders[0]])
+        residency.use(folders[2])
+        #expect(residency.candidates == [folders[1], folders[0], folders[3]])
+    }
+
     @Test(
         "a folder is forgotten with the last item that the kernel was told of, each as often as it was told")
     func counts() {

@@ -23,7 +23,8 @@ struct FirstTree: Sendable {
         self.loader = loader
     }
 
-    func show() async throws {
+    /// The chats that are shown.
+    func show() async throws -> [Chat] {
         let chats = try await core.chats()
         let waiting = outbox.draftFiles()
         try await ThreadPool.shared.run { () throws(any Error) in
@@ -33,6 +34,7 @@ struct FirstTree: Sendable {
         }
         // Before the outbox goes on sending them: what became of a draft keeps its name.
         for chat in Set(waiting.map(\.chat)) { try await loader.load(chat) }
+        return chats
     }
 
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.

@@ -8,13 +8,16 @@ import Posix
 ///
 /// A mount begins with the names of its chats alone, and `ItemMemory` lets go of what nobody uses. Until a chat is
 /// loaded, whoever asks for a name in it that is not known, for a listing, or for a node by its number waits for that,
-/// some milliseconds for a thousand files; nobody waits for another chat. Any thread.
+/// some milliseconds for a thousand files; nobody waits for another chat. So that hardly anybody waits, the chats with
+/// the newest messages are loaded when the mount begins, as many as fit. Any thread.
 final class FolderLoader: Sendable {
     private struct State {
-        /// Chats that are being loaded.
-        var underWay: [ChatReference: Task<Void, any Error>] = [:]
+        /// Chats that are being loaded. False from one that had more files than it was to have.
+        var underWay: [ChatReference: Task<Bool, any Error>] = [:]
         /// Chats whose newest files have their names.
         var current: Set<ChatReference> = []
+        /// Loads what nobody has asked for yet.
+        var ahead: Task<Void, Never>?
     }
 
     private let names: Namespace
@@ -88,7 +91,8 @@ final class FolderLoader: Sendable {
     private func load(_ chat: ChatReference, within limit: Duration) async -> FileSystemError? {
         guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return nil }
         return switch await loading(chat).result(within: limit) {
-        case .success: nil
+        case .success(true): nil
+        case .success(false): await load(chat, within: limit)
         case .failure(let error): FileSystemError(error)
         case nil where Task.isCancelled: FileSystemError(EINTR)
         case nil: FileSystemError(ETIMEDOUT, isFailure: true)
@@ -99,41 +103,82 @@ final class FolderLoader: Sendable {
 
     /// Returns when the files of a chat are in memory. At once for one that has no folder.
     func load(_ chat: ChatReference) async throws {
-        guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
-        try await loading(chat).value
+        while let folder = names.node(of: chat)?.id, !names.isComplete(folder) {
+            if try await loading(chat).value { return }
+        }
     }
 
     /// Begun by the first who asks, ended for nobody who gives up.
-    private func loading(_ chat: ChatReference) -> Task<Void, any Error> {
+    private func loading(_ chat: ChatReference) -> Task<Bool, any Error> {
+        loading(chat) { folder in
+            guard try await self.show(chat, in: folder, limit: nil) else { return false }
+            self.memory.use(folder)
+            return true
+        }
+    }
+
+    private func loading(
+        _ chat: ChatReference, _ show: @escaping @Sendable (NodeID) async throws -> Bool
+    ) -> Task<Bool, any Error> {
         state.withLock { state in
             if let task = state.underWay[chat] { return task }
             let task = Task {
                 defer { self.state.withLock { $0.underWay[chat] = nil } }
-                try await self.show(chat)
+                guard let folder = self.names.node(of: chat)?.id, !self.names.isComplete(folder) else {
+                    return true
+                }
+                return try await show(folder)
             }
             state.underWay[chat] = task
             return task
         }
     }
 
-    private func show(_ chat: ChatReference) async throws {
-        guard let folder = names.node(of: chat)?.id, !names.isComplete(folder) else { return }
-        let items = try await items(of: chat)
+    /// - Parameter limit: nothing is shown, and false returned, where there are more files.
+    private func show(_ chat: ChatReference, in folder: NodeID, limit: Int?) async throws -> Bool {
+        guard let items = try await items(of: chat, limit: limit) else { return false }
         let before = names.modified(folder: folder)
         try await ThreadPool.shared.run { [names] in try names.complete(chat, with: items) }
-        memory.use(folder)
         state.withLock { _ = $0.current.insert(chat) }
         if names.modified(folder: folder) != before { kernel.notify(.attributes(folder)) }
+        return true
     }
 
-    /// Oldest first.
-    private func items(of chat: ChatReference) async throws -> [ChatItem] {
+    /// Oldest first; nil where there are more than `limit`.
+    private func items(of chat: ChatReference, limit: Int?) async throws -> [ChatItem]? {
         var items: [ChatItem] = []
         while true {
-            let page = try await core.items(of: chat, before: items.last?.id, count: Self.largestPage)
+            let count = min(Self.largestPage, (limit ?? .max - 1) + 1 - items.count)
+            guard count > 0 else { return nil }
+            let page = try await core.items(of: chat, before: items.last?.id, count: count)
             if page.isEmpty { return items.reversed() }
             items += page
         }
+    }
+
+    // MARK: - Ahead
+
+    /// Loads chats that nobody has asked for, those with the newest messages first, until there are about `limit` items
+    /// in memory. One after the other, and none of which not all files fit; what is read in vain is bounded too. To
+    /// be called once.
+    func loadAhead(_ chats: [Chat], limit: Int) {
+        let newestFirst = chats.sorted { $0.updatedAt > $1.updatedAt }.map(\.reference)
+        let task = Task {
+            // Items that may be read in vain.
+            var readable = 2 * limit
+            for chat in newestFirst {
+                let capacity = limit - names.itemCount
+                guard capacity > limit / 16, capacity <= readable, !Task.isCancelled else { return }
+                // Why one could not be loaded is told to who looks into it.
+                let isLoaded = await loading(chat) { folder in
+                    guard try await self.show(chat, in: folder, limit: capacity) else { return false }
+                    self.memory.keep(folder)
+                    return true
+                }.result
+                if case .success(false) = isLoaded { readable -= capacity }
+            }
+        }
+        state.withLock { $0.ahead = task }
     }
 
     // MARK: - Events
@@ -167,6 +212,9 @@ final class FolderLoader: Sendable {
 
     /// Returns when no chat is being loaded.
     func finish() async {
+        let ahead = state.withLock { $0.ahead }
+        ahead?.cancel()
+        await ahead?.value
         while let task = state.withLock({ $0.underWay.values.first }) { _ = await task.result }
     }
 }

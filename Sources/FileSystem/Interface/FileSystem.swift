@@ -29,6 +29,7 @@ public final class FileSystem: FileOperations {
     private let remover: EntryRemover
     private let extended: ExtendedAttributes
     private let firstTree: FirstTree
+    private let itemsLoadedAhead: Int
     private let coreEvents: CoreEvents
     private let pump: EventPump
 
@@ -44,6 +45,9 @@ public final class FileSystem: FileOperations {
         public var controlFolder: String
         /// Files that have their attributes in memory, beyond those of the chat that was looked at last.
         public var itemsInMemory = ItemMemory.usualLimit
+        /// Files whose attributes are read when the mount begins, before anybody looks: those of the chats with the
+        /// newest messages.
+        public var itemsLoadedAhead = ItemMemory.usualLimit
 
         public init(
             readDeadline: Duration = .seconds(30), deletion: DeletionPolicy = .refused,
@@ -62,6 +66,7 @@ public final class FileSystem: FileOperations {
         settings: Settings, clock: any WallClock = SystemWallClock()
     ) {
         (self.names, self.outbox, cacheDisk) = (names, outbox, settings.cacheDisk)
+        itemsLoadedAhead = settings.itemsLoadedAhead
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
         nodes = NodeLookup(names, table, references, handles)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
@@ -110,7 +115,7 @@ extension FileSystem {
     public func begin() async throws(FileSystemError) -> EventPump {
         pump.open()
         do {
-            try await firstTree.show()
+            loader.loadAhead(try await firstTree.show(), limit: itemsLoadedAhead)
         } catch {
             throw FileSystemError(error)
         }

@@ -27,6 +27,9 @@ final class ItemMemory: Sendable {
         if names.itemCount > limit { ThreadPool.shared.submit { self.makeRoom() } }
     }
 
+    /// Items of a folder came into memory that nobody has asked for yet.
+    func keep(_ folder: NodeID) { residency.withLock { $0.keep(folder) } }
+
     /// The kernel is told of a node that it keeps from then on, until `forget`.
     func tell(_ node: Node) {
         guard case .item = node.content else { return }

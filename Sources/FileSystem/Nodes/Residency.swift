@@ -4,18 +4,27 @@ import Namespace
 /// without input and output: decides what is let go, and says so.
 struct Residency {
     private struct Folder {
-        var lastUse: UInt64
+        /// Below zero while nobody has looked.
+        var lastUse: Int64
         /// How often the kernel was told of each item (`nlookup` of FUSE).
         var known: [NodeID: UInt64] = [:]
     }
 
     private var folders: [NodeID: Folder] = [:]
-    private var uses: UInt64 = 0
+    private var uses: Int64 = 0
+    private var unused: Int64 = 0
 
-    /// Somebody looks at what a folder holds, or items of it came into memory.
+    /// Somebody looks at what a folder holds.
     mutating func use(_ folder: NodeID) {
         uses += 1
         folders[folder, default: Folder(lastUse: uses)].lastUse = uses
+    }
+
+    /// The items of a folder came into memory though nobody looked: of such folders those go first that came last.
+    mutating func keep(_ folder: NodeID) {
+        guard folders[folder] == nil else { return }
+        unused += 1
+        folders[folder] = Folder(lastUse: -unused)
     }
 
     /// The kernel is told of an item.
