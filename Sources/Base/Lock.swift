@@ -1,5 +1,3 @@
-import Glibc
-
 /// State behind a mutex. The only way in is `withLock`, so no access can be forgotten.
 ///
 /// A pthread mutex rather than `Synchronization.Mutex`, whose futex the thread sanitizer does not
@@ -9,30 +7,23 @@ import Glibc
 public final class Lock<State>: @unchecked Sendable {
     // Safe: the state is touched only between lock and unlock of `mutex`. It has a byte beside it: one without
     // bytes would else have the address of the object, and the thread sanitizer would take that for a race.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let mutex = PthreadMutex()
     private var held: (state: State, UInt8)
     private let lockClass: LockClass
 
     public init(_ state: State, file: StaticString = #fileID, line: UInt = #line) {
         lockClass = LockClass(.memory, file: file, line: line)
         held = (state, 0)
-        mutex = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(mutex)
-        mutex.deallocate()
     }
 
     public func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        lockClass.willLock(mutex)
-        pthread_mutex_lock(mutex)
+        lockClass.willLock(mutex.address)
+        mutex.lock()
         defer {
-            pthread_mutex_unlock(mutex)
-            lockClass.didUnlock(mutex)
+            mutex.unlock()
+            lockClass.didUnlock(mutex.address)
         }
         return try body(&held.state)
     }

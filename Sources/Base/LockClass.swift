@@ -1,7 +1,3 @@
-#if DEBUG
-    import Glibc
-#endif
-
 /// All mutexes that are made at one place in the source, which debug builds see to: see `LockOrder`. Whoever builds a
 /// mutex holds one and reports to it; in release builds it is empty and does nothing.
 public struct LockClass: Hashable, Sendable {
@@ -64,21 +60,11 @@ public struct LockClass: Hashable, Sendable {
         // Safe: touched only while `mutex` is held. Not a `Lock`, which has a class itself.
         private var numbers: [String: Int] = [:]
         private var names: [String] = []
-        private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-        init() {
-            mutex = .allocate(capacity: 1)
-            pthread_mutex_init(mutex, nil)
-        }
-
-        deinit {
-            pthread_mutex_destroy(mutex)
-            mutex.deallocate()
-        }
+        private let mutex = PthreadMutex()
 
         func number(of name: String) -> Int {
-            pthread_mutex_lock(mutex)
-            defer { pthread_mutex_unlock(mutex) }
+            mutex.lock()
+            defer { mutex.unlock() }
             if let number = numbers[name] { return number }
             names.append(name)
             numbers[name] = names.count - 1
@@ -86,8 +72,8 @@ public struct LockClass: Hashable, Sendable {
         }
 
         func name(_ number: Int) -> String {
-            pthread_mutex_lock(mutex)
-            defer { pthread_mutex_unlock(mutex) }
+            mutex.lock()
+            defer { mutex.unlock() }
             return names[number]
         }
     }

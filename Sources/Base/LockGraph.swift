@@ -1,6 +1,4 @@
 #if DEBUG
-    import Glibc
-
     /// Which classes of mutexes were locked while which others were held. Any thread.
     final class LockGraph: @unchecked Sendable {
         struct Edge: Hashable {
@@ -12,23 +10,13 @@
 
         // Safe: touched only while `mutex` is held. Not a `Lock`, which would ask this graph.
         private var followers: [Int: Set<Int>] = [:]
-        private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-        init() {
-            mutex = .allocate(capacity: 1)
-            pthread_mutex_init(mutex, nil)
-        }
-
-        deinit {
-            pthread_mutex_destroy(mutex)
-            mutex.deallocate()
-        }
+        private let mutex = PthreadMutex()
 
         /// Notes an order, unless it contradicts the others.
         /// - Returns: the cycle that it would close, from `second` over those between to `second` again.
         func add(_ edge: Edge) -> [Int]? {
-            pthread_mutex_lock(mutex)
-            defer { pthread_mutex_unlock(mutex) }
+            mutex.lock()
+            defer { mutex.unlock() }
             if let path = path(from: edge.second, to: edge.first) { return path + [edge.second] }
             followers[edge.first, default: []].insert(edge.second)
             return nil

@@ -4,7 +4,7 @@ import Glibc
 /// who waits blocks its thread.
 public final class Monitor<State>: @unchecked Sendable {
     // Safe: `state` is touched only while `mutex` is held. It lies behind the pointers, see `Lock`.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let mutex = PthreadMutex()
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State
     private let lockClass: LockClass
@@ -12,17 +12,13 @@ public final class Monitor<State>: @unchecked Sendable {
     public init(_ state: State, file: StaticString = #fileID, line: UInt = #line) {
         lockClass = LockClass(.memory, file: file, line: line)
         self.state = state
-        mutex = .allocate(capacity: 1)
         condition = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
     }
 
     deinit {
         pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
         condition.deallocate()
-        mutex.deallocate()
     }
 
     /// Changes the state, and has one of those who wait look at it.
@@ -40,17 +36,17 @@ public final class Monitor<State>: @unchecked Sendable {
         defer { unlock() }
         while true {
             if let result = body(&state) { return result }
-            pthread_cond_wait(condition, mutex)
+            pthread_cond_wait(condition, mutex.pointer)
         }
     }
 
     private func lock() {
-        lockClass.willLock(mutex)
-        pthread_mutex_lock(mutex)
+        lockClass.willLock(mutex.address)
+        mutex.lock()
     }
 
     private func unlock() {
-        pthread_mutex_unlock(mutex)
-        lockClass.didUnlock(mutex)
+        mutex.unlock()
+        lockClass.didUnlock(mutex.address)
     }
 }

@@ -1,37 +1,27 @@
 import Base
 
 /// A command that a core refused or could not carry out.
-public struct ChatError: DescribedError {
-    /// By its consequence; the file system gives each its errno (`docs/semantics.md`).
-    public enum Code: Hashable, Sendable {
-        case noSuchProfile
-        case profileInUse
-        case noSuchChat
-        case noSuchItem
-        case noSuchFile
-        /// The chat does not take files, the contact is not ready, the member may not send.
-        case sendingRefused
-        /// It cannot be known whether the core has the message: sending it again may send it twice, so
-        /// only the user can say so.
-        case sendingUnsure
-        case tooLarge
-        case alreadyReceiving
-        case file(FileProblem.Kind)
-        case nameTaken
-        case invalidCommand
-        /// The data directory was written by another version.
-        case wrongVersion
-        case storage
-        case internalError
-    }
+public typealias ChatError = CodedError<ChatErrorCode>
 
-    public let code: Code
-    public let sentence: String
-    public let cause: (any Error)?
-
-    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
-        self.code = code
-        self.sentence = sentence
-        self.cause = cause
-    }
+/// By its consequence; the file system gives each its errno (`docs/semantics.md`).
+public enum ChatErrorCode: Hashable, Sendable {
+    case noSuchProfile
+    case profileInUse
+    case noSuchChat
+    case noSuchItem
+    case noSuchFile
+    /// The chat does not take files, the contact is not ready, the member may not send.
+    case sendingRefused
+    /// It cannot be known whether the core has the message: sending it again may send it twice, so
+    /// only the user can say so.
+    case sendingUnsure
+    case tooLarge
+    case alreadyReceiving
+    case file(FileProblem.Kind)
+    case nameTaken
+    case invalidCommand
+    /// The data directory was written by another version.
+    case wrongVersion
+    case storage
+    case internalError
 }

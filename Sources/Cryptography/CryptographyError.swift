@@ -2,38 +2,30 @@ import Base
 import Posix
 
 /// A key, a tag, a block or a file that cryptography refuses.
-public struct CryptographyError: DescribedError {
-    /// By its consequence: `notAuthentic` and `tooShort` mean damaged bytes, `file` carries the system's
-    /// reason as its cause.
-    public enum Code: Hashable, Sendable {
-        /// A key, nonce or signature of the wrong length or kind.
-        case invalidKey
-        /// The tag of a file or of a block does not belong to its bytes.
-        case notAuthentic
-        /// A file that ends before its tag does.
-        case tooShort
-        /// A read of a CryptoFile whose tag nobody has checked yet.
-        case notVerified
-        /// The text is not the JSON of a CryptoFile's arguments.
-        case invalidArguments
-        /// The system refused to read or write; `cause` is a `SystemError`.
-        case file
-        /// The destination of a command exists and is no regular file.
-        case notRegularFile
-        /// OpenSSL or libsodium failed at something that cannot fail with valid arguments.
-        case library
-    }
+public typealias CryptographyError = CodedError<CryptographyErrorCode>
 
-    public let code: Code
-    public let sentence: String
-    public let cause: (any Error)?
+/// By its consequence: `notAuthentic` and `tooShort` mean damaged bytes, `file` carries the system's
+/// reason as its cause.
+public enum CryptographyErrorCode: Hashable, Sendable {
+    /// A key, nonce or signature of the wrong length or kind.
+    case invalidKey
+    /// The tag of a file or of a block does not belong to its bytes.
+    case notAuthentic
+    /// A file that ends before its tag does.
+    case tooShort
+    /// A read of a CryptoFile whose tag nobody has checked yet.
+    case notVerified
+    /// The text is not the JSON of a CryptoFile's arguments.
+    case invalidArguments
+    /// The system refused to read or write; `cause` is a `SystemError`.
+    case file
+    /// The destination of a command exists and is no regular file.
+    case notRegularFile
+    /// OpenSSL or libsodium failed at something that cannot fail with valid arguments.
+    case library
+}
 
-    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
-        self.code = code
-        self.sentence = sentence
-        self.cause = cause
-    }
-
+extension CryptographyError {
     /// A system error met on the way.
     public init(_ error: SystemError) {
         self.init(.file, error.sentence, cause: error)
@@ -43,8 +35,10 @@ public struct CryptographyError: DescribedError {
     public var systemCode: Int32? { systemError?.code }
     public var systemError: SystemError? { cause as? SystemError }
 
-    static let notKept = CryptographyError(
-        .notAuthentic, "The disk does not keep what is written to it: read back, it is something else.")
+    static var notKept: CryptographyError {
+        CryptographyError(
+            .notAuthentic, "The disk does not keep what is written to it: read back, it is something else.")
+    }
 
     static func library(_ operation: String) -> CryptographyError {
         CryptographyError(.library, "The cryptographic library could not \(operation).")

@@ -72,14 +72,23 @@ extension Namespace {
     public func complete(_ chat: ChatReference, with items: [ChatItem]) throws(NamespaceError) {
         try change { index, shown in
             guard let folder = shown.node(.chat(chat))?.id else { return }
-            var records = try index.items(in: folder)
+            let records = try index.items(in: folder)
+            shown.reserve(items.count, in: folder)
+            var known = 0
             for item in items where item.file != nil {
-                _ = try Self.show(item, in: folder, at: nil, index, &shown) { records[item.id] }
-                records[item.id] = nil
+                _ = try Self.show(item, in: folder, at: nil, index, &shown) {
+                    let record = records[item.id]
+                    if record != nil { known += 1 }
+                    return record
+                }
             }
-            // What is shown already was told of since the items were read.
-            for (item, record) in records where shown.node(.item(item)) == nil {
-                try Self.retire(record, index)
+            if known < records.count {
+                let present = Set(items.lazy.filter { $0.file != nil }.map(\.id))
+                // What is shown already was told of since the items were read.
+                for (item, record) in records where !present.contains(item) && shown.node(.item(item)) == nil
+                {
+                    try Self.retire(record, index)
+                }
             }
             shown.complete(folder)
         }

@@ -24,6 +24,7 @@ struct PendingChange {
         case remove(Node, Timestamp)
         case rename(Node, EntryName, Timestamp)
         case forget(Node.Content)
+        case reserve(Int, NodeID)
         case complete(NodeID)
         case touch(NodeID, Timestamp)
     }
@@ -51,6 +52,7 @@ struct PendingChange {
     mutating func replace(_ node: Node) { steps.append(.replace(node)) }
     mutating func remove(_ node: Node, at time: Timestamp) { steps.append(.remove(node, time)) }
     mutating func forget(_ content: Node.Content) { steps.append(.forget(content)) }
+    mutating func reserve(_ count: Int, in folder: NodeID) { steps.append(.reserve(count, folder)) }
     mutating func complete(_ folder: NodeID) { steps.append(.complete(folder)) }
     mutating func touch(_ folder: NodeID, at time: Timestamp) { steps.append(.touch(folder, time)) }
 
@@ -72,6 +74,7 @@ struct PendingChange {
                     case .remove(let node, let time): table.remove(node, at: time)
                     case .rename(let node, let name, let time): table.rename(node, to: name, at: time)
                     case .forget(let content): table.forget(content)
+                    case .reserve(let count, let folder): table.reserve(count, in: folder)
                     case .complete(let folder): table.complete(folder)
                     case .touch(let folder, let time): table.touch(folder, at: time)
                     }

@@ -64,6 +64,15 @@ struct NodeTable {
         }
     }
 
+    /// So many items will be shown in a folder: nothing is moved again and again while they come.
+    mutating func reserve(_ count: Int, in folder: NodeID) {
+        nodes.reserveCapacity(nodes.count + count)
+        items.reserveCapacity(items.count + count)
+        files.reserveCapacity(files.count + count)
+        folders[folder]?.children.reserveCapacity(count)
+        folders[folder]?.order.reserveCapacity(count)
+    }
+
     mutating func complete(_ folder: NodeID) {
         folders[folder]?.isComplete = true
         folders[folder]?.period += 1

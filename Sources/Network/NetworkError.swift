@@ -1,44 +1,36 @@
 import Base
 
 /// A connection that could not be made, broke, or answered what it must not.
-public struct NetworkError: DescribedError {
-    /// By what the caller can do: the first group may be tried again, the second will not get better.
-    public enum Code: Hashable, Sendable {
-        /// The host has no address.
-        case nameNotFound
-        /// Nobody listens, or the network does not lead there.
-        case unreachable
-        /// A deadline passed: connecting, handshake, or a request.
-        case timeout
-        /// The connection ended while something was under way, or was closed before.
-        case closed
-        /// The caller's task was cancelled; the connection is closed.
-        case cancelled
-        /// All connections or descriptors are in use.
-        case exhausted
+public typealias NetworkError = CodedError<NetworkErrorCode>
 
-        /// TLS failed: no common algorithm, a truncated or altered stream.
-        case handshake
-        /// The peer's certificates are not those of the address.
-        case identity
-        /// The peer broke HTTP/2, or went over a limit.
-        case protocolViolation
-        /// The body source or sink of the caller threw; see `cause`.
-        case body
-        /// A certificate, key or address that cannot be used.
-        case configuration
-    }
+/// By what the caller can do: the first group may be tried again, the second will not get better.
+public enum NetworkErrorCode: Hashable, Sendable {
+    /// The host has no address.
+    case nameNotFound
+    /// Nobody listens, or the network does not lead there.
+    case unreachable
+    /// A deadline passed: connecting, handshake, or a request.
+    case timeout
+    /// The connection ended while something was under way, or was closed before.
+    case closed
+    /// The caller's task was cancelled; the connection is closed.
+    case cancelled
+    /// All connections or descriptors are in use.
+    case exhausted
 
-    public let code: Code
-    public let sentence: String
-    public let cause: (any Error)?
+    /// TLS failed: no common algorithm, a truncated or altered stream.
+    case handshake
+    /// The peer's certificates are not those of the address.
+    case identity
+    /// The peer broke HTTP/2, or went over a limit.
+    case protocolViolation
+    /// The body source or sink of the caller threw; see `cause`.
+    case body
+    /// A certificate, key or address that cannot be used.
+    case configuration
+}
 
-    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
-        self.code = code
-        self.sentence = sentence
-        self.cause = cause
-    }
-
+extension NetworkError {
     /// Whether the same request on a new connection may succeed without anybody doing anything.
     public var isTemporary: Bool {
         switch code {

@@ -63,7 +63,7 @@ public struct OfficialCoreError: DescribedError {
     /// The same for the layers above.
     public var chatError: ChatError {
         if let refusal { return refusal.chatError }
-        let code: ChatError.Code =
+        let code: ChatErrorCode =
             switch self.code {
             case .refused, .notUnderstood, .cancelled, .closed, .interrupted: .internalError
             case .invalidCommand: .invalidCommand

@@ -21,7 +21,7 @@ public final class Database: @unchecked Sendable {
     // Safe: `connection` is used only by the thread that holds `mutex`, which checks for a thread
     // that would wait for itself.
     private let connection: Connection
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let mutex = PthreadMutex(refusesRelocking: true)
     private let lockClass: LockClass
     /// The thread that holds `mutex`.
     private let holder = Lock<pthread_t?>(nil)
@@ -44,12 +44,6 @@ public final class Database: @unchecked Sendable {
         let result = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
         guard let handle else { throw StoreError(.inputOutput, "There is no memory for the database.") }
         connection = Connection(handle: handle)
-        mutex = .allocate(capacity: 1)
-        var attributes = pthread_mutexattr_t()
-        pthread_mutexattr_init(&attributes)
-        pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ERRORCHECK))
-        pthread_mutex_init(mutex, &attributes)
-        pthread_mutexattr_destroy(&attributes)
         try connection.checked(result)
         sqlite3_extended_result_codes(handle, 1)
         Self.wait(busyTimeout, onBehalfOf: handle)
@@ -71,11 +65,6 @@ public final class Database: @unchecked Sendable {
         } catch {
             throw error as? StoreError ?? StoreError(.damaged, "The schema could not be read.", cause: error)
         }
-    }
-
-    deinit {
-        pthread_mutex_destroy(mutex)
-        mutex.deallocate()
     }
 
     /// Runs `body` in an IMMEDIATE transaction: all of it takes effect, or, when it throws, nothing.
@@ -168,16 +157,15 @@ public final class Database: @unchecked Sendable {
     }
 
     private func lock() {
-        lockClass.willLock(mutex)
-        let result = pthread_mutex_lock(mutex)
-        precondition(result == 0, "a database was used inside its own transaction")
+        lockClass.willLock(mutex.address)
+        precondition(mutex.lock(), "a database was used inside its own transaction")
         holder.withLock { $0 = pthread_self() }
     }
 
     private func unlock() {
         holder.withLock { $0 = nil }
-        pthread_mutex_unlock(mutex)
-        lockClass.didUnlock(mutex)
+        mutex.unlock()
+        lockClass.didUnlock(mutex.address)
     }
 
     /// Whether the calling thread is inside a transaction of this database, where nothing slow may be done.

@@ -1,27 +1,18 @@
 import Base
 
 /// A relay that cannot start or go on.
-public struct RelayError: DescribedError {
-    public enum Code: Hashable, Sendable {
-        /// The folder cannot be used: not ours, made for something else, or full.
-        case folder
-        /// Another relay works in the folder.
-        case inUse
-        /// The records were written by another version, or are damaged.
-        case records
-        /// The address cannot be listened on.
-        case address
-        /// Certificates or their keys are damaged, or of another kind than asked for.
-        case certificates
-    }
+public typealias RelayError = CodedError<RelayErrorCode>
 
-    public let code: Code
-    public let sentence: String
-    public let cause: (any Error)?
-
-    public init(_ code: Code, _ sentence: String, cause: (any Error)? = nil) {
-        self.code = code
-        self.sentence = sentence
-        self.cause = cause
-    }
+/// What a `RelayError` says.
+public enum RelayErrorCode: Hashable, Sendable {
+    /// The folder cannot be used: not ours, made for something else, or full.
+    case folder
+    /// Another relay works in the folder.
+    case inUse
+    /// The records were written by another version, or are damaged.
+    case records
+    /// The address cannot be listened on.
+    case address
+    /// Certificates or their keys are damaged, or of another kind than asked for.
+    case certificates
 }

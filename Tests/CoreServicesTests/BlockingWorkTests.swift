@@ -57,11 +57,11 @@ import XFTP
 
 @Suite struct ErrorMeaningTests {
     @Test(arguments: [
-        (StoreError.Code.diskFull, ChatError.Code.file(.noSpace)), (.wrongVersion, .wrongVersion),
+        (StoreError.Code.diskFull, ChatErrorCode.file(.noSpace)), (.wrongVersion, .wrongVersion),
         (.damaged, .storage), (.busy, .storage), (.notAllowed, .storage), (.inputOutput, .storage),
         (.constraint, .internalError), (.invalidStatement, .internalError),
     ])
-    func aDatabaseErrorKeepsItsSentence(code: StoreError.Code, meaning: ChatError.Code) {
+    func aDatabaseErrorKeepsItsSentence(code: StoreError.Code, meaning: ChatErrorCode) {
         let error = ChatError(wrapping: StoreError(code, "What happened."))
         #expect(error.code == meaning)
         #expect(error.sentence == "What happened.")

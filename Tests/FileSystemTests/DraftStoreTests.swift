@@ -31,14 +31,14 @@ struct DraftStoreTests {
         }
     }
 
-    static let codes: [(OutboxError.Code, Int32)] = [
+    static let codes: [(OutboxErrorCode, Int32)] = [
         (.tooLarge, EFBIG), (.noSpace, ENOSPC), (.notPermitted, EPERM), (.invalidName, EILSEQ),
         (.nameTooLong, ENAMETOOLONG), (.nameTaken, EEXIST), (.damaged, EBADMSG), (.gone, ESTALE),
         (.shuttingDown, ESHUTDOWN), (.wrongVersion, EIO), (.storage, EIO),
     ]
 
     @Test("whatever a draft answers reaches the program as its errno", arguments: codes)
-    func answers(code refused: OutboxError.Code, errno: Int32) async throws {
+    func answers(code refused: OutboxErrorCode, errno: Int32) async throws {
         let stage = try await Scene()
         let (fs, draft, error) = (stage.fileSystem, stage.draft, OutboxError(refused, "No."))
         let handle = try await fs.open(stage.id, flags: O_RDWR).value()
@@ -63,7 +63,7 @@ struct DraftStoreTests {
     }
 
     @Test("what the outbox refuses changes no name", arguments: codes)
-    func names(code: OutboxError.Code, errno: Int32) async throws {
+    func names(code: OutboxErrorCode, errno: Int32) async throws {
         let stage = try await Scene()
         let (fs, name) = (stage.fileSystem, EntryName("b.txt"))
         for operation in MemoryDrafts.Operation.allCases {

@@ -123,7 +123,7 @@ extension HTTP2Client {
 }
 
 /// The code with which `body` fails.
-func failure<Result>(of body: () async throws -> Result) async -> NetworkError.Code? {
+func failure<Result>(of body: () async throws -> Result) async -> NetworkErrorCode? {
     do {
         _ = try await body()
         return nil

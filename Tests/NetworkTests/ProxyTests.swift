@@ -118,8 +118,8 @@ struct ProxyTests {
             (0, [5, 4, 0, 1, 0, 0, 0, 0, 0, 0], .unreachable), (0, [5, 6, 0, 1, 0, 0, 0, 0, 0, 0], .timeout),
             (0, [5, 2, 0, 1, 0, 0, 0, 0, 0, 0], .handshake), (0, [4, 0, 0, 1], .handshake),
             (0, [5, 0, 0, 9], .handshake), (0, [], .closed), (255, [], .handshake),
-        ] as [(UInt8, [UInt8], NetworkError.Code)])
-    func refusals(_ method: UInt8, _ answer: [UInt8], _ code: NetworkError.Code) async throws {
+        ] as [(UInt8, [UInt8], NetworkErrorCode)])
+    func refusals(_ method: UInt8, _ answer: [UInt8], _ code: NetworkErrorCode) async throws {
         let place = try Place.open()
         let proxy = try ScriptedProxy(method: method, answer: answer, target: place.server.endpoint)
         #expect(await failure { try await connect(place, proxy) } == code)

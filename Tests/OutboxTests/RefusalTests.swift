@@ -30,8 +30,8 @@ import Testing
     }
 
     /// A core that failed may have it: another content under the same mark would never arrive.
-    @Test(arguments: [ChatError.Code.storage, .internalError])
-    func whatACoreMayHaveTakenBeforeItFailedIsNotChanged(code: ChatError.Code) async throws {
+    @Test(arguments: [ChatErrorCode.storage, .internalError])
+    func whatACoreMayHaveTakenBeforeItFailedIsNotChanged(code: ChatErrorCode) async throws {
         let bench = try Workbench()
         bench.core.state.withLock { $0.refusals = [ChatError(code, "The disk failed.")] }
         let draft = try bench.write([1], to: "a")

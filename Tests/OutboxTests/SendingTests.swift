@@ -195,7 +195,7 @@ import Testing
 }
 
 /// Whether `body` throws an `OutboxError` of this code.
-func fails(_ code: OutboxError.Code, _ body: () throws -> Void) -> Bool {
+func fails(_ code: OutboxErrorCode, _ body: () throws -> Void) -> Bool {
     do {
         try body()
         return false

@@ -16,9 +16,9 @@ import Testing
             (.otherSession, .wrongIdentity), (.otherSignature, .wrongIdentity),
             (.otherCertificates, .wrongIdentity), (.noHello, .relay(.handshake)),
             (.tooNewVersions, .protocolViolation), (.refusedHello, .relay(.handshake)),
-        ] as [(ScriptedRelay.Fault, XFTPError.Code)])
+        ] as [(ScriptedRelay.Fault, XFTPErrorCode)])
     func aHandshakeThatDoesNotProveTheRelayEndsTheConnection(
-        fault: ScriptedRelay.Fault, expected: XFTPError.Code
+        fault: ScriptedRelay.Fault, expected: XFTPErrorCode
     ) async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, handshake: fault)
         let client = XFTPClient.forTests()
@@ -36,9 +36,9 @@ import Testing
             (.otherSessionInAnswer, .protocolViolation),
             (.answering(.authorization), .relay(.authorization)), (.answering(.noFile), .relay(.noFile)),
             (.answering(.blocked(reason: "spam")), .relay(.blocked(reason: "spam"))),
-        ] as [(ScriptedRelay.Fault, XFTPError.Code)])
+        ] as [(ScriptedRelay.Fault, XFTPErrorCode)])
     func whatIsWrongForGoodIsNotServedAndNotTriedAgain(
-        fault: ScriptedRelay.Fault, expected: XFTPError.Code
+        fault: ScriptedRelay.Fault, expected: XFTPErrorCode
     ) async throws {
         let relay = try ScriptedRelay(chunk: Self.chunk, faults: [fault])
         let client = XFTPClient.forTests()

@@ -73,7 +73,7 @@ func download(_ description: FileDescription, _ client: XFTPClient) async throws
 }
 
 /// The code of the error that `body` throws.
-func code(of body: () async throws -> Void) async -> XFTPError.Code? {
+func code(of body: () async throws -> Void) async -> XFTPErrorCode? {
     do {
         try await body()
         return nil

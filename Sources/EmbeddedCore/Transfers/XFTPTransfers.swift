@@ -165,7 +165,7 @@ extension TransferFailure {
         }
     }
 
-    private static func kind(of code: XFTPError.Code) -> FileProblem.Kind {
+    private static func kind(of code: XFTPErrorCode) -> FileProblem.Kind {
         switch code {
         case .malformedDescription, .damaged: .damaged
         case .relay(.authorization): .expired

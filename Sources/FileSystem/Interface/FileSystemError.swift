@@ -73,7 +73,7 @@ extension FileSystemError {
         self.init(code, error.sentence, isFailure: isFailure, cause: error.cause)
     }
 
-    private static func code(of code: ChatError.Code) -> Int32 {
+    private static func code(of code: ChatErrorCode) -> Int32 {
         switch code {
         case .sendingRefused, .sendingUnsure: EACCES
         case .tooLarge: EFBIG
@@ -86,7 +86,7 @@ extension FileSystemError {
         }
     }
 
-    private static func code(of code: NamespaceError.Code) -> Int32 {
+    private static func code(of code: NamespaceErrorCode) -> Int32 {
         switch code {
         case .nameTaken: EEXIST
         case .noSuchNode: ENOENT
@@ -95,7 +95,7 @@ extension FileSystemError {
         }
     }
 
-    private static func code(of code: OutboxError.Code) -> Int32 {
+    private static func code(of code: OutboxErrorCode) -> Int32 {
         switch code {
         case .tooLarge: EFBIG
         case .noSpace: ENOSPC
@@ -111,7 +111,7 @@ extension FileSystemError {
     }
 }
 
-extension ChatError.Code {
+extension ChatErrorCode {
     fileprivate var isFailure: Bool {
         switch self {
         case .file, .wrongVersion, .storage, .internalError: true
@@ -123,7 +123,7 @@ extension ChatError.Code {
     }
 }
 
-extension NamespaceError.Code {
+extension NamespaceErrorCode {
     fileprivate var isFailure: Bool {
         switch self {
         case .nameTaken, .noSuchNode: false
@@ -132,7 +132,7 @@ extension NamespaceError.Code {
     }
 }
 
-extension OutboxError.Code {
+extension OutboxErrorCode {
     fileprivate var isFailure: Bool {
         switch self {
         case .tooLarge, .notPermitted, .invalidName, .nameTooLong, .nameTaken, .gone, .shuttingDown: false

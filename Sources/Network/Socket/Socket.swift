@@ -120,7 +120,7 @@ final class Socket: Sendable {
     }
 
     static func failure(
-        _ operation: String, code: Int32 = errno, as kind: NetworkError.Code? = nil
+        _ operation: String, code: Int32 = errno, as kind: NetworkErrorCode? = nil
     ) -> NetworkError {
         let cause = SystemError(code: code, operation: operation)
         if let kind { return NetworkError(kind, cause.sentence, cause: cause) }

@@ -6,10 +6,10 @@ import ChatCore
 extension APIError {
     struct Meaning: Sendable {
         let names: [String]
-        let code: ChatError.Code
+        let code: ChatErrorCode
         let sentence: String
 
-        init(_ names: [String], _ code: ChatError.Code, _ sentence: String) {
+        init(_ names: [String], _ code: ChatErrorCode, _ sentence: String) {
             self.names = names
             self.code = code
             self.sentence = sentence

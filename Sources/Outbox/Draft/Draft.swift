@@ -369,7 +369,7 @@ public final class Draft: Sendable {
     private func requireSpace(for growth: UInt64, whenLong size: UInt64) throws {
         let (needed, overflow) = growth.addingReportingOverflow(size - min(earlyCopy.copied, size))
         guard !overflow, try context.spool.availableBytes() >= needed else {
-            throw OutboxError(.noSpace, OutboxError.noSpaceSentence)
+            throw OutboxError.noSpace
         }
     }
 }

@@ -24,7 +24,7 @@ struct DeliveryRefusal: Hashable, Sendable {
         self.init(Self.consequence(of: error.code), error.sentence)
     }
 
-    private static func consequence(of code: ChatError.Code) -> Consequence {
+    private static func consequence(of code: ChatErrorCode) -> Consequence {
         switch code {
         case .sendingUnsure: .unsure
         case .noSuchProfile, .noSuchChat, .noSuchItem, .noSuchFile, .sendingRefused, .tooLarge,

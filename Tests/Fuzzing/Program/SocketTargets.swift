@@ -72,7 +72,7 @@ extension Target {
 
     private static func read(
         _ bytes: [UInt8], pieces: Int
-    ) -> (messages: [WebSocketReader.Message], failure: NetworkError.Code?) {
+    ) -> (messages: [WebSocketReader.Message], failure: NetworkErrorCode?) {
         var reader = WebSocketReader(limit: longestMessage)
         var messages: [WebSocketReader.Message] = []
         do {

@@ -21,7 +21,7 @@ struct ErrorTests {
 
     static func agent(_ json: String) -> String { #"{"type":"errorAgent","agentError":\#(json)}"# }
 
-    static let codes: [(String, ChatError.Code)] = [
+    static let codes: [(String, ChatErrorCode)] = [
         (plain("noActiveUser"), .noSuchProfile), (plain("chatNotStarted"), .internalError),
         (plain("chatNotStopped"), .internalError),
         (plain("commandError", #","message":"Failed reading""#), .invalidCommand),
