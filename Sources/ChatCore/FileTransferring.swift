@@ -32,6 +32,8 @@ public protocol FileTransferring: OpenProfile {
 
     // MARK: - By the caller
 
+    /// A claim makes the core receive the whole file as well, whatever of it is read.
+    var receivesWhatIsClaimed: Bool { get }
     /// Claims a described file for chunk-wise fetching by the caller, after the same checks as
     /// `receiveFile` (relay approval first of all), and answers its description. nil: this core
     /// cannot give it, use `receiveFile`.
@@ -56,6 +58,9 @@ public protocol FileTransferring: OpenProfile {
 extension FileTransferring {
     /// For cores whose items always carry the source.
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? { nil }
+
+    /// For cores that leave a claimed file to who claims it.
+    public var receivesWhatIsClaimed: Bool { false }
 
     /// For cores that receive nothing unless it is asked for.
     public func relaysWereApproved() async {}

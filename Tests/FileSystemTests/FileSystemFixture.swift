@@ -27,6 +27,7 @@ final class FileSystemFixture {
         readDeadline: Duration = .milliseconds(200), itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
         showsEverything: Bool = true,
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
+        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil,
         items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
@@ -42,7 +43,7 @@ final class FileSystemFixture {
         items(core)
         let fixture = try await FileSystemFixture(
             folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory,
-            itemsLoadedAhead: itemsLoadedAhead)
+            itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener)
         if showsEverything { await fixture.fileSystem.showEverything() }
         return fixture
     }
@@ -51,7 +52,8 @@ final class FileSystemFixture {
     init(
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
         _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
-        _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0
+        _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
+        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil
     ) async throws {
         self.folder = folder
         self.core = core
@@ -67,6 +69,8 @@ final class FileSystemFixture {
         var settings = FileSystem.Settings(
             readDeadline: readDeadline, deletion: deletion,
             cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt")
+        settings.callers = callers
+        if let opener { settings.identifyCaller = { _ in opener } }
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
         settings.itemsLoadedAhead = itemsLoadedAhead
         fileSystem = FileSystem(
@@ -137,6 +141,15 @@ final class FileSystemFixture {
         }
         return Array(buffer.bytes[..<filled])
     }
+}
+
+extension FileOperations {
+    /// As a thread of this process.
+    func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> { open(id, flags: flags, by: getpid()) }
+
+    func create(
+        _ name: EntryName, in folder: NodeID, flags: Int32
+    ) -> Answer<(Attributes, FileHandle)> { create(name, in: folder, flags: flags, by: getpid()) }
 }
 
 extension FileSystem {

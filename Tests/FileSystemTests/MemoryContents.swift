@@ -16,6 +16,8 @@ final class MemoryContents: ContentStore {
         /// Waits for ever, as behind a relay that never answers.
         case never
         case failing(FileProblem)
+        /// So many bytes of it are its first chunk, which comes after one wait; the others are not here.
+        case beginning(UInt64)
     }
 
     /// Items of which something is in the cache.
@@ -24,6 +26,8 @@ final class MemoryContents: ContentStore {
     let open = Lock<[FileID: Int]>([:])
     /// What was removed, and whether at once.
     let removed = Lock<[FileID: Bool]>([:])
+    /// How often the first chunk of a file was fetched.
+    let beginnings = Lock<[FileID: Int]>([:])
     /// How often the condition of a file was asked for.
     let asked = Lock(0)
 
@@ -60,8 +64,25 @@ final class MemoryContents: ContentStore {
                 }
                 return .filled(range.count)
             case .failing(let problem): return .failed(problem)
-            case .later, .never: return .pending
+            case .later, .never, .beginning: return .pending
             }
+        }
+
+        func peek(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+            guard case .beginning(let size) = content else { return read(range, into: buffer) }
+            guard range.upperBound <= size, store.beginnings.withLock({ $0[file] }) != nil else {
+                return .pending
+            }
+            for (index, position) in range.enumerated() {
+                buffer[index] = UInt8(truncatingIfNeeded: position)
+            }
+            return .filled(range.count)
+        }
+
+        func fetchBeginning(timeout: Duration) async -> ReadResult {
+            if case .failing(let problem) = content { return .failed(problem) }
+            store.beginnings.withLock { $0[file, default: 0] += 1 }
+            return .pending
         }
 
         func prepareNext() {}

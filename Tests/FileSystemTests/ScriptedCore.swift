@@ -18,6 +18,9 @@ final class ScriptedCore: ChatCore {
         var whenAsked: @Sendable (ChatReference) async throws(ChatError) -> Void = { _ in }
         /// What happens when a message is handed over, before it is taken.
         var whenHanded: @Sendable () async -> Void = {}
+        /// Whose messages were marked as read.
+        var opened: [ItemID] = []
+        var receivesWhatIsClaimed = false
         /// Of what is sent.
         var sentStatus = FileStatus.sndComplete
     }
@@ -56,6 +59,10 @@ final class ScriptedCore: ChatCore {
     func tell(_ event: ChatEvent) {
         for stream in state.withLock({ $0.streams }) { stream.yield(event) }
     }
+
+    var opened: [ItemID] { state.withLock { $0.opened } }
+    var receivesWhatIsClaimed: Bool { state.withLock { $0.receivesWhatIsClaimed } }
+    func noteOpened(_ item: ItemID, in chat: ChatReference) { state.withLock { $0.opened.append(item) } }
 
     func events() -> AsyncStream<ChatEvent> {
         let (stream, continuation) = AsyncStream.makeStream(of: ChatEvent.self)

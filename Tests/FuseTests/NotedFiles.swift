@@ -88,13 +88,13 @@ final class NotedFiles: FileOperations {
     }
     func parent(of id: NodeID) -> NodeID { .root }
 
-    func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
-        answer("open \(id.rawValue) \(flags)", handle)
+    func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
+        answer("open \(id.rawValue) \(flags) by \(thread)", handle)
     }
     func create(
-        _ name: EntryName, in folder: NodeID, flags: Int32
+        _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
-        answer("create \(name) in \(folder.rawValue) \(flags)", (Self.attributes, handle))
+        answer("create \(name) in \(folder.rawValue) \(flags) by \(thread)", (Self.attributes, handle))
     }
     func read(
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer

@@ -54,10 +54,10 @@ struct TranslationTests {
         Asked(
             "renameat2", 45, bytes(of: [9, 1] as [UInt64]) + bytes(of: "a") + bytes(of: "b"),
             "rename a in 3 to b in 9 1"),
-        Asked("open", 14, bytes(of: [UInt32(O_RDWR | O_TRUNC), 0]), "open 3 \(O_RDWR | O_TRUNC)"),
+        Asked("open", 14, bytes(of: [UInt32(O_RDWR | O_TRUNC), 0]), "open 3 \(O_RDWR | O_TRUNC) by 4711"),
         Asked(
             "create", 35, bytes(of: [UInt32(O_WRONLY | O_EXCL), 0o100644, 0, 0]) + bytes(of: "n"),
-            "create n in 3 \(O_WRONLY | O_EXCL)"),
+            "create n in 3 \(O_WRONLY | O_EXCL) by 4711"),
         Asked("statfs", 17, [], "statistics", mayWait: false),
         Asked("access", 34, bytes(of: [UInt32(W_OK), 0]), "access 3 2", mayWait: false),
         Asked(
@@ -81,7 +81,7 @@ struct TranslationTests {
                     state.isLate = isLate
                     state.error = FileSystemError(code, isFailure: code != EPERM)
                 }
-                let reply = try await kernel.ask(asked.operation, node: 3, asked.arguments)
+                let reply = try await kernel.ask(asked.operation, node: 3, asked.arguments, thread: 4711)
                 #expect(reply == .refused(code), "late: \(isLate)")
                 #expect(files.calls == [asked.call])
             }

@@ -39,6 +39,40 @@ import XFTP
         await stage.hydrator.shutDown()
     }
 
+    @Test func aLookAtTheBeginningAloneFetchesTheFirstChunkHoweverOftenAndFarItReads() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 40 * Self.chunk)
+        let item = stage.offer(source)
+        let buffer = ReadBuffer(.allocate(byteCount: 4096, alignment: 16))
+        defer { buffer.bytes.deallocate() }
+        for _ in 0..<40 {
+            let file = stage.hydrator.open(item)
+            guard case .pending = await file.fetchBeginning(timeout: .seconds(30)) else {
+                Issue.record("the first chunk did not come")
+                return
+            }
+            for offset in stride(from: 0, to: Self.chunk - 5000, by: 4096) {
+                guard case .filled(4096) = file.peek(offset..<offset + 4096, into: buffer.bytes) else {
+                    Issue.record("a byte of the first chunk was not here")
+                    return
+                }
+            }
+            for offset in [Self.chunk - 10, 2 * Self.chunk, 39 * Self.chunk] {
+                guard case .pending = file.peek(offset..<offset + 4096, into: buffer.bytes) else {
+                    Issue.record("a byte behind it was here")
+                    return
+                }
+            }
+            file.close()
+        }
+        // What this one would fetch by itself would have come by the time another has.
+        let other = MemorySource(size: 10 * Self.chunk, seed: 2)
+        let second = stage.hydrator.open(stage.offer(other, id: 2))
+        _ = try await second.bytes(0..<10 * Self.chunk)
+        #expect(source.fetches == [0])
+        await stage.hydrator.shutDown()
+    }
+
     @Test func theCheckOfTheWholeKeepsUpWithChunksInAnyOrder() async throws {
         let stage = try Stage()
         let size = 30 * Self.chunk + 5

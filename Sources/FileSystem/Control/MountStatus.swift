@@ -33,6 +33,9 @@ public struct MountStatus: Codable, Sendable {
     public var coreProblem: String?
     public var transfers: [Transfer]
     public var kernel: KernelSide?
+    /// Openings of files that were not here, by the kinds of programs that open files without anybody wanting to see
+    /// them (`CallerKind`).
+    public var callers: [String: CallerCount]?
 
     /// JSON in UTF-8, to be read by people too.
     var encoded: [UInt8] {

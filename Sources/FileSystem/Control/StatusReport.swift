@@ -14,6 +14,7 @@ final class StatusReport: Sendable {
     private let nodes: NodeLookup
     private let entries: EntryReporter
     private let kernel: KernelConnection
+    private let callers: CallerCheck
     private var profile: Profile { core.profile }
     private let settings: FileSystem.Settings
     private let beginning: Timestamp
@@ -21,14 +22,15 @@ final class StatusReport: Sendable {
 
     init(
         names: Namespace, contents: any ContentStore, core: any ChatCore, loader: FolderLoader,
-        nodes: NodeLookup, entries: EntryReporter, kernel: KernelConnection, settings: FileSystem.Settings,
-        beginning: Timestamp
+        nodes: NodeLookup, entries: EntryReporter, kernel: KernelConnection, callers: CallerCheck,
+        settings: FileSystem.Settings, beginning: Timestamp
     ) {
         self.names = names
         self.contents = contents
         self.nodes = nodes
         self.entries = entries
         self.kernel = kernel
+        self.callers = callers
         self.core = core
         self.loader = loader
         self.settings = settings
@@ -45,7 +47,7 @@ final class StatusReport: Sendable {
             controlFolder: settings.controlFolder, pid: getpid(), mountedAt: beginning.seconds,
             chats: names.folderCount(of: .root) - 1, entries: drafts.count, entriesInMemory: names.itemCount,
             cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
-            kernel: side)
+            kernel: side, callers: callers.counts)
         for case let file? in present.map(\.file) {
             status.cachedBytes += contents.condition(of: file.id).cached
         }

@@ -14,13 +14,17 @@ final class FileOpener: Sendable {
     private let control: ControlFiles
     private let contents: any ContentStore
     private let core: any ChatCore
+    private let callers: CallerCheck
     private let deadline: Duration
+
+    /// Longest wait of a program that makes previews, or looks at beginnings: it has many files to look at.
+    private static let shortDeadline = Duration.seconds(5)
 
     /// - Parameter deadline: longest wait for a byte without any progress.
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
         drafts: DraftChanges, control: ControlFiles, contents: any ContentStore,
-        core: any ChatCore, deadline: Duration
+        core: any ChatCore, callers: CallerCheck, deadline: Duration
     ) {
         self.names = names
         self.nodes = nodes
@@ -30,12 +34,14 @@ final class FileOpener: Sendable {
         self.control = control
         self.contents = contents
         self.core = core
+        self.callers = callers
         self.deadline = deadline
     }
 
     // MARK: - Opening
 
-    func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
+    /// - Parameter thread: who opens, 0 when the kernel does not say.
+    func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
         guard let node = nodes.nodeToOpen(id) else { return .refused(.gone) }
         let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
         switch node.content {
@@ -46,7 +52,10 @@ final class FileOpener: Sendable {
             return .later { [self] in .success(await produce(node)) }
         case .item(let item):
             guard !writes else { return .refused(.notPermitted) }
-            if item.direction == .received { core.noteOpened(item.id, in: item.chat) }
+            guard isHere(item) else { return .later { [self] in await fetch(node, item, for: thread) } }
+            if item.direction == .received {
+                callers.whenSeen(by: thread) { [core] in core.noteOpened(item.id, in: item.chat) }
+            }
             return .done(read(node, item))
         case .draft(let draft):
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
@@ -61,6 +70,31 @@ final class FileOpener: Sendable {
 
     private func read(_ node: Node, _ item: ChatItem) -> FileHandle {
         handles.add(node, ItemSource(item, in: contents, deadline: deadline))
+    }
+
+    /// Whether nothing has to be fetched for a reader.
+    private func isHere(_ item: ChatItem) -> Bool {
+        guard let file = item.file, !file.status.isReadable else { return true }
+        return contents.condition(of: file.id).stage == .hydrated
+    }
+
+    /// Opens what is not here, for whom it may be fetched.
+    private func fetch(
+        _ node: Node, _ item: ChatItem, for thread: pid_t
+    ) async -> Result<FileHandle, FileSystemError> {
+        let source: any OpenSource
+        switch await callers.access(of: thread) {
+        case .full:
+            if item.direction == .received { core.noteOpened(item.id, in: item.chat) }
+            source = ItemSource(item, in: contents, deadline: deadline)
+        case .impatient:
+            source = ItemSource(item, in: contents, deadline: min(deadline, Self.shortDeadline))
+        case .beginning where !core.receivesWhatIsClaimed:
+            source = BeginningSource(item, in: contents, deadline: min(deadline, Self.shortDeadline))
+        case .beginning, .none:
+            return .failure(FileSystemError(EACCES, "This program fetches nothing."))
+        }
+        return .success(handles.add(node, source))
     }
 
     private func open(
@@ -88,14 +122,14 @@ final class FileOpener: Sendable {
     /// A new file: a draft that is sent after its last close. Opened for writing (`flags` as of
     /// open(2)). A name that has appeared meanwhile is opened instead, unless O_EXCL is set. The folder is loaded.
     func create(
-        _ name: EntryName, in folder: NodeID, flags: Int32
+        _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
         if let error = DraftChanges.refusal(of: name) { return .refused(error) }
         guard let parent = names.node(folder) else { return .refused(.gone) }
         guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
         if let node = names.child(name, of: folder) {
             guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
-            return open(node.id, flags: flags).map { [self] in withAttributes($0) }
+            return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
         }
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return .blocking { [self] in

@@ -47,6 +47,58 @@ struct ItemSource: OpenSource {
     func close() { content.close() }
 }
 
+/// The bytes of an item that was not here when a program opened it which may have its first chunk at most. Once all
+/// of it is here, that reads on like any other.
+struct BeginningSource: OpenSource {
+    private let content: any OpenContent
+    private let size: UInt64
+    private let deadline: Duration
+
+    /// Nothing beyond is fetched for this opening.
+    private static let beyond = FileSystemError(EACCES, "This program gets the first chunk at most.")
+
+    init(_ item: ChatItem, in contents: any ContentStore, deadline: Duration) {
+        content = contents.content(of: item)
+        size = item.file?.size ?? 0
+        self.deadline = deadline
+    }
+
+    var keepsPages: Bool { !content.wasOutdated }
+
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
+        guard offset < size, !buffer.isEmpty else { return .filled(0) }
+        let range = offset..<min(size, offset + UInt64(buffer.count))
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
+        switch content.peek(range, into: part) {
+        case .filled(let count): return .filled(count)
+        case .ready(let ready): return .ready(ready)
+        case .failed(let problem): return .failed(FileSystemError(problem))
+        case .pending, .cancelled: return waitingRead(range)
+        }
+    }
+
+    private func waitingRead(_ range: Range<UInt64>) -> ReadAnswer {
+        .later { [content, deadline] buffer in
+            switch await content.fetchBeginning(timeout: deadline) {
+            case .failed(let problem): return .failure(FileSystemError(problem))
+            case .cancelled: return .failure(FileSystemError(EINTR))
+            case .filled, .pending, .ready: break
+            }
+            let part = ReadBuffer(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<range.count]))
+            switch await ThreadPool.shared.run({ content.peek(range, into: part.bytes) }) {
+            case .filled(let count): return .success(count)
+            case .ready(let ready):
+                part.bytes.copyMemory(from: ready.bytes)
+                return .success(ready.bytes.count)
+            case .failed(let problem): return .failure(FileSystemError(problem))
+            case .pending, .cancelled: return .failure(Self.beyond)
+            }
+        }
+    }
+
+    func close() { content.close() }
+}
+
 /// A file that is being sent, through one opening.
 struct DraftSource: OpenSource {
     private let file: any DraftFile

@@ -33,10 +33,13 @@ public protocol FileOperations: Sendable {
     // MARK: - Open files
 
     /// `flags` are those of open(2), without O_CREAT and O_EXCL. One `release` for each.
-    func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle>
+    /// - Parameter thread: who opens, 0 when the kernel does not say.
+    func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle>
     /// A new file, opened for writing. A name that has appeared meanwhile is opened instead, unless `flags` hold
     /// O_EXCL. The kernel knows it as after `lookup`.
-    func create(_ name: EntryName, in folder: NodeID, flags: Int32) -> Answer<(Attributes, FileHandle)>
+    func create(
+        _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
+    ) -> Answer<(Attributes, FileHandle)>
     /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
     func read(
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer

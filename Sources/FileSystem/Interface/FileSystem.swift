@@ -43,6 +43,10 @@ public final class FileSystem: FileOperations {
         public var mountpoint: String
         /// Folder with the socket on which commands reach this mount, shown there too.
         public var controlFolder: String
+        /// Which programs may have files fetched.
+        public var callers = CallerPolicy()
+        /// Finds out which program a thread is part of, nil where that cannot be seen. May block for a while.
+        public var identifyCaller: @Sendable (_ thread: pid_t) -> Caller? = CallerCheck.systemCaller
         /// Files that have their attributes in memory, beyond those of the chat that was looked at last.
         public var itemsInMemory = ItemMemory.usualLimit
         /// Files whose attributes are read when the mount begins, before anybody looks: those of the chats with the
@@ -72,9 +76,10 @@ public final class FileSystem: FileOperations {
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
+        let callers = CallerCheck(settings.callers, identify: settings.identifyCaller)
         let report = StatusReport(
             names: names, contents: contents, core: core, loader: loader, nodes: nodes, entries: entries,
-            kernel: kernel, settings: settings, beginning: beginning)
+            kernel: kernel, callers: callers, settings: settings, beginning: beginning)
         control = ControlFiles(report, clock: clock, beginning: beginning)
         attributes = AttributeReader(
             names: names, nodes: nodes, references: references, memory: memory, contents: contents,
@@ -82,7 +87,7 @@ public final class FileSystem: FileOperations {
         drafts = DraftChanges(names: names, outbox: outbox, drafts: table, nodes: nodes)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
-            control: control, contents: contents, core: core, deadline: deadline)
+            control: control, contents: contents, core: core, callers: callers, deadline: deadline)
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
@@ -223,14 +228,14 @@ extension FileSystem {
 
     public func parent(of id: NodeID) -> NodeID { nodes.node(id)?.folder ?? .root }
 
-    public func open(_ id: NodeID, flags: Int32) -> Answer<FileHandle> {
-        loader.whenKnown(id) { [opener] in opener.open(id, flags: flags) }
+    public func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
+        loader.whenKnown(id) { [opener] in opener.open(id, flags: flags, by: thread) }
     }
 
     public func create(
-        _ name: EntryName, in folder: NodeID, flags: Int32
+        _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
-        loader.whenLoaded(folder) { [opener] in opener.create(name, in: folder, flags: flags) }
+        loader.whenLoaded(folder) { [opener] in opener.create(name, in: folder, flags: flags, by: thread) }
     }
 
     public func read(

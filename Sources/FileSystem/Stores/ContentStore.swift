@@ -25,6 +25,10 @@ public protocol OpenContent: Sendable {
     func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
     /// Waits for the bytes, at most `timeout` without progress; ends early when its task is cancelled.
     func read(_ range: Range<UInt64>, into buffer: ReadBuffer, timeout: Duration) async -> ReadResult
+    /// As `read` on the calling thread, without counting as one: nothing is fetched because of it.
+    func peek(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
+    /// Waits until the first chunk is here, as `read` waits, and fetches no other: `.pending` then.
+    func fetchBeginning(timeout: Duration) async -> ReadResult
     /// Called on the same thread after a read was answered there: time to make what a sequential reader will
     /// ask for next. As short as a read.
     func prepareNext()

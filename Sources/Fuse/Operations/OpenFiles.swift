@@ -7,7 +7,8 @@ import Namespace
 extension Operations {
     static func open(_ request: consuming Request, _ node: NodeID, _ opening: Opening) {
         let context = request.context
-        request.answer(context.fileSystem.open(node, flags: opening.flags)) { request, handle in
+        request.answer(context.fileSystem.open(node, flags: opening.flags, by: request.thread)) {
+            request, handle in
             let info = opening.info(of: handle)
             let arrived =
                 if let backing = context.passthrough.opened(handle) {
@@ -23,7 +24,8 @@ extension Operations {
         _ request: consuming Request, _ name: EntryName, in folder: NodeID, _ opening: Opening
     ) {
         let context = request.context
-        let answer = context.fileSystem.create(name, in: folder, flags: opening.flags)
+        let answer = context.fileSystem.create(
+            name, in: folder, flags: opening.flags, by: request.thread)
         request.answer(answer) { request, made in
             let (attributes, handle) = made
             let info = opening.info(of: handle)

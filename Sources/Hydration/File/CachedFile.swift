@@ -53,8 +53,11 @@ final class CachedFile: Sendable {
     // MARK: - Reading
 
     /// Answers when every byte of the range, which must not reach beyond the end, is available.
-    func read(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
-        let target = locate(range)
+    /// - Parameter counts: whether somebody reads who may go on, and may have more of the file.
+    func read(
+        _ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer, counts: Bool = true
+    ) -> ReadResult {
+        let target = locate(range, counts)
         do {
             switch target {
             case .failed(let problem): return .failed(problem)
@@ -68,10 +71,10 @@ final class CachedFile: Sendable {
         }
     }
 
-    private func locate(_ range: Range<UInt64>) -> Machine.Target {
+    private func locate(_ range: Range<UInt64>, _ counts: Bool) -> Machine.Target {
         var aftermath = Aftermath()
         let target = state.withLock { state in
-            let (target, effects) = state.machine.locate(range, now: context.now)
+            let (target, effects) = state.machine.locate(range, counts: counts, now: context.now)
             switch target {
             case .chunks, .pending: aftermath = settle(&state, effects, now: context.now)
             case .whole, .failed: break

@@ -67,7 +67,10 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     // MARK: - Readers
 
     /// Where a range of the content is, which must not reach beyond its end.
-    mutating func locate(_ range: Range<UInt64>, now: @autoclosure () -> Duration) -> (Target, [Effect]) {
+    /// - Parameter counts: whether more is fetched for a reader who goes on like this.
+    mutating func locate(
+        _ range: Range<UInt64>, counts: Bool = true, now: @autoclosure () -> Duration
+    ) -> (Target, [Effect]) {
         switch phase {
         case .whole(let whole, _): return (.whole(whole), [])
         case .failed(let problem): return (.failed(problem), [])
@@ -77,9 +80,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
             return (retry.answer(now: now()).map(Target.failed) ?? .pending, [])
         case .chunks(let download, let chunks):
             let now = now()
-            readAhead.note(range)
+            if counts { readAhead.note(range) }
             lastUse = now
-            let effects = noteReading(chunks)
+            let effects = counts ? noteReading(chunks) : []
             if let position = chunks.position(of: range) {
                 return (.chunks(download, position: position), effects)
             }

@@ -55,6 +55,24 @@ public final class HydratedFile: Sendable {
         return .failed(FileProblem(.other, "The cache on disk does not keep what is written to it."))
     }
 
+    /// As `read` on the calling thread, for somebody for whom nothing is fetched: not even because he reads on.
+    public func peek(_ range: Range<UInt64>, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+        let part = range.clamped(to: 0..<size)
+        guard !part.isEmpty else { return .filled(0) }
+        let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, part.count)])
+        return file.read(
+            part.lowerBound..<part.lowerBound + UInt64(target.count), into: target, counts: false)
+    }
+
+    /// Waits until the first chunk is here, as `read` waits: `.pending` then, `.failed` or `.cancelled` without it.
+    public func fetchBeginning(timeout: Duration) async -> ReadResult {
+        switch await file.wait(for: .bytes(0..<min(1, size)), timeout: timeout) {
+        case .failed(let problem): .failed(problem)
+        case .cancelled: .cancelled
+        case .available: .pending
+        }
+    }
+
     /// The answer to a read has gone: makes what a sequential reader will ask for next. On the calling thread,
     /// for the time of decrypting a read; nothing where nobody reads on.
     public func prepareNext() { file.whole?.prepareNext() }

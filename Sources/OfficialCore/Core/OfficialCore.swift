@@ -249,6 +249,8 @@ public final class OfficialCore: ChatCore {
         try await removals.delete(items, in: chat, mode: mode)
     }
 
+    public var receivesWhatIsClaimed: Bool { true }
+
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {
         if settings.marksRead { readReceipts.noteOpened(item) }
     }

@@ -65,6 +65,13 @@ enum MountCommand {
                 default: PreviewMode.message.rawValue,
                 "Where file managers get their pictures from of files that are not here: from the message, by fetching "
                     + "the file, or from nowhere."),
+            .value(
+                "refuse", named: "PROGRAM", .text, repeats: true,
+                "A program that fetches nothing, beside thumbnailers, indexers, scanners and backup programs: a name, "
+                    + "a path, or NAME:WORD of its command line; * stands for any characters."),
+            .value(
+                "allow", named: "PROGRAM", .text, repeats: true,
+                "A program that may fetch all the same. Of several that fit the longest decides."),
             .flag("background", "Come back when the folder is ready."),
         ],
         examples: [

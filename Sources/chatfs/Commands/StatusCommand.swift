@@ -80,7 +80,10 @@ enum StatusCommand {
             + "\(count(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) decrypted in the cache"
         let kernel = status.kernel.map { "  \(reads($0.passthrough))" }
         let core = status.coreProblem.map { "  what is sent and received waits: \($0)" }
-        return [head] + [core, kernel].compactMap { $0 } + status.transfers.map(line)
+        let refused = (status.callers ?? [:]).filter { $0.value.refused > 0 }.sorted { $0.key < $1.key }
+            .map { "\(CallerKind(rawValue: $0.key)?.noun ?? $0.key) (\($0.value.refused))" }
+        let callers = refused.isEmpty ? nil : "  nothing was fetched for: \(refused.joined(separator: ", "))"
+        return [head] + [core, kernel, callers].compactMap { $0 } + status.transfers.map(line)
     }
 
     private static func count(_ number: Int, _ noun: String) -> String {

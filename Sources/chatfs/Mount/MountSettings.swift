@@ -21,6 +21,8 @@ struct MountSettings: Sendable {
     var quietTime: Duration
     var deletion: DeletionPolicy
     var previews: PreviewMode
+    /// Which programs may have files fetched.
+    var callers: CallerPolicy
     /// nil: the embedded core.
     var official: OfficialCoreChoice?
     var proxy: SOCKSProxy?
@@ -46,6 +48,9 @@ struct MountSettings: Sendable {
         self.quietTime = quietTime
         deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
         previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
+        callers = CallerPolicy(
+            previews: previews, refused: try Self.patterns(invocation, "refuse"),
+            allowed: try Self.patterns(invocation, "allow"))
         official = try OfficialCoreChoice(
             core: invocation["core"], database: invocation["database"],
             filesFolder: invocation["files-folder"], passphraseDescriptor: invocation["passphrase-fd"])
@@ -99,6 +104,17 @@ struct MountSettings: Sendable {
         let place = official?.folder(dataPath: dataPath) ?? dataPath
         let mark = Hexadecimal.encode(Array(SHA256.hash(Array(place.utf8)).prefix(8)))
         return "\(cachePath)/\(mark)-\(id)"
+    }
+
+    private static func patterns(
+        _ invocation: Invocation, _ option: String
+    ) throws(UsageError) -> [ProgramPattern] {
+        try invocation.all(option).map { text throws(UsageError) in
+            guard let pattern = ProgramPattern(text) else {
+                throw UsageError("--\(option) takes the name of a program, or NAME:WORD of its command line")
+            }
+            return pattern
+        }
     }
 
     static func absolute(_ path: String) -> String {

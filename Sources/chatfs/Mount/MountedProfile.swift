@@ -101,11 +101,12 @@ final class MountedProfile: Sendable {
         let hydrator = try Hydrator(
             core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
             retention: remembered)
+        var files = FileSystem.Settings(
+            deletion: settings.deletion, cacheDisk: cache.directory, mountpoint: settings.mountpoint,
+            controlFolder: own)
+        files.callers = settings.callers
         let fileSystem = FileSystem(
-            names: names, contents: hydrator, outbox: outbox, core: core,
-            settings: FileSystem.Settings(
-                deletion: settings.deletion, cacheDisk: cache.directory,
-                mountpoint: settings.mountpoint, controlFolder: own))
+            names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
         do {
             let pump = try await fileSystem.begin()
             let cacheRequests = CacheRequestHandler(hydrator: hydrator, fileSystem: fileSystem, core: core)

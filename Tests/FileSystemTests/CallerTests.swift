@@ -1,0 +1,122 @@
+import Base
+import ChatCore
+import Glibc
+import TestSupport
+import Testing
+
+@testable import FileSystem
+
+@Suite("Programs that open files which are not here")
+struct CallerTests {
+    private typealias Fixture = FileSystemFixture
+
+    private static let remote = FileStatus.rcvInvitation(described: true)
+
+    private static func fixture(
+        _ program: String, status: FileStatus = remote, callers: CallerPolicy = CallerPolicy()
+    ) async throws -> Fixture {
+        try await Fixture.make(callers: callers, opener: Caller(executable: program)) {
+            _ = $0.received("a.bin", in: Fixture.bob, size: 1000, status: status)
+        }
+    }
+
+    private static func count(_ fixture: Fixture, _ kind: CallerKind) async -> CallerCount? {
+        await fixture.fileSystem.status().callers?[kind.rawValue]
+    }
+
+    @Test("a thumbnailer is refused at once, nothing is opened for it, and that is counted")
+    func refused() async throws {
+        let fixture = try await Self.fixture("/usr/bin/tumblerd")
+        for _ in 0..<3 {
+            let answer = try fixture.fileSystem.open(fixture.id("bob/a.bin"), flags: O_RDONLY)
+            #expect(await answer.code() == EACCES)
+        }
+        #expect(fixture.contents.open.withLock { $0.isEmpty })
+        #expect(fixture.core.opened == [])
+        #expect(await Self.count(fixture, .thumbnailer) == CallerCount(refused: 3))
+        // The attribute is about the file.
+        #expect(try fixture.attribute("user.chatfs.error", of: "bob/a.bin") == nil)
+        #expect(try fixture.attribute("user.chatfs.state", of: "bob/a.bin") == "remote")
+    }
+
+    @Test("what is here is for everybody, and nobody is counted for it")
+    func here() async throws {
+        let fixture = try await Self.fixture("/usr/bin/tumblerd", status: .rcvComplete)
+        #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
+        #expect(await fixture.fileSystem.status().callers == [:])
+    }
+
+    @Test("who copies is served, and marks the message as read")
+    func served() async throws {
+        let fixture = try await Self.fixture("/usr/bin/cp")
+        #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
+        #expect(fixture.core.opened == [ItemID(1)])
+        #expect(await fixture.fileSystem.status().callers == [:])
+    }
+
+    @Test("a thumbnailer that may fetch is served, counted, and waits a short while only")
+    func allowed() async throws {
+        let fixture = try await Self.fixture("/usr/bin/tumblerd", callers: CallerPolicy(previews: .fetch))
+        #expect(try await fixture.read("bob/a.bin", count: 10).count == 10)
+        #expect(await Self.count(fixture, .thumbnailer) == CallerCount(served: 1))
+        // A look at a picture is nobody's reading of a message.
+        #expect(fixture.core.opened == [])
+    }
+
+    @Test("who looks at beginnings gets the first chunk, and an error behind it for which nothing is fetched")
+    func beginning() async throws {
+        let fixture = try await Self.fixture("/usr/bin/file")
+        let item = try #require(fixture.core.state.withLock { $0.items.first })
+        fixture.contents.set(.beginning(100), for: item)
+        let handle = try await fixture.fileSystem.open(fixture.id("bob/a.bin"), flags: O_RDONLY).value()
+        defer { fixture.fileSystem.release(handle) }
+        #expect(try await fixture.read(handle, at: 10, count: 90) == (10..<100).map { UInt8($0) })
+        for (offset, count) in [(UInt64(50), 100), (100, 1), (900, 100)] {
+            #expect(await code { _ = try await fixture.read(handle, at: offset, count: count) } == EACCES)
+        }
+        #expect(try await fixture.read(handle, at: 1000, count: 10).isEmpty)
+        #expect(await Self.count(fixture, .sniffer) == CallerCount(limited: 1))
+        #expect(fixture.core.opened == [])
+    }
+
+    @Test("a beginning that cannot be had is the error of the file")
+    func failing() async throws {
+        let fixture = try await Self.fixture("/usr/bin/file")
+        let item = try #require(fixture.core.state.withLock { $0.items.first })
+        fixture.contents.set(.failing(FileProblem(.expired, "It is gone.")), for: item)
+        #expect(await code { _ = try await fixture.read("bob/a.bin", count: 10) } == ENODATA)
+    }
+
+    @Test("where a claim makes the core receive all of a file, who looks at beginnings gets nothing")
+    func receivedByCore() async throws {
+        let fixture = try await Self.fixture("/usr/bin/file")
+        fixture.core.state.withLock { $0.receivesWhatIsClaimed = true }
+        let answer = try fixture.fileSystem.open(fixture.id("bob/a.bin"), flags: O_RDONLY)
+        #expect(await answer.code() == EACCES)
+        #expect(fixture.contents.open.withLock { $0.isEmpty })
+    }
+
+    @Test("who cannot be seen is served, also who cannot be seen in time")
+    func unknown() async throws {
+        let isStuck = Lock(true)
+        let stuck: @Sendable (pid_t) -> Caller? = { _ in
+            while isStuck.withLock({ $0 }) { usleep(1000) }
+            return nil
+        }
+        for identify in [{ @Sendable _ in nil }, stuck] {
+            let check = CallerCheck(CallerPolicy(), identify: identify)
+            #expect(await check.access(of: 1) == .full)
+            #expect(check.counts == [:])
+        }
+        isStuck.withLock { $0 = false }
+        let check = CallerCheck(CallerPolicy()) { _ in Caller(executable: "tumblerd") }
+        #expect(await check.access(of: 0) == .full)
+        #expect(await check.access(of: 1) == .none)
+    }
+
+    @Test("the name of a program in the log is one word, whatever it is")
+    func names() {
+        #expect(Caller(executable: "/a/b\u{1B}[31m\n thing-2.0").printableName == "b31mthing-2.0")
+        #expect(Caller(executable: String(repeating: "x", count: 500)).printableName.count == 64)
+    }
+}
