@@ -69,6 +69,7 @@ public final class Database: @unchecked Sendable {
 
     /// Runs `body` in an IMMEDIATE transaction: all of it takes effect, or, when it throws, nothing.
     /// Nobody else writes meanwhile.
+    /// - Throws: what `body` throws, and `StoreError` of beginning and committing.
     @discardableResult
     public func transaction<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try run("BEGIN IMMEDIATE", body)
@@ -77,12 +78,14 @@ public final class Database: @unchecked Sendable {
     /// The same, safe against a power cut when it returns, also in a database of `.eventual`
     /// durability; everything that was committed before is then safe as well, since the journal is
     /// one file in order.
+    /// - Throws: as `transaction`.
     @discardableResult
     public func durableTransaction<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try run("BEGIN IMMEDIATE", synchronous: "FULL", body)
     }
 
     /// Runs `body` on one snapshot of the database. It must not write.
+    /// - Throws: as `transaction`.
     public func read<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try run("BEGIN", body)
     }
@@ -91,6 +94,7 @@ public final class Database: @unchecked Sendable {
     /// journal whose process was killed after its last write and before the others could see it: for them it never
     /// happened, but after a power cut SQLite would find it and take it for committed. To be called before anything
     /// outside of the database is destroyed because no row speaks of it.
+    /// - Throws: `StoreError`.
     public func commitOverUnfinished() throws {
         try durableTransaction { connection in
             let version = try connection.first("PRAGMA user_version") { $0.integer("user_version") } ?? 0

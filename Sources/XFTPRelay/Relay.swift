@@ -109,6 +109,7 @@ public final class Relay: Sendable {
 
     /// Deletes what has expired by now, as the relay does by itself now and then. Answers how many
     /// chunks. Blocks.
+    /// - Throws: `StoreError` of the records, `SystemError` of the folder.
     @discardableResult
     public func expire() throws -> Int { try service.expire() }
 

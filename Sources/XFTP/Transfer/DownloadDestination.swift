@@ -5,7 +5,8 @@ import Posix
 /// Where a downloaded file goes. Blocking; called on pool threads.
 ///
 /// Nothing that was written counts before `finish`. What an interrupted download has written is read
-/// back by the next one, which uses what proves right, writes it again and fetches the rest.
+/// back by the next one, which uses what proves right, writes it again and fetches the rest. Whatever is thrown ends the
+/// download with `XFTPError.storage` and becomes its cause: a `SystemError` where the disk refused.
 public protocol DownloadDestination: Sendable {
     /// Bytes of content that an earlier attempt left, from the start of the content on.
     func bytesPresent() throws -> UInt64

@@ -2,7 +2,8 @@ import Base
 import Posix
 
 /// The plaintext of a file to send. Blocking; called on a pool thread, one call at a time, in order
-/// from the start (again from the start when an upload is resumed).
+/// from the start (again from the start when an upload is resumed). What is thrown ends the upload with
+/// `XFTPError.source` and becomes its cause.
 public protocol UploadSource: Sendable {
     /// Bytes in all, fixed for the whole upload.
     var size: UInt64 { get }

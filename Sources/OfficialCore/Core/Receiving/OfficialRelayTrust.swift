@@ -4,7 +4,8 @@ import Store
 import XFTP
 
 /// Which relays may be contacted for a core's profiles beyond those that it decides about itself: what
-/// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount.
+/// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount. What throws
+/// here throws `StoreError`.
 public final class OfficialRelayTrust: Sendable {
     private static let migrations = [
         Migration(
