@@ -62,7 +62,10 @@ let package = Package(
         module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
         module("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
         module("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
-        module("FileSystem", uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox"]),
+        module("Thumbnails", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
+        module(
+            "FileSystem",
+            uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails"]),
         module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
@@ -71,8 +74,9 @@ let package = Package(
             name: "chatfs",
             dependencies: [
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
-                "OfficialCore", "Namespace", "Hydration", "Media", "Outbox", "FileSystem", "Fuse", "Desktop",
-                "CommandLineKit",
+                "OfficialCore", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails", "FileSystem",
+                "Fuse",
+                "Desktop", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -103,7 +107,10 @@ let package = Package(
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Media", uses: ["ChatCore", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
-        tests(of: "FileSystem", uses: ["ChatCore", "Namespace", "Hydration", "Outbox", "Store"]),
+        tests(of: "Thumbnails", uses: ["Cryptography"]),
+        tests(
+            of: "FileSystem",
+            uses: ["ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails"]),
         tests(of: "Fuse", uses: ["ChatCore", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
@@ -138,8 +145,8 @@ let package = Package(
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay", "CoreServices",
-        "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox", "Desktop", "CommandLineKit",
-        "CLibFuzzer",
+        "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox", "Thumbnails", "Desktop",
+        "CommandLineKit", "CLibFuzzer",
     ]
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),

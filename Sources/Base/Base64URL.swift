@@ -70,4 +70,18 @@ public enum Base64 {
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
         Base64URL.encode(bytes).replacing("-", with: "+").replacing("_", with: "/")
     }
+
+    /// The bytes of a text, or nil when it is not base64. Missing padding is accepted; white space is not.
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        var digits = Array(text.utf8)
+        for place in digits.indices {
+            switch digits[place] {
+            case UInt8(ascii: "+"): digits[place] = UInt8(ascii: "-")
+            case UInt8(ascii: "/"): digits[place] = UInt8(ascii: "_")
+            case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
+            default: break
+            }
+        }
+        return Base64URL.decode(digits[...])
+    }
 }

@@ -44,6 +44,18 @@ public struct SHA512: Sendable {
     }
 }
 
+/// MD5 through OpenSSL: proves nothing, and is here because files of others are named by it (the desktop's
+/// thumbnails).
+public enum MD5 {
+    public static let length = 16
+
+    public static func hash(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = Digest(.md5)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return digest.finalize()
+    }
+}
+
 /// A running hash. A value.
 private struct Digest: Sendable {
     private var context: RunningContext
@@ -76,4 +88,5 @@ private struct Digest: Sendable {
 extension FetchedAlgorithm {
     fileprivate static let sha256 = FetchedAlgorithm(EVP_MD_fetch, "SHA2-256")
     fileprivate static let sha512 = FetchedAlgorithm(EVP_MD_fetch, "SHA2-512")
+    fileprivate static let md5 = FetchedAlgorithm(EVP_MD_fetch, "MD5")
 }

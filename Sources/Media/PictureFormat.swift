@@ -39,4 +39,11 @@ struct PictureSize: Equatable {
         guard longer > side else { return self }
         return PictureSize(width: max(1, width * side / longer), height: max(1, height * side / longer))
     }
+
+    /// In proportion, with the longer side `side`; what is smaller grows to at most `factor` times its size.
+    func filling(_ side: Int, growing factor: Int) -> PictureSize {
+        let longer = max(width, height)
+        let wanted = min(side, longer * factor)
+        return PictureSize(width: max(1, width * wanted / longer), height: max(1, height * wanted / longer))
+    }
 }

@@ -45,12 +45,26 @@ struct NameIndex {
             ) STRICT, WITHOUT ROWID;
             CREATE TABLE salt (bytes BLOB NOT NULL) STRICT;
             INSERT INTO salt (bytes) VALUES (randomblob(32));
-            """)
+            """),
+        Migration(
+            "mountpoints",
+            """
+            CREATE TABLE mountpoint (
+                path TEXT PRIMARY KEY,
+                since INTEGER NOT NULL,
+                is_swept INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+            """),
     ]
 
     private let connection: Connection
+    private let gone: GonePaths
 
-    init(_ connection: Connection) { self.connection = connection }
+    /// - Parameter gone: notes what is taken away.
+    init(_ connection: Connection, _ gone: GonePaths = GonePaths()) {
+        self.connection = connection
+        self.gone = gone
+    }
 
     /// Every chat that ever had a folder.
     func chats() throws -> [Record] {
@@ -147,6 +161,13 @@ struct NameIndex {
     }
 
     func rename(_ id: NodeID, to name: EntryName) throws {
+        if let record = try record(id) {
+            if case .chat = record.owner {
+                try eachName(in: id) { gone.add($0, in: [record.name]) }
+            } else {
+                try gone.add(record.name, in: folderPath(record.folder))
+            }
+        }
         try connection.execute("UPDATE node SET name = ? WHERE inode = ?", name.bytes, id.rawValue)
     }
 
@@ -162,7 +183,64 @@ struct NameIndex {
     }
 
     func remove(_ id: NodeID) throws {
-        try connection.execute("DELETE FROM node WHERE inode = ?", id.rawValue)
+        let removed = try connection.first(
+            "DELETE FROM node WHERE inode = ? RETURNING folder, name", id.rawValue
+        ) { row in
+            (folder: NodeID(row.unsigned("folder")), name: EntryName(row.bytes("name")))
+        }
+        if let removed { try gone.add(removed.name, in: folderPath(removed.folder)) }
+    }
+
+    // MARK: - Paths
+
+    /// Every name that is in use, as its path below the mountpoint.
+    func eachPath(_ body: (EntryPath) throws -> Void) throws {
+        var folders: [NodeID: [EntryName]] = [.root: [], .recovered: Self.recovered]
+        _ = try connection.query("SELECT folder, name FROM node") { row in
+            let folder = NodeID(row.unsigned("folder"))
+            let path = try folders[folder] ?? folderPath(folder)
+            folders[folder] = path
+            try body(EntryPath(path + [EntryName(row.bytes("name"))]))
+        }
+    }
+
+    private func eachName(in folder: NodeID, _ body: (EntryName) throws -> Void) throws {
+        _ = try connection.query("SELECT name FROM node WHERE folder = ?", folder.rawValue) { row in
+            try body(EntryName(row.bytes("name")))
+        }
+    }
+
+    private static let recovered = [EntryName(".chatfs"), EntryName("recovered")]
+
+    private func folderPath(_ folder: NodeID) throws -> [EntryName] {
+        switch folder {
+        case .root: return []
+        case .recovered: return Self.recovered
+        default:
+            let name = try connection.first("SELECT name FROM node WHERE inode = ?", folder.rawValue) { row in
+                EntryName(row.bytes("name"))
+            }
+            return name.map { [$0] } ?? []
+        }
+    }
+
+    // MARK: - Mountpoints
+
+    /// Where this profile was mounted, the last first.
+    func mountpoints() throws -> [Namespace.Mountpoint] {
+        try connection.query("SELECT path, since, is_swept FROM mountpoint ORDER BY since DESC") { row in
+            Namespace.Mountpoint(
+                path: row.text("path"), since: row.integer("since"), isSwept: row.integer("is_swept") != 0)
+        }
+    }
+
+    func note(_ mountpoint: Namespace.Mountpoint, keeping most: Int) throws {
+        try connection.execute(
+            "INSERT OR REPLACE INTO mountpoint (path, since, is_swept) VALUES (?, ?, ?)", mountpoint.path,
+            mountpoint.since, mountpoint.isSwept)
+        try connection.execute(
+            "DELETE FROM mountpoint WHERE path NOT IN (SELECT path FROM mountpoint ORDER BY since DESC LIMIT ?)",
+            most)
     }
 
     /// Keeps others from ever getting this name.

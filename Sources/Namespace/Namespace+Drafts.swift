@@ -108,7 +108,7 @@ extension Namespace {
             try index.hand(record.id, to: item.id, modified: modified)
             let updated = Node(
                 id: record.id, folder: record.folder, name: record.name,
-                content: .item(item.withoutPreview), modified: modified)
+                content: .item(item.withoutPreview), modified: modified, hasPreview: item.hasPreview)
             if let node {
                 shown.forget(node.content)
                 shown.replace(updated)

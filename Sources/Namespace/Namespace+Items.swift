@@ -99,10 +99,11 @@ extension Namespace {
         _ shown: inout PendingChange, known: () throws -> NameIndex.Record?
     ) throws -> NamespaceChange? {
         guard item.file != nil else { return nil }
+        let hasPreview = item.hasPreview
         let item = item.withoutPreview
         if let node = shown.node(.item(item.id)) {
             if case .item(let old) = node.content, old == item { return nil }
-            let updated = node.with(content: .item(item))
+            let updated = node.with(content: .item(item), hasPreview: hasPreview || node.hasPreview)
             shown.replace(updated)
             return .changed(updated)
         }
@@ -110,7 +111,7 @@ extension Namespace {
         let record = try before ?? add(.item(item.id), EntryName(of: item), in: folder, index)
         let node = Node(
             id: record.id, folder: folder, name: record.name, content: .item(item),
-            modified: record.modified)
+            modified: record.modified, hasPreview: hasPreview)
         shown.add(node, at: before == nil ? time ?? item.time : item.time)
         // One that has its name already was let go, or is there since an earlier mount.
         return before == nil ? .appeared(node) : .changed(node)

@@ -18,6 +18,8 @@ public final class Namespace: Sendable {
     /// each waits for the same database. Taken before `table`.
     private let changing = BlockingMutex()
 
+    private let observer = Lock<NameObserver?>(nil)
+
     /// - Parameter path: the index database of one profile.
     public init(path: String, clock: any WallClock = SystemWallClock()) throws(NamespaceError) {
         self.clock = clock
@@ -148,7 +150,12 @@ public final class Namespace: Sendable {
         }
     }
 
-    private func read<Result>(_ body: (NameIndex) throws -> Result) throws(NamespaceError) -> Result {
+    // MARK: - Watching
+
+    /// Has `observer` told of every change, in the order of the changes. To be called once, before the first.
+    public func watch(with observer: NameObserver) { self.observer.withLock { $0 = observer } }
+
+    func read<Result>(_ body: (NameIndex) throws -> Result) throws(NamespaceError) -> Result {
         do {
             return try database.read { try body(NameIndex($0)) }
         } catch {
@@ -165,10 +172,12 @@ public final class Namespace: Sendable {
         do {
             return try changing.withLock {
                 var pending = PendingChange(shown: table)
-                let write = { (connection: Connection) in try body(NameIndex(connection), &pending) }
+                let gone = GonePaths()
+                let write = { (connection: Connection) in try body(NameIndex(connection, gone), &pending) }
                 let result =
                     try isDurable ? database.durableTransaction(write) : database.transaction(write)
                 pending.carryOut()
+                observer.withLock { $0 }?.tell(gone: gone.paths, shown: pending.nodes)
                 return result
             }
         } catch {

@@ -63,6 +63,17 @@ struct PendingChange {
     /// So many steps are shown at once: a reader waits for them, some microseconds.
     static let atOnce = 64
 
+    /// What is new or another on show when it is carried out.
+    var nodes: [Node] {
+        steps.compactMap { step in
+            switch step {
+            case .add(let node, _), .replace(let node): node
+            case .rename(let node, let name, _): node.with(name: name)
+            case .remove, .forget, .reserve, .complete, .touch: nil
+            }
+        }
+    }
+
     /// Shows it all.
     func carryOut() {
         for start in stride(from: 0, to: steps.count, by: Self.atOnce) {
@@ -99,6 +110,13 @@ extension NamespaceError {
 }
 
 extension ChatItem {
+    var hasPreview: Bool {
+        switch content.kind {
+        case .image(let preview), .video(let preview, _): !preview.isEmpty
+        case .text, .file, .voice: false
+        }
+    }
+
     /// This item without its preview picture (up to 14,000 characters).
     var withoutPreview: ChatItem {
         var item = self

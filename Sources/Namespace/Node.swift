@@ -39,6 +39,9 @@ public final class Node: Sendable {
         /// them would be 140 MB.
         case item(ChatItem)
         case draft(DraftID)
+        /// A folder of thumbnails, and what is in it: made of previews when somebody asks for it.
+        case thumbnails
+        case thumbnail
     }
 
     public let id: NodeID
@@ -48,8 +51,15 @@ public final class Node: Sendable {
     public let content: Content
     /// What the writer of a sent file set as its time; nil where the item's own time counts.
     public let modified: Timestamp?
+    /// Whether the message of an item carries a preview, which is left out here.
+    public let hasPreview: Bool
 
-    init(id: NodeID, folder: NodeID, name: EntryName, content: Content, modified: Timestamp? = nil) {
+    /// For what a namespace does not hold; its own nodes it makes itself.
+    public init(
+        id: NodeID, folder: NodeID, name: EntryName, content: Content, modified: Timestamp? = nil,
+        hasPreview: Bool = false
+    ) {
+        self.hasPreview = hasPreview
         self.id = id
         self.folder = folder
         self.name = name
@@ -59,17 +69,19 @@ public final class Node: Sendable {
 
     public var isFolder: Bool {
         switch content {
-        case .root, .control, .recovered, .chat: true
-        case .status, .transfers, .item, .draft: false
+        case .root, .control, .recovered, .chat, .thumbnails: true
+        case .status, .transfers, .item, .draft, .thumbnail: false
         }
     }
 
     /// Of an item: when it was sent or received.
     var time: Timestamp? { if case .item(let item) = content { item.time } else { nil } }
 
-    func with(name: EntryName? = nil, content: Content? = nil, modified: Timestamp? = nil) -> Node {
+    func with(
+        name: EntryName? = nil, content: Content? = nil, modified: Timestamp? = nil, hasPreview: Bool? = nil
+    ) -> Node {
         Node(
             id: id, folder: folder, name: name ?? self.name, content: content ?? self.content,
-            modified: modified ?? self.modified)
+            modified: modified ?? self.modified, hasPreview: hasPreview ?? self.hasPreview)
     }
 }

@@ -60,7 +60,7 @@ struct NodeTable {
             if let file = item.file { files[file.id] = node.id }
         case .draft(let draft): drafts[draft] = node.id
         case .chat(let chat): chats[chat.reference] = node.id
-        case .root, .control, .status, .transfers, .recovered: break
+        case .root, .control, .status, .transfers, .recovered, .thumbnails, .thumbnail: break
         }
     }
 
@@ -139,7 +139,7 @@ struct NodeTable {
             if let file = item.file { files[file.id] = nil }
         case .draft(let draft): drafts[draft] = nil
         case .chat(let chat): chats[chat.reference] = nil
-        case .root, .control, .status, .transfers, .recovered: break
+        case .root, .control, .status, .transfers, .recovered, .thumbnails, .thumbnail: break
         }
     }
 }

@@ -20,4 +20,13 @@ import Testing
     func textOfAnotherAlphabetOrWithStrayBitsIsRefused(text: String) {
         #expect(Base64URL.decode(text) == nil)
     }
+
+    @Test(arguments: [([], ""), ([255, 255], "//8="), ([251, 239, 190], "++++")] as [([UInt8], String)])
+    func theCommonAlphabetHasOtherLetters(bytes: [UInt8], text: String) {
+        #expect(Base64.encode(bytes) == text)
+        #expect(Base64.decode(text) == bytes)
+    }
+
+    @Test(arguments: ["-AAA", "_AAA", "A", "AB=", "AA A", "AA==\n"])
+    func whatIsNotOfTheCommonAlphabetIsRefused(text: String) { #expect(Base64.decode(text) == nil) }
 }

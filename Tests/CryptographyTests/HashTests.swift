@@ -30,6 +30,12 @@ import Testing
         #expect(continued.finalize() == hash.finalize())
     }
 
+    /// RFC 1321, appendix A.5.
+    @Test func md5() {
+        #expect(Hexadecimal.encode(MD5.hash([])) == "d41d8cd98f00b204e9800998ecf8427e")
+        #expect(Hexadecimal.encode(MD5.hash(Array("abc".utf8))) == "900150983cd24fb0d6963f7d28e17f72")
+    }
+
     @Test func comparisonLooksAtAllBytes() {
         #expect(constantTimeEqual([], []))
         #expect(constantTimeEqual([1, 2], [1, 2]))

@@ -6,6 +6,7 @@ import Namespace
 import Outbox
 import Posix
 import TestSupport
+import Thumbnails
 
 /// A file system over a scripted core and contents in memory, with a real index and a real outbox, or drafts in
 /// memory where the test gives them.
@@ -28,7 +29,7 @@ final class FileSystemFixture {
         showsEverything: Bool = true,
         clock: any OutboxClock = SystemOutboxClock(), drafts: MemoryDrafts? = nil,
         callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil,
-        items: (ScriptedCore) -> Void = { _ in }
+        thumbnails: (any ThumbnailMaking)? = nil, items: (ScriptedCore) -> Void = { _ in }
     ) async throws -> FileSystemFixture {
         let folder = try TemporaryFolder()
         let staging = try folder.makeFolder("staging")
@@ -43,7 +44,7 @@ final class FileSystemFixture {
         items(core)
         let fixture = try await FileSystemFixture(
             folder, core, deletion, quietTime, readDeadline, clock, drafts, itemsInMemory: itemsInMemory,
-            itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener)
+            itemsLoadedAhead: itemsLoadedAhead, callers: callers, opener: opener, thumbnails: thumbnails)
         if showsEverything { await fixture.fileSystem.showEverything() }
         return fixture
     }
@@ -53,7 +54,8 @@ final class FileSystemFixture {
         _ folder: TemporaryFolder, _ core: ScriptedCore, _ deletion: DeletionPolicy, _ quietTime: Duration,
         _ readDeadline: Duration, _ clock: any OutboxClock = SystemOutboxClock(),
         _ drafts: MemoryDrafts? = nil, itemsInMemory: Int? = nil, itemsLoadedAhead: Int = 0,
-        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil
+        callers: CallerPolicy = CallerPolicy(), opener: Caller? = nil,
+        thumbnails: (any ThumbnailMaking)? = nil
     ) async throws {
         self.folder = folder
         self.core = core
@@ -73,6 +75,11 @@ final class FileSystemFixture {
         if let opener { settings.identifyCaller = { _ in opener } }
         if let itemsInMemory { settings.itemsInMemory = itemsInMemory }
         settings.itemsLoadedAhead = itemsLoadedAhead
+        if let thumbnails {
+            settings.thumbnailMaker = thumbnails
+            settings.desktop = DesktopThumbnails(
+                try ThumbnailFolder(path: folder.path("thumbnails"), mountpoint: "/mnt"))
+        }
         fileSystem = FileSystem(
             names: try Namespace(path: folder.path("names.sqlite")), contents: contents, outbox: store,
             core: core, settings: settings)

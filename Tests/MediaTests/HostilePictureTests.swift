@@ -116,7 +116,7 @@ import Testing
             "cp /lib/*/libz.so.1 libgdk_pixbuf-2.0.so.0", folder: studio.folder.path)
         #expect(other.succeeded, "\(other.errors)")
         let child = try await Shell.run(
-            ChatFSProcess.path, [PictureProcess.word, "png", "0", "9000"],
+            ChatFSProcess.path, [PictureProcess.word, "png", "0", "9000", "preview"],
             environment: ["LD_LIBRARY_PATH": studio.folder.path])
         #expect(child.ending == .code(PictureProcess.Ending.cannotDecode.rawValue))
         #expect(try await kind(decodedBy: "#!/bin/sh\nexit 10\n") == grey)
@@ -128,7 +128,8 @@ import Testing
     }
 
     @Test func thePictureIsDecodedWhereNoFileCanBeOpened() async throws {
-        var settings = ChildProcess.Settings(ChatFSProcess.path, [PictureProcess.word, "png", "100", "9000"])
+        var settings = ChildProcess.Settings(
+            ChatFSProcess.path, [PictureProcess.word, "png", "100", "9000", "preview"])
         settings.input = .pipe
         settings.output = .pipe
         settings.confinement = ChildProcess.Confinement(maxMemory: 512 << 20, maxSeconds: 10)

@@ -44,13 +44,14 @@ final class CopyStage: Sendable {
 
     /// Mounts a profile at the folder of its first letter.
     func mount(
-        _ profile: String, quietTime: String = "1s", environment: [String: String] = [:]
+        _ profile: String, quietTime: String = "1s", options: [String] = [],
+        environment: [String: String] = [:]
     ) async throws -> RunningProcess {
         let daemon = try await ChatFSProcess.start(
             [
                 "mount", folder.path(String(profile.prefix(1))), "--profile", profile, "--cache-dir",
                 folder.path("cache"), "--quiet-time", quietTime,
-            ] + data, environment: environment)
+            ] + options + data, environment: environment)
         try await daemon.line("that it is mounted", within: .seconds(60)) { $0.contains("is mounted at") }
         return daemon
     }

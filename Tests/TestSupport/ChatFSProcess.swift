@@ -13,7 +13,13 @@ public enum ChatFSProcess {
         return bundle.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 } + "/chatfs"
     }()
 
-    /// Starts `chatfs` with these arguments. Its terminal, data folder and runtime folder are never
+    /// The user's thumbnails are not for tests to touch.
+    private static let cache: [String: String?] = [
+        "XDG_CACHE_HOME": (getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
+            + "/chatfs-test-cache-\(geteuid())"
+    ]
+
+    /// Starts `chatfs` with these arguments. Its terminal, cache, data folder and runtime folder are never
     /// the user's own: pass `--data`, or HOME and the XDG variables, in `environment`.
     public static func start(
         _ arguments: [String], environment: [String: String?] = [:], folder: String? = nil,
@@ -21,6 +27,9 @@ public enum ChatFSProcess {
     ) async throws -> RunningProcess {
         var settings = ChildProcess.Settings(path, arguments)
         settings.environment = ["COLUMNS": "80", "SWIFT_BACKTRACE": "enable=no"].merging(environment) { $1 }
+        if environment["HOME"] == nil, environment["XDG_CACHE_HOME"] == nil {
+            settings.environment.merge(cache) { $1 }
+        }
         settings.folder = folder
         settings.ignoredSignals = ignoredSignals
         settings.blockedSignals = blockedSignals

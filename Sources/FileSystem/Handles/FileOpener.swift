@@ -15,6 +15,7 @@ final class FileOpener: Sendable {
     private let contents: any ContentStore
     private let core: any ChatCore
     private let callers: CallerCheck
+    private let thumbnails: ThumbnailFiles?
     private let deadline: Duration
 
     /// Longest wait of a program that makes previews, or looks at beginnings: it has many files to look at.
@@ -24,7 +25,7 @@ final class FileOpener: Sendable {
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
         drafts: DraftChanges, control: ControlFiles, contents: any ContentStore,
-        core: any ChatCore, callers: CallerCheck, deadline: Duration
+        core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, deadline: Duration
     ) {
         self.names = names
         self.nodes = nodes
@@ -35,6 +36,7 @@ final class FileOpener: Sendable {
         self.contents = contents
         self.core = core
         self.callers = callers
+        self.thumbnails = thumbnails
         self.deadline = deadline
     }
 
@@ -45,8 +47,14 @@ final class FileOpener: Sendable {
         guard let node = nodes.nodeToOpen(id) else { return .refused(.gone) }
         let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
         switch node.content {
-        case .root, .control, .recovered, .chat:
+        case .root, .control, .recovered, .chat, .thumbnails:
             return .refused(.isFolder)
+        case .thumbnail:
+            guard !writes else { return .refused(.notPermitted) }
+            guard let place = ThumbnailNodes.place(of: id), let thumbnails else { return .refused(.gone) }
+            return thumbnails.bytes(of: place).map { [handles] bytes in
+                .success(handles.add(node, ThumbnailSource(bytes)))
+            }
         case .status, .transfers:
             guard !writes else { return .refused(.notPermitted) }
             return .later { [self] in .success(await produce(node)) }

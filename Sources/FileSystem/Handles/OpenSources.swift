@@ -143,6 +143,17 @@ struct DraftSource: OpenSource {
     func close() { file.closed(opening) }
 }
 
+/// A thumbnail: the same bytes in every opening.
+struct ThumbnailSource: OpenSource {
+    private let bytes: ProducedSource
+
+    init(_ bytes: [UInt8]) { self.bytes = ProducedSource(bytes) }
+
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
+        bytes.read(at: offset, into: buffer)
+    }
+}
+
 /// What was made when it was opened: a control file.
 struct ProducedSource: OpenSource {
     private let bytes: [UInt8]

@@ -5,6 +5,7 @@ import Hydration
 import Namespace
 import Outbox
 import Posix
+import Thumbnails
 
 /// The files of one profile, as the kernel and the commands ask for them. Knows no C and no FUSE: `Fuse` translates.
 ///
@@ -32,6 +33,8 @@ public final class FileSystem: FileOperations {
     private let itemsLoadedAhead: Int
     private let coreEvents: CoreEvents
     private let pump: EventPump
+    private let offers: PreviewOffers
+    private let thumbnails: ThumbnailFiles?
 
     public struct Settings: Sendable {
         /// Longest wait for a byte without any progress, and for the names in a chat, then ETIMEDOUT.
@@ -47,6 +50,10 @@ public final class FileSystem: FileOperations {
         public var callers = CallerPolicy()
         /// Finds out which program a thread is part of, nil where that cannot be seen. May block for a while.
         public var identifyCaller: @Sendable (_ thread: pid_t) -> Caller? = CallerCheck.systemCaller
+        /// The desktop's thumbnail cache, which forgets what is gone; nil where there is none.
+        public var desktop: DesktopThumbnails?
+        /// Makes thumbnails of the previews that messages carry; nil: none are offered.
+        public var thumbnailMaker: (any ThumbnailMaking)?
         /// Files that have their attributes in memory, beyond those of the chat that was looked at last.
         public var itemsInMemory = ItemMemory.usualLimit
         /// Files whose attributes are read when the mount begins, before anybody looks: those of the chats with the
@@ -77,6 +84,13 @@ public final class FileSystem: FileOperations {
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
         let callers = CallerCheck(settings.callers, identify: settings.identifyCaller)
+        offers = PreviewOffers(names: names, desktop: settings.desktop, maker: settings.thumbnailMaker)
+        names.watch(with: offers.observer)
+        thumbnails = settings.thumbnailMaker.map { [kernel, loader, offers] maker in
+            ThumbnailFiles(
+                names: names, core: core, loader: loader, kernel: kernel, mountpoint: settings.mountpoint,
+                maker: maker, offers: offers, deadline: deadline, beginning: beginning)
+        }
         let report = StatusReport(
             names: names, contents: contents, core: core, loader: loader, nodes: nodes, entries: entries,
             kernel: kernel, callers: callers, settings: settings, beginning: beginning)
@@ -87,7 +101,8 @@ public final class FileSystem: FileOperations {
         drafts = DraftChanges(names: names, outbox: outbox, drafts: table, nodes: nodes)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
-            control: control, contents: contents, core: core, callers: callers, deadline: deadline)
+            control: control, contents: contents, core: core, callers: callers, thumbnails: thumbnails,
+            deadline: deadline)
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
@@ -179,6 +194,7 @@ extension FileSystem {
     public func lookup(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
         guard name.bytes.count <= EntryName.maxLength else { return .refused(FileSystemError(ENAMETOOLONG)) }
         if let found = attributes.attributesToKeep(of: name, in: folder) { return .done(found) }
+        if let found = thumbnails?.lookup(name, in: folder) { return found }
         return loader.whenLoaded(folder) { [attributes] in
             attributes.attributesToKeep(of: name, in: folder).map { .done($0) } ?? .refused(.notFound)
         }
@@ -186,11 +202,13 @@ extension FileSystem {
 
     public func forget(_ id: NodeID, _ count: UInt64) {
         references.forget(id, count)
+        thumbnails?.forget(id, count)
         memory.forget(id, count)
     }
 
     public func attributes(_ id: NodeID) -> Answer<Attributes> {
-        loader.whenKnown(id) { [nodes, attributes] in
+        if let found = thumbnails?.attributes(id) { return found }
+        return loader.whenKnown(id) { [nodes, attributes] in
             guard let node = nodes.node(id) else { return .refused(.gone) }
             return .done(attributes.attributes(of: node))
         }
@@ -218,7 +236,15 @@ extension FileSystem {
         return .success(statistics)
     }
 
-    public func prepare(_ folder: NodeID) -> Answer<Void> { loader.prepare(folder) }
+    public func prepare(_ folder: NodeID) -> Answer<Void> {
+        let prepared = loader.prepare(folder)
+        guard offers.isNew(folder) else { return prepared }
+        return .later { [offers] in
+            let result = await prepared.result()
+            if case .success = result { await offers.offer(folder) }
+            return result
+        }
+    }
 
     public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
         names.list(folder, after: last, count: count)
@@ -235,7 +261,10 @@ extension FileSystem {
     public func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
-        loader.whenLoaded(folder) { [opener] in opener.create(name, in: folder, flags: flags, by: thread) }
+        if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        return loader.whenLoaded(folder) { [opener] in
+            opener.create(name, in: folder, flags: flags, by: thread)
+        }
     }
 
     public func read(
@@ -261,13 +290,15 @@ extension FileSystem {
     public func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void> {
-        loader.whenLoaded(folder) { [drafts] in
+        if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        return loader.whenLoaded(folder) { [drafts] in
             drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
         }
     }
 
     public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
+        if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        return loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
     }
 
     public func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {

@@ -28,8 +28,10 @@ final class AttributeReader: Sendable {
     func attributes(of node: Node) -> Attributes {
         switch node.content {
         case .root, .recovered, .chat: return folder(node, permissions: 0o700)
-        case .control: return folder(node, permissions: 0o500)
+        case .control, .thumbnails: return folder(node, permissions: 0o500)
         case .status, .transfers: return controlFile(node)
+        // Its size is for `ThumbnailFiles` to say.
+        case .thumbnail: return file(node, size: 0, blocks: 1, modified: control.beginning)
         case .item(let item): return entry(node, item)
         case .draft(let id):
             if let draft = nodes.draft(id, at: node.id) { return entry(node, draft.snapshot) }

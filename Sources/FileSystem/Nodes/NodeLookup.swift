@@ -19,7 +19,9 @@ final class NodeLookup: Sendable {
     func node(_ id: NodeID) -> Node? { nodeToOpen(id) ?? handles.handle(on: id)?.node }
 
     /// A draft also when its name is gone: whoever found that a moment ago opens what it named then.
-    func nodeToOpen(_ id: NodeID) -> Node? { names.node(id) ?? references.node(id) }
+    func nodeToOpen(_ id: NodeID) -> Node? {
+        names.node(id) ?? references.node(id) ?? ThumbnailNodes.node(id)
+    }
 
     /// The draft behind a node: removed too, while the kernel knows it or somebody has it open.
     func draft(_ id: DraftID, at node: NodeID) -> (any DraftFile)? {

@@ -20,13 +20,16 @@ struct ConfinedProgram: Sendable {
     /// Bytes that it may write.
     let maxOutput: Int
 
+    /// Who runs at the same time.
+    var places = usualPlaces
+
     /// Two at a time, so that one that is held up does not hold up all.
-    private static let places = Places(2)
-    private static let pool = ThreadPool(name: "preview", threads: 2)
+    static let usualPlaces = Places(2)
+    private static let pool = ThreadPool(name: "preview", threads: 4)
 
     /// - Parameter feed: writes its input to a pipe, on a thread that may block.
     func run(feed: @escaping @Sendable (OpenFile) throws -> Void) async -> Outcome {
-        await Self.places.with { await runInPlace(feed) }
+        await places.with { await runInPlace(feed) }
     }
 
     private func runInPlace(_ feed: @escaping @Sendable (OpenFile) throws -> Void) async -> Outcome {

@@ -1,6 +1,6 @@
 import Posix
 
-/// Has small JPEGs made of pictures, each by a process of its own that a hostile picture may crash, fill or
+/// Has small pictures made of others, each by a process of its own that a hostile picture may crash, fill or
 /// hold up (`PictureProcess`).
 struct PictureDecoder: Sendable {
     enum Outcome: Equatable, Sendable {
@@ -20,20 +20,25 @@ struct PictureDecoder: Sendable {
     /// Longer than the processor time, for busy machines: what takes so long is not the picture's fault.
     let timeout: Duration
 
+    /// How many at a time.
+    var places = ConfinedProgram.usualPlaces
+
     /// - Parameters:
     ///   - size: of the file that `content` reads, in bytes.
-    ///   - most: bytes that the JPEG may have.
+    ///   - most: bytes that what is made of it may have.
     func decode(
-        _ format: PictureFormat, size: UInt64, most: Int, _ content: @escaping SharedContent
+        _ format: PictureFormat, into product: PictureProcess.Product = .preview, size: UInt64, most: Int,
+        _ content: @escaping SharedContent
     ) async -> Outcome {
         var settings = ChildProcess.Settings(
-            program, [PictureProcess.word, format.rawValue, String(size), String(most)])
+            program, [PictureProcess.word, format.rawValue, String(size), String(most)] + product.words)
         settings.environment = ["SWIFT_BACKTRACE": "enable=no"]
         settings.input = .pipe
         settings.output = .pipe
         settings.errors = .null
         settings.confinement = Self.confinement
-        let process = ConfinedProgram(settings: settings, timeout: timeout, maxOutput: most)
+        let process = ConfinedProgram(
+            settings: settings, timeout: timeout, maxOutput: most, places: places)
         let outcome = await process.run { input in
             var position: UInt64 = 0
             while position < size {
@@ -45,7 +50,8 @@ struct PictureDecoder: Sendable {
         }
         switch outcome {
         case .ended(0, let output):
-            return PictureFormat(start: output) == .jpeg ? .preview(output) : .broken
+            let wanted: PictureFormat = product == .preview ? .jpeg : .png
+            return PictureFormat(start: output) == wanted ? .preview(output) : .broken
         case .ended(PictureProcess.Ending.brokenPicture.rawValue, _), .crashed: return .broken
         case .ended, .notFinished: return .unavailable
         }

@@ -119,24 +119,33 @@ struct PixbufLibrary {
             0xFF_FFFF)
     }
 
-    /// Loads the writer of JPEG too. False when it is missing.
+    /// Loads the writers of JPEG and PNG too. False when one is missing.
     func prepareWriting() -> Bool {
         // RGB, opaque, 8 bits, one pixel.
         guard let probe = make(0, 0, 8, 1, 1) else { return false }
-        return jpeg(probe, quality: 50) != nil
+        return jpeg(probe, quality: 50) != nil && png(probe) != nil
     }
 
     /// As JPEG; nil when that fails.
     func jpeg(_ picture: Picture, quality: Int) -> [UInt8]? {
-        var keys: [UnsafeMutablePointer<CChar>?] = [strdup("quality"), nil]
-        var values: [UnsafeMutablePointer<CChar>?] = [strdup(String(quality)), nil]
+        encoded(picture, "jpeg", option: ("quality", String(quality)))
+    }
+
+    /// As PNG; nil when that fails.
+    func png(_ picture: Picture) -> [UInt8]? { encoded(picture, "png", option: ("compression", "3")) }
+
+    private func encoded(
+        _ picture: Picture, _ format: String, option: (name: String, value: String)
+    ) -> [UInt8]? {
+        var keys: [UnsafeMutablePointer<CChar>?] = [strdup(option.name), nil]
+        var values: [UnsafeMutablePointer<CChar>?] = [strdup(option.value), nil]
         defer {
             free(keys[0])
             free(values[0])
         }
         var bytes: UnsafeMutablePointer<UInt8>?
         var count = 0
-        guard save(picture, &bytes, &count, "jpeg", &keys, &values, nil) != 0, let bytes else { return nil }
+        guard save(picture, &bytes, &count, format, &keys, &values, nil) != 0, let bytes else { return nil }
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 }

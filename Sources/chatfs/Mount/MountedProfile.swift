@@ -31,6 +31,7 @@ final class MountedProfile: Sendable {
     private let session: FuseSession
     private let control: ControlServer
     private let cache: PrivateFolder
+    private let traces: DesktopTraces?
     /// Requested when the connection to the kernel has ended, through whomever.
     private let ended = StopRequest()
     /// Requested when the mount has left the mount table. The connection may outlive it: through open files, and
@@ -39,7 +40,7 @@ final class MountedProfile: Sendable {
 
     private init(
         core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, pump: EventPump,
-        session: FuseSession, control: ControlServer, cache: PrivateFolder
+        session: FuseSession, control: ControlServer, cache: PrivateFolder, traces: DesktopTraces?
     ) {
         self.core = core
         self.hydrator = hydrator
@@ -49,6 +50,7 @@ final class MountedProfile: Sendable {
         self.session = session
         self.control = control
         self.cache = cache
+        self.traces = traces
         mountpoint = session.mountpoint
     }
 
@@ -101,10 +103,16 @@ final class MountedProfile: Sendable {
         let hydrator = try Hydrator(
             core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
             retention: remembered)
+        let traces = await ThreadPool.shared.run {
+            DesktopTraces.open(names, mountpoint: settings.mountpoint)
+        }
+        traces?.beginSweeping()
         var files = FileSystem.Settings(
             deletion: settings.deletion, cacheDisk: cache.directory, mountpoint: settings.mountpoint,
             controlFolder: own)
         files.callers = settings.callers
+        files.desktop = traces?.desktop
+        if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
         let fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
         do {
@@ -128,7 +136,7 @@ final class MountedProfile: Sendable {
             Task { await cacheRequests.resume() }
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, pump: pump,
-                session: session, control: control, cache: cache)
+                session: session, control: control, cache: cache, traces: traces)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -163,6 +171,7 @@ final class MountedProfile: Sendable {
         await outbox.shutDown()
         if let words = WaitingFiles.words(outbox.waiting) { Log("mount").notice(words) }
         await pump.finish()
+        await traces?.sweep()
         // While the profile is still ours: the next mount uses the same folder.
         let (cache, fileSystem) = (cache, fileSystem)
         await ThreadPool.shared.run {

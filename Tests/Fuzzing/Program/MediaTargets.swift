@@ -1,6 +1,7 @@
 import ChatCore
 
 @testable import Media
+@testable import Thumbnails
 
 extension Target {
     /// Files that are looked into before they are sent.
@@ -46,6 +47,23 @@ extension Target {
             let longest = PreviewMaker.text([]).utf8.count + (most + 2) / 3 * 4
             hold(most == 0 || longest <= FilePolicy.maxPreviewCharacters, "it fits its message")
             _ = PictureFormat(start: bytes).map(\.mediaType)
+        },
+        Target("thumbnail", "previews and thumbnails of others", longest: 4096) { bytes in
+            var input = Input(bytes)
+            let side = 1 + input.number(below: 300)
+            let content = input.rest()
+            if let preview = DataURI(String(decoding: content, as: UTF8.self)) {
+                hold(PictureFormat(start: preview.bytes) == preview.format, "it is what it says")
+            }
+            if let uri = ThumbnailHead.uri(content) {
+                hold(uri.count < content.count, "a text is a part of its file")
+            }
+            // Its checksums keep random bytes out: these are right.
+            let texts = [(keyword: "Thumb::URI", value: "file:///a")]
+            guard let file = PNGFile(content, side: side) else { return }
+            let made = file.bytes(texts: texts)
+            hold(PNGFile(made, side: side)?.bytes(texts: texts) == made, "it is the same again")
+            hold(ThumbnailHead.uri(made) == Array("file:///a".utf8), "its text is found")
         },
     ]
 }

@@ -1,0 +1,94 @@
+import Base
+import Namespace
+import Thumbnails
+
+/// Offers the previews of a chat to the desktop when somebody first lists its folder, and from then on those that
+/// come; and has the desktop forget what is gone. Any thread; waits for nothing but in `offer`.
+final class PreviewOffers: Sendable {
+    private let names: Namespace
+    /// Nil where there is no thumbnail cache.
+    private let desktop: DesktopThumbnails?
+    /// Nil where nothing is offered.
+    private let maker: (any ThumbnailMaking)?
+    /// Folders whose previews are offered.
+    private let folders = Lock<Set<NodeID>>([])
+    /// Entries whose previews show nothing.
+    private let withdrawn = Lock<Set<NodeID>>([])
+    private let availability = Lock<Task<Bool, Never>?>(nil)
+
+    /// How long who lists a folder first waits for the links: a file manager looks for them right after it.
+    private static let patience: Duration = .seconds(1)
+
+    init(names: Namespace, desktop: DesktopThumbnails?, maker: (any ThumbnailMaking)?) {
+        self.names = names
+        self.desktop = desktop
+        self.maker = maker
+    }
+
+    /// What is told of all changes of names.
+    var observer: NameObserver {
+        NameObserver(
+            gone: { [desktop] paths in desktop?.withdraw(paths.map(\.bytes)) },
+            shown: { [weak self] nodes in
+                guard let self else { return }
+                let offered = folders.withLock { folders in
+                    folders.isEmpty ? [] : nodes.filter { $0.hasPreview && folders.contains($0.folder) }
+                }
+                if !offered.isEmpty { offer(offered) }
+            })
+    }
+
+    /// Whether the folder is listed for the first time.
+    func isNew(_ folder: NodeID) -> Bool {
+        guard desktop != nil, maker != nil, case .chat = names.node(folder)?.content else { return false }
+        return !folders.withLock { $0.contains(folder) }
+    }
+
+    /// Offers what a folder shows, and waits for that, for a while.
+    func offer(_ folder: NodeID) async {
+        guard await isAvailable(), folders.withLock({ $0.insert(folder).inserted }) else { return }
+        let nodes = names.children(of: folder, after: nil, count: .max).filter(\.hasPreview)
+        guard !nodes.isEmpty else { return }
+        let linking = Task {
+            await withCheckedContinuation { continuation in
+                offer(nodes) { continuation.resume() }
+            }
+        }
+        _ = await linking.result(within: Self.patience)
+    }
+
+    /// Nothing can be made of the preview of an entry: it is offered no more.
+    func withdraw(_ id: NodeID) {
+        withdrawn.withLock { _ = $0.insert(id) }
+        guard let node = names.node(id), let folder = names.node(node.folder) else { return }
+        desktop?.withdraw([Self.path(of: node, in: folder)])
+    }
+
+    private func offer(_ nodes: [Node], done: @escaping @Sendable () -> Void = {}) {
+        guard let desktop else { return done() }
+        desktop.offer(nodes.map(\.id.rawValue)[...], entry: { [self] in entry($0) }, done: done)
+    }
+
+    /// As it is when its turn comes: what is gone by then is not linked any more.
+    private func entry(_ number: UInt64) -> ThumbnailFolder.Entry? {
+        guard let node = names.node(NodeID(number)), node.hasPreview, let folder = names.node(node.folder),
+            !withdrawn.withLock({ $0.contains(node.id) })
+        else { return nil }
+        return .init(path: Self.path(of: node, in: folder), number: number)
+    }
+
+    private static func path(of node: Node, in folder: Node) -> [UInt8] {
+        folder.name.bytes + [UInt8(ascii: "/")] + node.name.bytes
+    }
+
+    /// Found out when it first matters.
+    private func isAvailable() async -> Bool {
+        guard let maker else { return false }
+        let task = availability.withLock { task in
+            let known = task ?? Task { await maker.isAvailable() }
+            task = known
+            return known
+        }
+        return await task.value
+    }
+}

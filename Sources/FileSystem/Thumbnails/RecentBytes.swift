@@ -1,0 +1,27 @@
+/// Values of known sizes in memory, up to a limit: those that were added longest ago go first. A value.
+struct RecentBytes<Key: Hashable, Value> {
+    private var values: [Key: (value: Value, size: Int)] = [:]
+    private var order: [Key] = []
+    private var used = 0
+    private let limit: Int
+
+    /// - Parameter limit: bytes of all of them.
+    init(limit: Int) { self.limit = limit }
+
+    subscript(key: Key) -> Value? { values[key]?.value }
+
+    mutating func add(_ value: Value, ofSize size: Int, for key: Key) {
+        remove(key)
+        values[key] = (value, size)
+        order.append(key)
+        used += size
+        // The newest stays in any case: somebody is about to read it.
+        while used > limit, order.count > 1 { remove(order[0]) }
+    }
+
+    private mutating func remove(_ key: Key) {
+        guard let old = values.removeValue(forKey: key) else { return }
+        used -= old.size
+        order.removeAll { $0 == key }
+    }
+}

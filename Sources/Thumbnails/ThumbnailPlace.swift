@@ -1,0 +1,41 @@
+/// A thumbnail of a file of the mount: which file, how large, and for whom.
+public struct ThumbnailPlace: Hashable, Sendable {
+    /// Tells the file from the others of the mount.
+    public var entry: UInt64
+    public var size: ThumbnailSize
+    public var spelling: FileURI
+
+    public init(entry: UInt64, size: ThumbnailSize, spelling: FileURI) {
+        self.entry = entry
+        self.size = size
+        self.spelling = spelling
+    }
+
+    /// Below the mountpoint. Short: what a link of less than 60 bytes leads to lies in its inode (ext4).
+    public static let folder = ".chatfs/thumbnails"
+    private static let ending = ".png"
+    private static let qtEnding = "-qt.png"
+
+    public var fileName: String { String(entry) + (spelling == .glib ? Self.ending : Self.qtEnding) }
+
+    /// What lies in the folder of a size under this name.
+    public init?(fileName: String, size: ThumbnailSize) {
+        let spelling: FileURI = fileName.hasSuffix(Self.qtEnding) ? .qt : .glib
+        let ending = spelling == .glib ? Self.ending : Self.qtEnding
+        guard fileName.hasSuffix(ending), let entry = UInt64(fileName.dropLast(ending.count)) else {
+            return nil
+        }
+        self.init(entry: entry, size: size, spelling: spelling)
+        // One name each.
+        guard self.fileName == fileName else { return nil }
+    }
+
+    func path(below mountpoint: String) -> String {
+        "\(mountpoint)/\(Self.folder)/\(size.rawValue)/\(fileName)"
+    }
+
+    /// Whether a link leads to thumbnails of a mount there.
+    static func isPath(_ target: String, below mountpoint: String) -> Bool {
+        target.utf8.starts(with: "\(mountpoint)/\(folder)/".utf8)
+    }
+}
