@@ -16,11 +16,15 @@ public struct ChatItem: Hashable, Sendable {
     public var time: Timestamp
     public var content: MessageContent
     public var file: ChatFile?
+    /// Whether its message carries a preview, also where `content` leaves it out (`ChatReading.preview`).
+    public var hasPreview: Bool
 
+    /// - Parameter hasPreview: nil where `content` leaves none out.
     public init(
         id: ItemID, chat: ChatReference, direction: Direction, sender: String, time: Timestamp,
-        content: MessageContent, file: ChatFile?
+        content: MessageContent, file: ChatFile?, hasPreview: Bool? = nil
     ) {
+        self.hasPreview = hasPreview ?? !content.preview.isEmpty
         self.id = id
         self.chat = chat
         self.direction = direction
@@ -45,6 +49,14 @@ public struct MessageContent: Hashable, Sendable {
     public var kind: Kind
     /// The caption, or the message itself.
     public var text: String
+
+    /// The data URI of a picture or a video, empty when there is none.
+    public var preview: String {
+        switch kind {
+        case .image(let preview), .video(let preview, _): preview
+        case .text, .file, .voice: ""
+        }
+    }
 
     public init(kind: Kind, text: String = "") {
         self.kind = kind

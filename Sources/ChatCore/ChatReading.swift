@@ -16,6 +16,11 @@ public protocol ChatReading: OpenProfile {
     /// - Throws: `.noSuchChat`, `.noSuchItem`.
     func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem
 
+    /// The preview that the message of an item carries, a data URI; empty when there is none. Lists may leave it out.
+    /// May ask the core, which may be away.
+    /// - Throws: `.noSuchChat`, `.noSuchItem`.
+    func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String
+
     /// The item that carries a file; nil when there is none, or none any more.
     func item(of file: FileID) async throws(ChatError) -> ChatItem?
 
@@ -32,6 +37,11 @@ public protocol ChatReading: OpenProfile {
 }
 
 extension ChatReading {
+    /// For cores whose items hold it.
+    public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
+        try await self.item(item, in: chat).content.preview
+    }
+
     /// For cores without messages that disappear.
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {}
 }

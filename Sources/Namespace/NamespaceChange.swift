@@ -110,13 +110,6 @@ extension NamespaceError {
 }
 
 extension ChatItem {
-    var hasPreview: Bool {
-        switch content.kind {
-        case .image(let preview), .video(let preview, _): !preview.isEmpty
-        case .text, .file, .voice: false
-        }
-    }
-
     /// This item without its preview picture (up to 14,000 characters).
     var withoutPreview: ChatItem {
         var item = self

@@ -198,12 +198,7 @@ final class ThumbnailFiles: Sendable {
     }
 
     private func make(_ place: ThumbnailPlace, _ subject: Subject) async throws -> Made {
-        let item = try await core.item(subject.item, in: subject.chat)
-        let preview: String
-        switch item.content.kind {
-        case .image(let text), .video(let text, _): preview = text
-        case .text, .file, .voice: preview = ""
-        }
+        let preview = try await core.preview(of: subject.item, in: subject.chat)
         guard
             let bytes = await maker.thumbnail(
                 preview: preview, side: place.size.rawValue, uri: subject.uri,

@@ -216,6 +216,15 @@ public final class OfficialCore: ChatCore {
         throw ChatError(.noSuchItem, "The chat has no such message.")
     }
 
+    /// The index has none: pictures of strangers are in the core's own database, which may be encrypted.
+    public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
+        let text = try await blocking.run { [index] in try index.read { try $0.items.reference(of: item) } }
+        guard let reference = text.flatMap({ APIChatReference(text: $0) }),
+            let known = try await connection.knownItem(item, in: reference)
+        else { throw ChatError(.noSuchItem, "The chat has no such message.") }
+        return known.content?.preview ?? ""
+    }
+
     public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
         try await blocking.run { [index] in try index.read { try $0.items.item(of: file) } }
     }

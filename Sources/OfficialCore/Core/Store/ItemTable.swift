@@ -12,7 +12,7 @@ struct ItemTable {
 
     private static let query = """
         SELECT id, chat, direction, sender, time, kind, seconds, text, file, name, size, transport, status, part, \
-        total, problem, sentence, described, path, sealed FROM item
+        total, problem, sentence, described, path, sealed, preview FROM item
         """
 
     func item(_ id: ItemID) throws -> ChatItem? {
@@ -73,7 +73,7 @@ struct ItemTable {
             sender: row.text("sender"), time: row.timestamp("time"),
             content: MessageContent(
                 kind: kind.kind(seconds: Int(row.integer("seconds"))), text: row.text("text")),
-            file: file)
+            file: file, hasPreview: row.bool("preview"))
     }
 
     // MARK: - Writing
@@ -86,9 +86,9 @@ struct ItemTable {
             """
             INSERT INTO item (id, chat, reference, seen, direction, sender, time, kind, seconds, text,
                 file, name, size, transport, status, part, total, problem, sentence, described, path, sealed,
-                read)
+                read, preview)
             VALUES (?, ?, ?, coalesce((SELECT number FROM walk WHERE reference = ?), 0),
-                ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET
                 seen = excluded.seen, sender = excluded.sender, time = excluded.time, kind = excluded.kind,
                 seconds = excluded.seconds, text = excluded.text, file = excluded.file,
@@ -96,14 +96,15 @@ struct ItemTable {
                 status = excluded.status, part = excluded.part, total = excluded.total,
                 problem = excluded.problem, sentence = excluded.sentence,
                 described = max(described, excluded.described), path = excluded.path,
-                sealed = excluded.sealed, read = max(read, excluded.read)
+                sealed = excluded.sealed, read = max(read, excluded.read),
+                preview = excluded.preview
             """,
             item.id.rawValue, item.chat.description, reference, reference,
             StoredDirection(item.direction), item.sender, item.time, content.kind, content.seconds,
             item.content.text, file.id.rawValue, file.name, file.size, file.transport.rawValue,
             status.word, status.part, status.total, status.problem?.kind.rawValue, status.problem?.sentence,
             file.status == .rcvInvitation(described: true), file.source?.path,
-            file.source?.arguments != nil, isRead)
+            file.source?.arguments != nil, isRead, item.hasPreview)
     }
 
     /// Where a file lies, and whether there is a key, which only the core has.

@@ -82,6 +82,13 @@ enum Schema {
         Migration("read", "ALTER TABLE item ADD COLUMN read INTEGER NOT NULL DEFAULT 0"),
         Migration("named", "ALTER TABLE chat ADD COLUMN named INTEGER NOT NULL DEFAULT 0"),
         Migration("unsettled", "CREATE INDEX unsettled_item ON item (id) WHERE \(isUnsettled)"),
+        // Whether its message carries a preview, which is with the core. Pictures and videos mostly have one.
+        Migration(
+            "preview",
+            """
+            ALTER TABLE item ADD COLUMN preview INTEGER NOT NULL DEFAULT 0;
+            UPDATE item SET preview = 1 WHERE kind IN ('image', 'video');
+            """),
     ]
 
     /// The same for items whose file is on its way or failed for a reason that may pass.
