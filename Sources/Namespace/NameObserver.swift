@@ -14,20 +14,25 @@ public struct EntryPath: Hashable, Sendable {
 public struct NameObserver: Sendable {
     /// Nothing has these names any more.
     var gone: @Sendable (_ paths: [EntryPath]) -> Void
-    /// These are new on show, or others than before.
-    var shown: @Sendable (_ nodes: [Node]) -> Void
+    /// These are on show from now on, under these names.
+    var new: @Sendable (_ nodes: [Node]) -> Void
+    /// These are others than before, under the same names.
+    var changed: @Sendable (_ nodes: [Node]) -> Void
 
     public init(
         gone: @escaping @Sendable (_ paths: [EntryPath]) -> Void,
-        shown: @escaping @Sendable (_ nodes: [Node]) -> Void
+        new: @escaping @Sendable (_ nodes: [Node]) -> Void,
+        changed: @escaping @Sendable (_ nodes: [Node]) -> Void
     ) {
         self.gone = gone
-        self.shown = shown
+        self.new = new
+        self.changed = changed
     }
 
-    func tell(gone paths: [EntryPath], shown nodes: [Node]) {
+    func tell(gone paths: [EntryPath], new added: [Node], changed replaced: [Node]) {
         if !paths.isEmpty { gone(paths) }
-        if !nodes.isEmpty { shown(nodes) }
+        if !added.isEmpty { new(added) }
+        if !replaced.isEmpty { changed(replaced) }
     }
 }
 

@@ -177,7 +177,8 @@ public final class Namespace: Sendable {
                 let result =
                     try isDurable ? database.durableTransaction(write) : database.transaction(write)
                 pending.carryOut()
-                observer.withLock { $0 }?.tell(gone: gone.paths, shown: pending.nodes)
+                observer.withLock { $0 }?.tell(
+                    gone: gone.paths, new: pending.newNodes, changed: pending.changedNodes)
                 return result
             }
         } catch {

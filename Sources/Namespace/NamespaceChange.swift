@@ -63,14 +63,21 @@ struct PendingChange {
     /// So many steps are shown at once: a reader waits for them, some microseconds.
     static let atOnce = 64
 
-    /// What is new or another on show when it is carried out.
-    var nodes: [Node] {
+    /// What is new on show, or has another name, when it is carried out.
+    var newNodes: [Node] {
         steps.compactMap { step in
             switch step {
-            case .add(let node, _), .replace(let node): node
+            case .add(let node, _): node
             case .rename(let node, let name, _): node.with(name: name)
-            case .remove, .forget, .reserve, .complete, .touch: nil
+            case .replace, .remove, .forget, .reserve, .complete, .touch: nil
             }
+        }
+    }
+
+    /// What is another than before under the same name.
+    var changedNodes: [Node] {
+        steps.compactMap { step in
+            if case .replace(let node) = step { node } else { nil }
         }
     }
 

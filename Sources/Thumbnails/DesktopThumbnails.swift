@@ -53,6 +53,15 @@ public final class DesktopThumbnails: Sendable {
         }
     }
 
+    /// Takes away the marks that thumbnailers failed with these files.
+    public func removeFailures(_ paths: [[UInt8]]) {
+        Self.pool.submit { [self] in
+            do throws(SystemError) { try folder.removeFailures(paths) } catch {
+                tell("a mark that there is no thumbnail of a file stays in the thumbnail cache", error)
+            }
+        }
+    }
+
     /// Nothing more is offered, from the next turn on.
     public func stopOffering() { state.withLock { $0.isOffering = false } }
 

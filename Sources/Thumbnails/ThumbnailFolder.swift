@@ -86,6 +86,16 @@ public struct ThumbnailFolder: Sendable {
         }
     }
 
+    /// Takes away the marks that programs failed with these files, so that they try again.
+    public func removeFailures(_ paths: [[UInt8]]) throws(SystemError) {
+        let folders = try failureFolders()
+        guard !folders.isEmpty else { return }
+        let names = paths.flatMap { FileURI.spellings(of: absolute($0)).map { ThumbnailName(uri: $0.text) } }
+        for folder in folders {
+            for name in names { try remove(name.fileName, in: folder) }
+        }
+    }
+
     private func absolute(_ path: [UInt8]) -> [UInt8] {
         Array(mountpoint.utf8) + [UInt8(ascii: "/")] + path
     }
@@ -176,6 +186,11 @@ public struct ThumbnailFolder: Sendable {
     private func folders() throws(SystemError) -> [OpenFile] {
         var folders: [OpenFile] = []
         for size in ThumbnailSize.allCases { folders += Self.folder(size.folderName, in: directory) }
+        return folders + (try failureFolders())
+    }
+
+    private func failureFolders() throws(SystemError) -> [OpenFile] {
+        var folders: [OpenFile] = []
         for failed in Self.folder("fail", in: directory) {
             for name in try PrivateFolder.names(in: failed) { folders += Self.folder(name, in: failed) }
         }

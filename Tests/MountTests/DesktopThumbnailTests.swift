@@ -105,6 +105,21 @@ struct DesktopThumbnailTests {
         #expect(bob.errors == "")
     }
 
+    @Test("loses the mark that a thumbnailer failed with a file once that is here")
+    func fetched() async throws {
+        let gallery = try await Gallery()
+        let bob = try await gallery.mount()
+        let name = Gallery.pictures[0]
+        try await gallery.thumbnail(
+            of: gallery.stage.fromAlice + "/" + name, as: "fail/gnome-thumbnail-factory")
+        let read = try await Shell.run(
+            "cmp", [gallery.stage.source + "/" + name, gallery.stage.fromAlice + "/" + name])
+        #expect(read.succeeded, "\(read.output)")
+        try await wait(until: "the mark is gone") { try await gallery.entries().count == 12 }
+        #expect(try await gallery.glib(name).contains("thumbnail::is-valid: TRUE"))
+        #expect(try await bob.terminate() == .code(0))
+    }
+
     @Test("after kill -9 the next mount takes away what is left, wherever it is")
     func killed() async throws {
         let gallery = try await Gallery()

@@ -20,11 +20,13 @@ struct NameObserverTests {
                             $0 += paths.map { "- " + String(decoding: $0.bytes, as: UTF8.self) }.sorted()
                         }
                     },
-                    shown: { [notes] nodes in
-                        notes.withLock {
-                            $0 += nodes.map { "+ \($0.name)" + ($0.hasPreview ? " with a preview" : "") }
-                        }
-                    }))
+                    new: { [notes] nodes in notes.withLock { $0 += nodes.map { "+ " + Self.words($0) } } },
+                    changed: { [notes] nodes in notes.withLock { $0 += nodes.map { "~ " + Self.words($0) } } }
+                ))
+        }
+
+        private static func words(_ node: Node) -> String {
+            "\(node.name)" + (node.hasPreview ? " with a preview" : "")
         }
 
         func take() -> [String] {
@@ -47,7 +49,7 @@ struct NameObserverTests {
         var later = Fixture.item(1, "a.jpg", kind: .image(preview: ""))
         later.file?.status = .rcvComplete
         _ = try fixture.names.show([later])
-        #expect(notes.take() == ["+ a.jpg with a preview"])
+        #expect(notes.take() == ["~ a.jpg with a preview"])
         _ = try fixture.names.show([later])
         #expect(notes.take() == [])
         _ = try fixture.names.remove([ItemID(1), ItemID(2)])
@@ -65,7 +67,7 @@ struct NameObserverTests {
         var item = Fixture.item(5, "a.jpg", kind: Self.picture)
         item.direction = .sent
         _ = try fixture.names.draft(DraftID(1), became: item, modified: Timestamp(seconds: 1))
-        #expect(notes.take() == ["+ a.jpg with a preview"])
+        #expect(notes.take() == ["~ a.jpg with a preview"])
         _ = try fixture.names.show(recovered: DraftID(2), named: EntryName("b.jpg"))
         _ = try fixture.names.remove(draft: DraftID(2))
         #expect(notes.take() == ["+ b.jpg", "- .chatfs/recovered/b.jpg"])

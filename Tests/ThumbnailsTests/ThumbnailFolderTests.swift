@@ -112,6 +112,21 @@ struct ThumbnailFolderTests {
         #expect(isThere(path("bob/d.jpg")))
     }
 
+    @Test("loses the marks of a file that is here now, and nothing else of it")
+    func retrying() throws {
+        try folder.removeFailures([Array("bob/a;.jpg".utf8)])
+        try folder.offer([entry("bob/a;.jpg", 1)])
+        let marks = ["fail/gnome-thumbnail-factory", "fail/other"]
+        for mark in marks {
+            try write(png(of: "x"), at: path("bob/a;.jpg", in: mark))
+            try write(png(of: "x"), at: path("bob/a;.jpg", in: mark, spelling: .qt))
+            try write(png(of: "x"), at: path("bob/b.jpg", in: mark))
+        }
+        try folder.removeFailures([Array("bob/a;.jpg".utf8)])
+        for mark in marks { #expect(try files.names(in: ".cache/thumbnails/" + mark).count == 1) }
+        #expect(try files.names(in: ".cache/thumbnails/normal").count == 2)
+    }
+
     @Test("is swept of links into the mount, whatever they are called, and of nothing else")
     func sweepingLinks() throws {
         try folder.offer([entry("bob/a.jpg", 1)])

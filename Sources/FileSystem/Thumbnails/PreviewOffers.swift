@@ -29,13 +29,29 @@ final class PreviewOffers: Sendable {
     var observer: NameObserver {
         NameObserver(
             gone: { [desktop] paths in desktop?.withdraw(paths.map(\.bytes)) },
-            shown: { [weak self] nodes in
-                guard let self else { return }
-                let offered = folders.withLock { folders in
-                    folders.isEmpty ? [] : nodes.filter { $0.hasPreview && folders.contains($0.folder) }
-                }
-                if !offered.isEmpty { offer(offered) }
+            new: { [weak self] nodes in self?.offer(new: nodes) },
+            changed: { [weak self] nodes in
+                self?.offer(new: nodes)
+                self?.letTryAgain(nodes)
             })
+    }
+
+    private func offer(new nodes: [Node]) {
+        let offered = folders.withLock { folders in
+            folders.isEmpty ? [] : nodes.filter { $0.hasPreview && folders.contains($0.folder) }
+        }
+        if !offered.isEmpty { offer(offered) }
+    }
+
+    /// What thumbnailers could not have before may be here now.
+    private func letTryAgain(_ nodes: [Node]) {
+        let paths = nodes.compactMap { node -> [UInt8]? in
+            guard case .item(let item) = node.content, item.file?.status.isReadable == true,
+                let folder = names.node(node.folder)
+            else { return nil }
+            return Self.path(of: node, in: folder)
+        }
+        if !paths.isEmpty { desktop?.removeFailures(paths) }
     }
 
     /// Whether the folder is listed for the first time.
