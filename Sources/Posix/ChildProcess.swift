@@ -76,6 +76,17 @@ public final class ChildProcess: Sendable {
         try await starter.run { () throws(SystemError) in try ChildProcess(settings) }
     }
 
+    /// The same for a thread that may wait.
+    public static func startBlocking(_ settings: Settings) throws(SystemError) -> ChildProcess {
+        try onStartingThread { () -> Result<ChildProcess, SystemError> in
+            do throws(SystemError) {
+                return .success(try ChildProcess(settings))
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+    }
+
     private init(_ settings: Settings) throws(SystemError) {
         let input = try Ends(settings.input, inherited: STDIN_FILENO, childReads: true)
         let output = try Ends(settings.output, inherited: STDOUT_FILENO, childReads: false)

@@ -68,6 +68,24 @@ public enum MountTable {
             type: found.type, source: found.source)
     }
 
+    /// The root of the mount with these numbers, for calls that begin there (openat(2) and its like), if that mount is
+    /// what is met at `path`. While it is open the mount is busy.
+    public static func root(at path: String, id: Int, serial: UInt64?) -> OpenFile? {
+        guard let place = try? OpenFile(path, flags: chatfs_o_path | chatfs_o_directory | chatfs_o_nofollow)
+        else { return nil }
+        var found: UInt64 = 0
+        if let serial, chatfs_mount_serial(place.descriptor, &found) == 1 {
+            return found == serial ? place : nil
+        }
+        return mountNumber(of: place) == id ? place : nil
+    }
+
+    private static func mountNumber(of place: OpenFile) -> Int? {
+        let details = ProcessInformation.bytes(of: "/proc/self/fdinfo/\(place.descriptor)") ?? []
+        return String(decoding: details, as: UTF8.self).split(separator: "\n").lazy.compactMap(mountNumber)
+            .first
+    }
+
     /// `mnt_id:\t36`, a line of /proc/self/fdinfo/N (proc(5)).
     private static func mountNumber(_ line: Substring) -> Int? {
         let parts = line.split(separator: "\t")

@@ -22,6 +22,12 @@ extension MountTable.Mount {
     /// Whether it is in the mount table, wherever it was moved to (before Linux 6.8: at its path).
     public func exists() throws(SystemError) -> Bool { try place() != .none }
 
+    /// Where it is met; nil when it has gone, is covered, or the system does not say.
+    public func metPath() -> String? {
+        guard case .met(let path)? = try? place() else { return nil }
+        return path
+    }
+
     private enum Place: Hashable {
         /// It has left the mount table.
         case none

@@ -1,11 +1,15 @@
 import CommandLineKit
+import Fuse
 import Media
 import Posix
 
-// Not a command of a user: the process that decodes a picture is this program as well.
+// Not commands of a user: the process that decodes a picture, and the one that makes calls on the mount, are this
+// program as well.
 if ProgramArguments.all.dropFirst().first == PictureProcess.word {
     PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
+
+if ProgramArguments.all.dropFirst().first == WatcherProcess.word { WatcherProcess.main() }
 
 // Keys go through most commands, also those that are over at once.
 ProcessHardening.forbidDumps()

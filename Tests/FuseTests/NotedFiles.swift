@@ -165,6 +165,11 @@ final class NotedFiles: FileOperations {
         return .now(.failure(FileSystemError(ENODATA)))
     }
 
+    func tellWatchers(through send: (@Sendable (WatcherNotice) -> Void)?) {}
+    func shown(_ name: EntryName, in folder: NodeID) -> Node? { names.child(name, of: folder) }
+    func path(of folder: NodeID) -> [EntryName]? {
+        folder == .root ? [] : names.node(folder).map { [$0.name] }
+    }
     func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) {}
     func askKernelSide(through ask: @escaping @Sendable () -> KernelSide) {}
 }

@@ -41,12 +41,33 @@ package struct LongHistory: Sendable {
     /// One more file for one of the groups, told to the process that has the reader. It has been committed when this
     /// returns.
     package func deliver(_ name: String, in chat: ChatReference) throws(ChatError) {
+        try deliver([name], in: chat)
+    }
+
+    /// The same for several at once.
+    package func deliver(_ names: [String], in chat: ChatReference) throws(ChatError) {
         let now = directory.clock.now()
         try directory.changeForOthers { tables in
             let side = ChatSide(profile: reader.id, chat: try tables.chats.id(of: chat, of: reader.id))
-            let item = try insert(name, sentAt: now, to: side, tables)
+            for name in names {
+                let item = try insert(name, sentAt: now, to: side, tables)
+                try tables.inbox.post(.newItem(item), to: side)
+            }
             try tables.chats.noteMessage(in: side.chat, at: now)
-            try tables.inbox.post(.newItem(item), to: side)
+        }
+    }
+
+    /// Deletes the `count` newest messages of a group, as their sender would for everyone.
+    package func withdraw(_ count: Int, in chat: ChatReference) throws(ChatError) {
+        try directory.changeForOthers { tables in
+            let side = ChatSide(profile: reader.id, chat: try tables.chats.id(of: chat, of: reader.id))
+            let items = tables.tables(
+                of: sender.id, ItemTable.FileContext(filesPath: "", progress: [:])
+            ).items
+            for item in try items.ids(in: side.chat).sorted(by: { $0.rawValue > $1.rawValue }).prefix(count) {
+                try items.delete(item)
+                try tables.inbox.post(.deleted(item, storedName: nil), to: side)
+            }
         }
     }
 

@@ -32,7 +32,7 @@ final class CoreEvents: Sendable {
     func take(_ event: ChatEvent) async throws {
         if let item = event.changedItem { return try await update(item) }
         switch event {
-        case .newChatItems(let items): try await tree.show(items)
+        case .newChatItems(let items): try await tree.show(items, areNew: true)
         case .chatItemsDeleted(let deleted, let reason): try await remove(deleted, reason)
         case .chatUpdated(let chat):
             try await tree.change { [names] in try names.show([chat]) }
@@ -126,11 +126,15 @@ struct ContentNotices: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
     private let kernel: KernelConnection
+    private let watchers: FolderWatchers
 
-    init(names: Namespace, contents: any ContentStore, kernel: KernelConnection) {
+    init(
+        names: Namespace, contents: any ContentStore, kernel: KernelConnection, watchers: FolderWatchers
+    ) {
         self.names = names
         self.contents = contents
         self.kernel = kernel
+        self.watchers = watchers
     }
 
     func changes() -> AsyncStream<HydrationChange> { contents.changes() }
@@ -139,6 +143,7 @@ struct ContentNotices: Sendable {
         switch change {
         case .conditionChanged(let file):
             if let node = await node(of: file) { kernel.notify(.attributes(node)) }
+            if let node = names.node(of: file) { watchers.changed(node) }
         case .contentInvalid(let file):
             if let node = await node(of: file) { kernel.notify(.content(node)) }
         }

@@ -13,12 +13,13 @@ final class DraftEvents: Sendable {
     private let drafts: DraftTable
     private let references: KernelReferences
     private let kernel: KernelConnection
+    private let watchers: FolderWatchers
     private let tree: TreeUpdater
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, drafts: DraftTable,
-        references: KernelReferences, kernel: KernelConnection, tree: TreeUpdater
+        references: KernelReferences, kernel: KernelConnection, watchers: FolderWatchers, tree: TreeUpdater
     ) {
         self.names = names
         self.contents = contents
@@ -26,13 +27,17 @@ final class DraftEvents: Sendable {
         self.drafts = drafts
         self.references = references
         self.kernel = kernel
+        self.watchers = watchers
         self.tree = tree
     }
 
     func take(_ change: DraftChange) async throws {
         switch change {
         case .changed(let draft):
-            if let node = names.node(of: draft.entryID) { kernel.notify(.attributes(node.id)) }
+            if let node = names.node(of: draft.entryID) {
+                kernel.notify(.attributes(node.id))
+                watchers.changed(node)
+            }
         case .removed(let draft):
             try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
             drafts.remove(draft)

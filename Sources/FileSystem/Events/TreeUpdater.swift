@@ -11,25 +11,31 @@ final class TreeUpdater: Sendable {
     private let contents: any ContentStore
     private let loader: FolderLoader
     private let kernel: KernelConnection
+    private let watchers: FolderWatchers
     private let memory: ItemMemory
     private let clock: any WallClock
 
     init(
         names: Namespace, core: any ChatCore, contents: any ContentStore, loader: FolderLoader,
-        kernel: KernelConnection, memory: ItemMemory, clock: any WallClock
+        kernel: KernelConnection, watchers: FolderWatchers, memory: ItemMemory, clock: any WallClock
     ) {
         self.names = names
         self.core = core
         self.contents = contents
         self.loader = loader
         self.kernel = kernel
+        self.watchers = watchers
         self.memory = memory
         self.clock = clock
     }
 
     /// Makes one change of the index on a thread that may wait for the disk.
-    func change(_ body: @escaping @Sendable () throws -> [NamespaceChange]) async throws {
-        for change in try await ThreadPool.shared.run(body) {
+    @discardableResult
+    func change(
+        _ body: @escaping @Sendable () throws -> [NamespaceChange]
+    ) async throws -> [NamespaceChange] {
+        let changes = try await ThreadPool.shared.run(body)
+        for change in changes {
             switch change {
             case .appeared(let node):
                 kernel.notify(.entry(node.name, in: node.folder))
@@ -39,14 +45,43 @@ final class TreeUpdater: Sendable {
             case .changed(let node): kernel.notify(.attributes(node.id))
             }
         }
+        tellWatchers(of: changes[...])
+        return changes
+    }
+
+    private func tellWatchers(of items: [ChatItem], beyond changes: [NamespaceChange]) {
+        let told = Set(changes.compactMap { if case .appeared(let node) = $0 { node.id } else { nil } })
+        for node in items.compactMap({ names.node(of: $0.id) }) where !told.contains(node.id) {
+            watchers.appeared(node)
+        }
+    }
+
+    private func tellWatchers(of changes: ArraySlice<NamespaceChange>) {
+        var changes = changes
+        while let change = changes.popFirst() {
+            switch change {
+            case .appeared(let node): watchers.appeared(node)
+            case .changed(let node): watchers.changed(node)
+            case .vanished(let id, let name, let folder):
+                // Gone, and there again at once under another name.
+                if case .appeared(let node) = changes.first, node.id == id, node.folder == folder {
+                    changes = changes.dropFirst()
+                    watchers.renamed(node, from: name)
+                } else {
+                    watchers.vanished(id, name, in: folder)
+                }
+            }
+        }
     }
 
     /// Shows items that came or changed.
-    func show(_ items: [ChatItem]) async throws {
+    /// - Parameter areNew: they have just come, also where whoever loaded their chat was faster with them.
+    func show(_ items: [ChatItem], areNew: Bool = false) async throws {
         for chat in Set(items.map(\.chat)) { try await loader.settle(chat) }
         for item in items { contents.update(item) }
         let now = clock.now()
-        try await change { [names] in try names.show(items, at: now) }
+        let changes = try await change { [names] in try names.show(items, at: now) }
+        if areNew { tellWatchers(of: items, beyond: changes) }
         for folder in Set(items.compactMap { names.node(of: $0.id)?.folder }) { memory.use(folder) }
     }
 

@@ -16,6 +16,13 @@ public struct Attributes: Hashable, Sendable {
     public var links: UInt32
     public var keeping: Keeping
 
+    /// Of what has gone and whose last attributes nobody has.
+    public static func ofVanished(_ id: NodeID, isFolder: Bool) -> Attributes {
+        Attributes(
+            id: id, isFolder: isFolder, permissions: isFolder ? 0o700 : 0o400, size: 0, blocks: 0,
+            modified: Timestamp(seconds: 0), links: isFolder ? 2 : 1, keeping: .never)
+    }
+
     /// For how long the kernel may keep them.
     public enum Keeping: Sendable {
         /// Until it is told.

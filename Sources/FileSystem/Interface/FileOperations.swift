@@ -80,6 +80,12 @@ public protocol FileOperations: Sendable {
 
     /// Where notices go to drop what the kernel keeps. Called from any thread; must not wait.
     func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?)
+    /// Where it is told what changed in folders that somebody may be watching. Called from any thread; must not wait.
+    func tellWatchers(through send: (@Sendable (WatcherNotice) -> Void)?)
+    /// What is shown under a name at this moment, from memory; nil also for what was let go of.
+    func shown(_ name: EntryName, in folder: NodeID) -> Node?
+    /// Names from the root to a folder; nil when it is gone.
+    func path(of folder: NodeID) -> [EntryName]?
     /// Where to ask what the kernel does for this mount. Called from any thread; must not wait.
     func askKernelSide(through ask: @escaping @Sendable () -> KernelSide)
 }

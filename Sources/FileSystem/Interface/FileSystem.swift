@@ -17,6 +17,8 @@ public final class FileSystem: FileOperations {
     private let cacheDisk: OpenFile
 
     private let kernel = KernelConnection()
+    private let folders = KnownFolders()
+    private let watchers: FolderWatchers
     private let references = KernelReferences()
     private let handles = HandleTable()
     private let nodes: NodeLookup
@@ -81,6 +83,7 @@ public final class FileSystem: FileOperations {
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
         nodes = NodeLookup(names, table, references, handles)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
+        watchers = FolderWatchers(known: folders, entries: entries)
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
         let callers = CallerCheck(settings.callers, identify: settings.identifyCaller)
@@ -96,8 +99,8 @@ public final class FileSystem: FileOperations {
             kernel: kernel, callers: callers, settings: settings, beginning: beginning)
         control = ControlFiles(report, clock: clock, beginning: beginning)
         attributes = AttributeReader(
-            names: names, nodes: nodes, references: references, memory: memory, contents: contents,
-            control: control)
+            names: names, nodes: nodes, references: references, memory: memory, folders: folders,
+            contents: contents, control: control)
         drafts = DraftChanges(names: names, outbox: outbox, drafts: table, nodes: nodes)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
@@ -108,8 +111,8 @@ public final class FileSystem: FileOperations {
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             rule: DeletionRule(settings.deletion, clock: clock))
         let tree = TreeUpdater(
-            names: names, core: core, contents: contents, loader: loader, kernel: kernel, memory: memory,
-            clock: clock)
+            names: names, core: core, contents: contents, loader: loader, kernel: kernel, watchers: watchers,
+            memory: memory, clock: clock)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
             resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: tree),
@@ -122,8 +125,10 @@ public final class FileSystem: FileOperations {
             core: core, outbox: outbox, coreEvents: coreEvents,
             draftEvents: DraftEvents(
                 names: names, contents: contents, outbox: outbox, drafts: table, references: references,
-                kernel: kernel, tree: tree),
-            contentNotices: ContentNotices(names: names, contents: contents, kernel: kernel), loader: loader)
+                kernel: kernel, watchers: watchers, tree: tree),
+            contentNotices: ContentNotices(
+                names: names, contents: contents, kernel: kernel, watchers: watchers),
+            loader: loader)
     }
 }
 
@@ -204,6 +209,7 @@ extension FileSystem {
         references.forget(id, count)
         thumbnails?.forget(id, count)
         memory.forget(id, count)
+        folders.forget(id, count)
     }
 
     public func attributes(_ id: NodeID) -> Answer<Attributes> {
@@ -316,6 +322,23 @@ extension FileSystem {
     }
 
     public func tellKernel(through send: (@Sendable (KernelNotice) -> Void)?) { kernel.tell(through: send) }
+
+    public func tellWatchers(through send: (@Sendable (WatcherNotice) -> Void)?) {
+        watchers.tell(through: send)
+    }
+
+    public func shown(_ name: EntryName, in folder: NodeID) -> Node? { names.child(name, of: folder) }
+
+    public func path(of folder: NodeID) -> [EntryName]? {
+        var path: [EntryName] = []
+        var folder = folder
+        while folder != .root {
+            guard let node = names.node(folder) else { return nil }
+            path.insert(node.name, at: 0)
+            folder = node.folder
+        }
+        return path
+    }
 
     public func askKernelSide(through ask: @escaping @Sendable () -> KernelSide) { kernel.ask(through: ask) }
 }

@@ -10,17 +10,19 @@ final class AttributeReader: Sendable {
     private let nodes: NodeLookup
     private let references: KernelReferences
     private let memory: ItemMemory
+    private let folders: KnownFolders
     private let contents: any ContentStore
     private let control: ControlFiles
 
     init(
         names: Namespace, nodes: NodeLookup, references: KernelReferences, memory: ItemMemory,
-        contents: any ContentStore, control: ControlFiles
+        folders: KnownFolders, contents: any ContentStore, control: ControlFiles
     ) {
         self.names = names
         self.nodes = nodes
         self.references = references
         self.memory = memory
+        self.folders = folders
         self.contents = contents
         self.control = control
     }
@@ -44,7 +46,7 @@ final class AttributeReader: Sendable {
     /// What the kernel is told of a node that it keeps from then on, until `forget`. Nil when the node is gone.
     func attributesToKeep(of node: Node) -> Attributes? {
         guard case .draft(let id) = node.content else {
-            memory.tell(node)
+            if node.isFolder { folders.tell(node.id) } else { memory.tell(node) }
             return attributes(of: node)
         }
         if let draft = nodes.draft(id, at: node.id), references.add(node, draft) {

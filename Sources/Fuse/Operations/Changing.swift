@@ -7,6 +7,7 @@ extension Operations {
     /// - Parameter fields: which of `status` are to be set, FUSE_SET_ATTR_….
     static func setattr(_ request: consuming Request, _ node: NodeID, _ status: stat, _ fields: Int32) {
         let context = request.context
+        if context.ownCalls.notice(of: request.thread) != nil { return getattr(request, node) }
         let change = AttributeChange(status, fields: fields, owner: context.owner)
         request.answer(context.fileSystem.change(node, change)) { request, attributes in
             request.attributes(attributes.status(of: context.owner), timeout: attributes.keepFor)
@@ -18,10 +19,38 @@ extension Operations {
         to new: (name: EntryName, folder: NodeID), _ flags: UInt32
     ) {
         let files = request.context.fileSystem
+        if case .renamed? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
         request.answer(files.rename(old.name, in: old.folder, to: new.name, in: new.folder, flags: flags))
     }
 
     static func unlink(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
+        if case .vanished? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
         request.answer(request.context.fileSystem.unlink(name, in: folder))
+    }
+
+    /// Devices, pipes and folders of others are refused. EPERM rather than ENOSYS: programs then say what happened,
+    /// and file managers offer to delete for good instead of making a `.Trash` folder here. Our own call makes what
+    /// has appeared, while it is shown.
+    static func make(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
+        let context = request.context
+        guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
+            node.folder == folder
+        else { return request.fail(EPERM) }
+        // Not from the notice: it may have gone since, or its folder may have been let go of.
+        request.answer(context.fileSystem.lookup(name, in: folder)) { request, found in
+            let isThere = found.id == node.id
+            if !isThere {
+                request.fail(ENOENT)
+            } else if request.entry(found.entry(of: context.owner)) {
+                return
+            }
+            context.fileSystem.forget(found.id, 1)
+        }
+    }
+
+    /// Folders are chats, and go with them.
+    static func rmdir(_ request: consuming Request) {
+        if case .vanished? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
+        request.fail(EPERM)
     }
 }

@@ -1,14 +1,35 @@
+import CFuse3
 import FileSystem
+import Glibc
 import Namespace
 
 extension Operations {
     static func lookup(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         let context = request.context
+        switch context.ownCalls.name(name, in: folder, for: request.thread) {
+        case .absent: return request.fail(ENOENT)
+        case .present(let node): return present(request, node, in: folder)
+        case nil: break
+        }
         request.answer(context.fileSystem.lookup(name, in: folder)) { request, attributes in
             if !request.entry(attributes.entry(of: context.owner)) {
                 context.fileSystem.forget(attributes.id, 1)
             }
         }
+    }
+
+    /// What our own call removes or renames, for that call alone.
+    private static func present(_ request: consuming Request, _ node: NodeID, in folder: NodeID) {
+        let context = request.context
+        var entry: fuse_entry_param
+        if case .now(.success(let attributes)) = context.fileSystem.attributes(node) {
+            // It is still there for who has it open, and stays as it is for them.
+            entry = attributes.entry(of: context.owner)
+        } else {
+            entry = Attributes.ofVanished(node, isFolder: folder == .root).entry(of: context.owner)
+        }
+        (entry.entry_timeout, entry.attr_timeout) = (KeepFor.never, KeepFor.never)
+        _ = request.entry(entry)
     }
 
     static func getattr(_ request: consuming Request, _ node: NodeID) {

@@ -96,14 +96,17 @@ enum Operations {
         }
     }
 
-    /// Folders are chats, and there are no links or devices. EPERM rather than ENOSYS: programs then say what happened,
-    /// and file managers offer to delete for good instead of making a `.Trash` folder here.
+    /// Folders are chats, and there are no links or devices.
     private static func addRefused(to table: inout fuse_lowlevel_ops) {
-        table.mkdir = { request, folder, _, _ in Request(request, "mkdir", folder).fail(EPERM) }
-        table.rmdir = { request, folder, _ in Request(request, "rmdir", folder).fail(EPERM) }
+        table.mkdir = { request, folder, name, _ in
+            Operations.make(Request(request, "mkdir", folder), EntryName(name), in: NodeID(folder))
+        }
+        table.rmdir = { request, folder, _ in Operations.rmdir(Request(request, "rmdir", folder)) }
         table.symlink = { request, _, folder, _ in Request(request, "symlink", folder).fail(EPERM) }
         table.link = { request, node, _, _ in Request(request, "link", node).fail(EPERM) }
-        table.mknod = { request, folder, _, _, _ in Request(request, "mknod", folder).fail(EPERM) }
+        table.mknod = { request, folder, name, _, _ in
+            Operations.make(Request(request, "mknod", folder), EntryName(name), in: NodeID(folder))
+        }
     }
 
     private static func addExtendedAttributes(to table: inout fuse_lowlevel_ops) {

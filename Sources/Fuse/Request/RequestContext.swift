@@ -12,6 +12,7 @@ final class RequestContext: Sendable {
     let failures = FailureLog()
     let nextRequest = NextRequest()
     let passthrough: Passthrough
+    let ownCalls = OwnCalls()
     /// The first request of the kernel, until it is answered.
     let handshake = Lock<Handshake?>(nil)
 

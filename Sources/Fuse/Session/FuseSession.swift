@@ -17,6 +17,8 @@ public final class FuseSession: Sendable {
     /// Notices wait for locks of the kernel that a request may hold while it is answered: they have a
     /// thread of their own, never one of libfuse's.
     private let notices = ThreadPool(name: "notices", threads: 1)
+    /// nil where watchers cannot be told.
+    private let watchers: WatcherNotices?
 
     /// Mounts `fileSystem` at `mountpoint`. From then on requests wait until `run` answers them.
     /// - Parameter folder: where finished files lie as they are, which the kernel may then read itself; nil:
@@ -40,6 +42,8 @@ public final class FuseSession: Sendable {
             throw FuseError(
                 .refused, "The folder was mounted, but the mount table cannot be read.", cause: error)
         }
+        watchers = mount.flatMap { Self.watchers(of: $0, server, context) }
+        fileSystem.tellWatchers { [watchers] notice in watchers?.add(notice) }
         fileSystem.askKernelSide { context.kernelSide }
         fileSystem.tellKernel { [notices] notice in notices.submit { server.send(notice) } }
     }
@@ -47,8 +51,26 @@ public final class FuseSession: Sendable {
     /// Answers requests until the mount is gone. Blocks.
     public func run() {
         server.run()
+        stopTellingWatchers()
         fileSystem.tellKernel(through: nil)
         server.closeConnection()
+    }
+
+    private static func watchers(
+        of mount: MountTable.Mount, _ server: RequestServer, _ context: RequestContext
+    ) -> WatcherNotices? {
+        do throws(SystemError) {
+            return try WatcherNotices(of: mount, server, context.fileSystem, context.ownCalls)
+        } catch {
+            Log("mount").warning("Open windows will not be told what arrives: \(error.sentence)")
+            return nil
+        }
+    }
+
+    /// What changes from now on is not told to those who watch folders: for that the mount is used.
+    public func stopTellingWatchers() {
+        fileSystem.tellWatchers(through: nil)
+        watchers?.stop()
     }
 
     /// Takes the mount away, unless something on it is open.

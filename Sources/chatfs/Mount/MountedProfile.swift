@@ -161,6 +161,7 @@ final class MountedProfile: Sendable {
     func serve(until stop: StopRequest) async {
         let watch = await ThreadPool.shared.run { [session, left] in watchMount(of: session, left: left) }
         await Self.first(of: stop, left, ended)
+        session.stopTellingWatchers()
         core.announceEnd()
         control.stop()
         await control.cancelTransfers()

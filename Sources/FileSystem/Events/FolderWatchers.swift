@@ -1,0 +1,58 @@
+import Base
+import Namespace
+
+/// Tells those who watch folders what changed in them without the kernel's doing, where somebody may be watching.
+/// Decides which changes of an entry are worth it: those of its state, not of how far it is. Any thread.
+final class FolderWatchers: Sendable {
+    // In a struct: see `Lock`.
+    private struct State {
+        var send: (@Sendable (WatcherNotice) -> Void)?
+        /// Of entries on their way: the state that was told last.
+        var told: [NodeID: EntryState] = [:]
+    }
+
+    private let known: KnownFolders
+    private let entries: EntryReporter
+    private let state = Lock(State())
+
+    init(known: KnownFolders, entries: EntryReporter) {
+        self.known = known
+        self.entries = entries
+    }
+
+    func tell(through send: (@Sendable (WatcherNotice) -> Void)?) { state.withLock { $0.send = send } }
+
+    func appeared(_ node: Node) {
+        remember(node)
+        send(.appeared(node))
+    }
+
+    func vanished(_ id: NodeID, _ name: EntryName, in folder: NodeID) {
+        state.withLock { _ = $0.told.removeValue(forKey: id) }
+        send(.vanished(id, name, in: folder))
+    }
+
+    func renamed(_ node: Node, from name: EntryName) { send(.renamed(node, from: name)) }
+
+    /// Something about a node may be another now.
+    func changed(_ node: Node) {
+        if remember(node) { send(.changed(node)) }
+    }
+
+    /// Whether the state is another one than the last, as far as that is kept.
+    @discardableResult
+    private func remember(_ node: Node) -> Bool {
+        guard let report = entries.report(on: node) else { return true }
+        return state.withLock { state in
+            let before = state.told[node.id]
+            // What has come to rest changes seldom.
+            state.told[node.id] = report.isTransfer ? report.state : nil
+            return before != report.state
+        }
+    }
+
+    private func send(_ notice: WatcherNotice) {
+        guard known.isKnown(notice.folder) else { return }
+        state.withLock { $0.send }?(notice)
+    }
+}

@@ -1,0 +1,126 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import TestSupport
+import Testing
+
+@testable import FileSystem
+
+@Suite("What those who watch folders are told")
+struct FolderWatcherTests {
+    private typealias Fixture = FileSystemFixture
+
+    /// What was told so far, in words.
+    private final class Ear: Sendable {
+        let told = Lock<[String]>([])
+
+        init(_ fileSystem: FileSystem) {
+            fileSystem.tellWatchers { notice in
+                let words =
+                    switch notice {
+                    case .appeared(let node): "appeared \(node.name)"
+                    case .vanished(_, let name, _): "vanished \(name)"
+                    case .renamed(let node, let old): "renamed \(old) to \(node.name)"
+                    case .changed(let node): "changed \(node.name)"
+                    case .lookAgain: "look again"
+                    }
+                self.told.withLock { $0.append(words) }
+            }
+        }
+
+        func expect(_ words: [String]) async throws {
+            try await wait(until: "\(words) are told", within: .seconds(20)) {
+                told.withLock { $0.count } >= words.count
+            }
+            #expect(told.withLock { $0 } == words)
+        }
+    }
+
+    @Test("what comes, moves on and goes in a chat that the kernel knows; nothing of one that it does not")
+    func entries() async throws {
+        let fixture = try await Fixture.make()
+        let ear = Ear(fixture.fileSystem)
+        let unknown = fixture.core.received("unknown.bin", in: Fixture.bob, size: 10)
+        fixture.core.tell(.newChatItems([unknown]))
+
+        // Events come one after the other: when this one is told, nothing more comes of the other.
+        fixture.core.tell(
+            .chatUpdated(Chat(reference: .direct(9), displayName: "carol", updatedAt: Timestamp(seconds: 5))))
+        try await ear.expect(["appeared carol"])
+        ear.told.withLock { $0 = [] }
+
+        let bob = try fixture.id("bob")
+        var item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
+        fixture.core.tell(.newChatItems([item]))
+        try await ear.expect(["appeared a.bin"])
+        for received in [1, 2, 3] as [UInt64] {
+            item.file?.status = .rcvTransfer(received: received, total: 10)
+            fixture.core.tell(.rcvFileProgressXFTP(item, received: received, total: 10))
+        }
+        item.file?.status = .rcvComplete
+        fixture.core.tell(.rcvFileComplete(item))
+        // Of its state: how far it is changes nothing that a window shows.
+        try await ear.expect(["appeared a.bin", "changed a.bin", "changed a.bin"])
+        try await fixture.core.deleteItems([item.id], in: Fixture.bob, mode: .internal)
+        try await ear.expect(["appeared a.bin", "changed a.bin", "changed a.bin", "vanished a.bin"])
+
+        fixture.fileSystem.forget(bob, 1)
+        let late = fixture.core.received("late.bin", in: Fixture.bob, size: 10)
+        fixture.core.tell(.newChatItems([late]))
+        try await wait(until: "it is there") {
+            fixture.fileSystem.shown(EntryName("late.bin"), in: bob) != nil
+        }
+        #expect(ear.told.withLock { $0.count } == 4)
+    }
+
+    @Test("chats come, get other names and go to who watches the root, whom nobody has to know for that")
+    func chats() async throws {
+        let fixture = try await Fixture.make()
+        let ear = Ear(fixture.fileSystem)
+        var carol = Chat(reference: .direct(9), displayName: "carol", updatedAt: Timestamp(seconds: 5))
+        fixture.core.tell(.chatUpdated(carol))
+        try await ear.expect(["appeared carol"])
+        carol.displayName = "Carol from work"
+        carol.isNamedByUser = true
+        fixture.core.tell(.chatUpdated(carol))
+        try await ear.expect(["appeared carol", "renamed carol to Carol from work"])
+        fixture.core.tell(.chatRemoved(carol.reference))
+        try await ear.expect(
+            ["appeared carol", "renamed carol to Carol from work", "vanished Carol from work"])
+    }
+
+    @Test("a file that was loaded before it was told of is told of all the same")
+    func loadedBefore() async throws {
+        let fixture = try await Fixture.make(showsEverything: false)
+        _ = try fixture.id("bob")
+        let ear = Ear(fixture.fileSystem)
+        let item = fixture.core.received("a.bin", in: Fixture.bob, size: 10)
+        await fixture.fileSystem.showEverything()
+        fixture.core.tell(.newChatItems([item]))
+        try await ear.expect(["appeared a.bin"])
+    }
+
+    @Test("the way to a folder is its names from the root")
+    func paths() async throws {
+        let fixture = try await Fixture.make()
+        #expect(fixture.fileSystem.path(of: .root) == [])
+        #expect(fixture.fileSystem.path(of: .recovered) == [EntryName(".chatfs"), EntryName("recovered")])
+        #expect(fixture.fileSystem.path(of: NodeID(999_999)) == nil)
+    }
+
+    @Test("a folder is known from the first time the kernel is told of it to the last that it forgets")
+    func known() {
+        let folders = KnownFolders()
+        let folder = NodeID(2000)
+        #expect(folders.isKnown(.root) && !folders.isKnown(folder))
+        for _ in 0..<3 { folders.tell(folder) }
+        folders.forget(folder, 2)
+        #expect(folders.isKnown(folder))
+        folders.forget(folder, 1)
+        #expect(!folders.isKnown(folder))
+        folders.forget(folder, 5)
+        folders.tell(folder)
+        #expect(folders.isKnown(folder))
+    }
+}
