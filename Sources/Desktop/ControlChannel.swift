@@ -29,6 +29,23 @@ final class ControlChannel: Sendable {
         return requests[0].revents & Int16(POLLHUP) != 0
     }
 
+    /// Whether a line, or a part of one, or the end is there to be read within this time.
+    func hasLine(within time: Duration) -> Bool {
+        if pending.withLock({ $0.contains(UInt8(ascii: "\n")) }) { return true }
+        var requests = [pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)]
+        return poll(&requests, milliseconds: Int32(clamping: Int64(time / .milliseconds(1)))) > 0
+    }
+
+    /// Waits until a line, or a part of one, or the end is there to be read, or `descriptor` is readable, however long
+    /// that takes.
+    func waitForLine(beside descriptor: Int32?) -> (isReadable: Bool, isWoken: Bool) {
+        let isHere = pending.withLock { $0.contains(UInt8(ascii: "\n")) }
+        var requests = [pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)]
+        if let descriptor { requests.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)) }
+        poll(&requests, milliseconds: isHere ? 0 : -1)
+        return (isHere || requests[0].revents != 0, requests.count > 1 && requests[1].revents != 0)
+    }
+
     /// The next line without its end.
     /// - Parameter timeout: another than this channel's.
     func readLine(timeout: Duration? = nil) throws(DesktopError) -> [UInt8] {

@@ -149,7 +149,9 @@ extension ControlChannel {
     func send(_ message: some Encodable) throws(DesktopError) {
         let line: [UInt8]
         do {
-            line = Array(try JSONEncoder().encode(message))
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            line = Array(try encoder.encode(message))
         } catch {
             throw DesktopError(.malformed, "The message cannot be written as JSON.", cause: error)
         }
@@ -162,11 +164,14 @@ extension ControlChannel {
     func receive<Message: Decodable>(
         _ type: Message.Type, timeout: Duration? = nil
     ) throws(DesktopError) -> Message {
-        let line = try readLine(timeout: timeout)
-        do {
-            return try JSONDecoder().decode(type, from: Data(line))
-        } catch {
+        guard let message = Self.decoded(type, from: try readLine(timeout: timeout)) else {
             throw DesktopError.malformed
         }
+        return message
+    }
+
+    /// nil when the line is none.
+    static func decoded<Message: Decodable>(_ type: Message.Type, from line: [UInt8]) -> Message? {
+        try? JSONDecoder().decode(type, from: Data(line))
     }
 }

@@ -7,23 +7,20 @@ import Posix
 /// The daemon's end of the control socket: sends files for `chatfs send` while the profile is mounted, answers requests
 /// about the cache, and does with chats, and with files that belong to none, what commands ask for.
 ///
-/// One thread waits for connections, each connection has a thread of its own. Only processes of the same
-/// user are heard, at most 16 at once.
+/// Only processes of the same user are heard, at most 16 at once, each on a thread of its own (`SocketListener`).
 public final class ControlServer: Sendable {
     private static let maxConnections = 16
     /// How long a client may be silent.
     static let timeout = Duration.seconds(30)
 
-    private let folder: OpenFile
-    private let socket: OpenFile
-    private let wakeUp: WakeUp
+    /// Set once, at the end of `init`: whoever connects needs all else.
+    private let listener = Lock<SocketListener?>(nil)
     private let core: any ChatCore
     private let mountpoint: String
     private let transfers = Lock(Transfers())
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let sends = SendsInTurn()
-    private let state = Lock((isStopped: false, connections: 0))
 
     /// Listens from now on.
     /// - Parameters:
@@ -37,28 +34,23 @@ public final class ControlServer: Sendable {
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer
     ) throws(DesktopError) {
-        do throws(SystemError) {
-            folder = try ControlSocket.openFolder(profileFolder)
-            socket = try ControlSocket.listen(in: folder)
-            wakeUp = try WakeUp()
-        } catch {
-            throw DesktopError(error)
-        }
         self.core = core
         self.mountpoint = mountpoint
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
-        Thread.start("control") { self.work() }
+        do throws(SystemError) {
+            let opened = try SocketListener(
+                in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
+                threads: ("control", "control-peer"), limit: Self.maxConnections
+            ) { [weak self] in self?.converse(ControlChannel($0, timeout: Self.timeout)) }
+            listener.withLock { $0 = opened }
+        } catch {
+            throw DesktopError(error)
+        }
     }
 
     /// Hears nobody any longer. Conversations that are going on end by themselves.
-    public func stop() {
-        state.withLock { $0.isStopped = true }
-        wakeUp.ring()
-        // From here on who connects is refused, also while this object lives on.
-        shutdown(socket.descriptor, Int32(SHUT_RDWR))
-        unlinkat(folder.descriptor, ControlSocket.name, 0)
-    }
+    public func stop() { listener.withLock { $0 }?.stop() }
 
     /// Ends the transfers that commands wait for. After `stop`, while the core can still take back what they left.
     public func cancelTransfers() async {
@@ -76,61 +68,20 @@ public final class ControlServer: Sendable {
         var carriedOut: [ObjectIdentifier: StandaloneTransfer] = [:]
     }
 
-    private func work() {
-        while !state.withLock({ $0.isStopped }) {
-            var requests = [
-                pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
-            ]
-            poll(&requests, milliseconds: -1)
-            let descriptor = chatfs_accept(socket.descriptor)
-            if descriptor >= 0 {
-                welcome(OpenFile(adopting: descriptor))
-            } else if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(errno) {
-                // It stays in the queue and would be told again at once: for a moment only the end is
-                // waited for.
-                var end = [requests[1]]
-                poll(&end, milliseconds: 100)
-            }
-        }
-    }
-
-    private func welcome(_ connection: OpenFile) {
-        var user: UInt32 = .max
-        var process: Int32 = 0
-        guard chatfs_peer_credentials(connection.descriptor, &user, &process) == 0, user == geteuid() else {
-            return log.warning("a process of another user was turned away")
-        }
-        let hasRoom = state.withLock { state in
-            guard state.connections < Self.maxConnections else { return false }
-            state.connections += 1
-            return true
-        }
-        guard hasRoom else { return log.notice("too many commands at once: one was turned away") }
-        do throws(SystemError) {
-            try Thread.begin("control-peer") {
-                self.converse(ControlChannel(connection, timeout: Self.timeout))
-                self.state.withLock { $0.connections -= 1 }
-            }
-        } catch {
-            state.withLock { $0.connections -= 1 }
-            log.warning("a command was turned away: \(error.sentence)")
-        }
-    }
-
     /// Requests of one connection, until it ends.
     private func converse(_ channel: ControlChannel) {
         do throws(DesktopError) {
             while true {
                 switch try channel.receive(ControlLine.self) {
                 case .inquire(let inquiry):
-                    try channel.send(waiting { [core] in await inquiry.reply(from: core) })
+                    try channel.send(BlockingTask.value { [core] in await inquiry.reply(from: core) })
                 case .send(let request): try answer(request, channel)
                 case .manage(let request):
-                    try channel.send(waiting { [core] in await request.reply(from: core) })
+                    try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .transfer(let request): try transfer(request, channel)
                 case .cache(let request):
-                    try channel.send(waiting { [answerCacheRequest] in await answerCacheRequest(request) })
+                    try channel.send(
+                        BlockingTask.value { [answerCacheRequest] in await answerCacheRequest(request) })
                 }
             }
         } catch {
@@ -149,10 +100,10 @@ public final class ControlServer: Sendable {
         }
         transfers.withLock { $0.count += 1 }
         defer { transfers.withLock { $0.count -= 1 } }
-        let transfer = waiting { [core] in await StandaloneTransfer.begin(request, on: core) }
+        let transfer = BlockingTask.value { [core] in await StandaloneTransfer.begin(request, on: core) }
         transfers.withLock { $0.carriedOut[ObjectIdentifier(transfer)] = transfer }
         defer { transfers.withLock { $0.carriedOut[ObjectIdentifier(transfer)] = nil } }
-        if state.withLock({ $0.isStopped }) { waiting { await transfer.cancel() } }
+        if listener.withLock({ $0 })?.isStopped == true { BlockingTask.value { await transfer.cancel() } }
         do throws(DesktopError) {
             repeat {
                 let state = transfer.state
@@ -160,10 +111,10 @@ public final class ControlServer: Sendable {
                 if state.isOver { return }
             } while !channel.isAbandoned(within: .milliseconds(100))
         } catch {
-            waiting { await transfer.withdraw() }
+            BlockingTask.value { await transfer.withdraw() }
             throw error
         }
-        waiting { await transfer.withdraw() }
+        BlockingTask.value { await transfer.withdraw() }
     }
 
     private func answer(_ request: ControlRequest, _ channel: ControlChannel) throws(DesktopError) {
@@ -172,7 +123,7 @@ public final class ControlServer: Sendable {
         }
         let (core, whenSent, sends) = (core, whenSent, sends)
         try channel.send(
-            waiting {
+            BlockingTask.value {
                 await sends.run(message.id) {
                     // Who was told that it failed must not find it sent later.
                     guard !channel.isAbandoned else {
@@ -199,20 +150,6 @@ public final class ControlServer: Sendable {
         } catch {
             return ControlReply(problem: error.sentence, isUnsure: error.code == .sendingUnsure)
         }
-    }
-
-    /// Runs `body` as a task and blocks this thread, which is the connection's own, until it is done.
-    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
-        let done = Lock<Value?>(nil)
-        let semaphore = Semaphore()
-        Task {
-            let value = await body()
-            done.withLock { $0 = value }
-            semaphore.signal()
-        }
-        semaphore.wait()
-        guard let value = done.withLock({ $0 }) else { preconditionFailure("signalled without a value") }
-        return value
     }
 }
 

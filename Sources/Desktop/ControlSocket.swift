@@ -11,11 +11,11 @@ import Posix
 enum ControlSocket {
     static let name = "control"
 
-    static func listen(in folder: OpenFile) throws(SystemError) -> OpenFile {
-        // Who listens holds the profile's lock: an older socket is of a process that was killed.
+    /// - Parameter name: nobody else can listen under it: an older socket is of a process that was killed.
+    static func listen(in folder: OpenFile, named name: String) throws(SystemError) -> OpenFile {
         unlinkat(folder.descriptor, name, 0)
         let socket = try make()
-        try withAddress(in: folder) { (address, length) throws(SystemError) in
+        try withAddress(in: folder, name) { (address, length) throws(SystemError) in
             _ = try check("make a control socket") { bind(socket.descriptor, address, length) }
         }
         try check("close the control socket to others") { fchmodat(folder.descriptor, name, 0o600, 0) }
@@ -24,9 +24,9 @@ enum ControlSocket {
     }
 
     /// nil when nobody listens.
-    static func connect(in folder: OpenFile) throws(SystemError) -> OpenFile? {
+    static func connect(in folder: OpenFile, named name: String = name) throws(SystemError) -> OpenFile? {
         let socket = try make()
-        return try withAddress(in: folder) { (address, length) throws(SystemError) in
+        return try withAddress(in: folder, name) { (address, length) throws(SystemError) in
             // A full queue of connections is a matter of moments.
             for _ in 0..<100 {
                 if Glibc.connect(socket.descriptor, address, length) == 0 { return socket }
@@ -51,7 +51,7 @@ enum ControlSocket {
     }
 
     private static func withAddress<Result>(
-        in folder: OpenFile,
+        in folder: OpenFile, _ name: String,
         _ body: (UnsafePointer<sockaddr>, socklen_t) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
         var address = sockaddr_un()

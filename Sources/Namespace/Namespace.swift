@@ -108,6 +108,18 @@ public final class Namespace: Sendable {
         table.withLock { Array($0.nodes.values) }.filter(isWanted).sorted { $0.id < $1.id }
     }
 
+    /// Path below the mountpoint; empty for the root.
+    public func path(of node: Node) -> String {
+        if node.id == .root { return "" }
+        var path = node.name.description
+        var folder = node.folder
+        while folder != .root, let parent = self.node(folder) {
+            path = "\(parent.name)/\(path)"
+            folder = parent.folder
+        }
+        return path
+    }
+
     // MARK: - Items that are not in memory
 
     /// How many items are in memory, and those of one folder.

@@ -1,5 +1,17 @@
-/// Small JSON objects of texts (RFC 8259).
+import FoundationEssentials
+
+/// JSON on one line (RFC 8259).
 enum JSONLine {
+    static func encoded(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    static func decoded<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(bytes))
+    }
+
     /// On one line, in the order given.
     static func object(_ members: [(name: String, value: String)]) -> String {
         "{" + members.map { "\(quoted($0.name)):\(quoted($0.value))" }.joined(separator: ",") + "}"

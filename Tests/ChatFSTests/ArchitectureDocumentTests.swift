@@ -53,6 +53,9 @@ struct ArchitectureDocumentTests {
         let source = try Self.source()
         var named = Set(
             source.matches(of: /Thread\.(?:start|begin)\(\s*"([a-z-]+)"/).map { String($0.1) }
+                + source.matches(of: /threads: \("([a-z-]+)", "([a-z-]+)"\)/).flatMap {
+                    ["\($0.1)", "\($0.2)"]
+                }
                 + source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)"/).map { String($0.1) })
         #expect(named.count > 10, "the source was not understood")
         let cells = try Self.table("Threads").map { String($0[0]) }

@@ -12,13 +12,18 @@ final class DraftChanges: Sendable {
     private let outbox: any DraftStore
     private let drafts: DraftTable
     private let nodes: NodeLookup
+    private let announcer: TreeAnnouncer
     private let log = Log("filesystem")
 
-    init(names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup) {
+    init(
+        names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup,
+        announcer: TreeAnnouncer
+    ) {
         self.names = names
         self.outbox = outbox
         self.drafts = drafts
         self.nodes = nodes
+        self.announcer = announcer
     }
 
     /// Why no file can get this name.
@@ -35,7 +40,9 @@ final class DraftChanges: Sendable {
         let draft = try outbox.createDraft(named: name.bytes, in: chat)
         drafts.add(draft)
         do {
-            return try body(names.show(draft: draft.entryID, named: name, in: folder), draft)
+            let node = try names.show(draft: draft.entryID, named: name, in: folder)
+            announcer.tell(.appeared(node.id))
+            return try body(node, draft)
         } catch {
             draft.closed(.ofItsMaker)
             // It is empty: the next mount drops what is left of it.
@@ -73,7 +80,13 @@ final class DraftChanges: Sendable {
     ) throws {
         try outbox.rename(draft.id, to: newName.bytes)
         do {
+            let before = names.node(of: draft.entryID)
             try names.rename(draft: draft.entryID, to: newName, replacing: target)
+            if let target { announcer.tell(.vanished(target.id, path: names.path(of: target))) }
+            if let before {
+                announcer.tell(.vanished(before.id, path: names.path(of: before)))
+                announcer.tell(.appeared(before.id))
+            }
         } catch {
             // What was replaced is gone, but no file is under a name that the index does not know.
             do {
@@ -89,7 +102,7 @@ final class DraftChanges: Sendable {
     func remove(_ draft: any DraftFile) throws {
         // Once it was, and the index could not be written.
         if draft.state != .removed { try outbox.remove(draft.id) }
-        _ = try names.remove(draft: draft.entryID)
+        if let change = try names.remove(draft: draft.entryID) { announcer.tell(change) }
         drafts.remove(draft)
     }
 

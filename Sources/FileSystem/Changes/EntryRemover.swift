@@ -13,11 +13,13 @@ final class EntryRemover: Sendable {
     private let drafts: DraftChanges
     private let core: any ChatCore
     private let contents: any ContentStore
+    private let announcer: TreeAnnouncer
     private let rule: DeletionRule
 
     init(
         names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
-        core: any ChatCore, contents: any ContentStore, rule: DeletionRule
+        core: any ChatCore, contents: any ContentStore, announcer: TreeAnnouncer,
+        rule: DeletionRule
     ) {
         self.names = names
         self.nodes = nodes
@@ -25,6 +27,7 @@ final class EntryRemover: Sendable {
         self.drafts = drafts
         self.core = core
         self.contents = contents
+        self.announcer = announcer
         self.rule = rule
     }
 
@@ -85,7 +88,8 @@ final class EntryRemover: Sendable {
             guard error.code == .noSuchItem else { throw error }
         }
         if let file = item.file { contents.remove(file.id, atOnce: false) }
-        _ = try await ThreadPool.shared.run { [names] in try names.remove([item.id]) }
+        let changes = try await ThreadPool.shared.run { [names] in try names.remove([item.id]) }
+        for change in changes { announcer.tell(change) }
     }
 }
 

@@ -17,6 +17,8 @@ public struct MountStatus: Codable, Sendable {
     public var mountpoint: String
     /// Folder with the control socket.
     public var controlFolder: String
+    /// The socket for programs (`docs/control.md`).
+    public var programSocket: String?
     public var pid: Int32
     /// Seconds since 1970.
     public var mountedAt: Int64

@@ -44,7 +44,8 @@ final class StatusReport: Sendable {
         let present = contents.present()
         var status = MountStatus(
             profile: profile.displayName, mountpoint: settings.mountpoint,
-            controlFolder: settings.controlFolder, pid: getpid(), mountedAt: beginning.seconds,
+            controlFolder: settings.controlFolder, programSocket: settings.programSocket, pid: getpid(),
+            mountedAt: beginning.seconds,
             chats: names.folderCount(of: .root) - 1, entries: drafts.count, entriesInMemory: names.itemCount,
             cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
             kernel: side, callers: callers.counts)
@@ -89,7 +90,7 @@ final class StatusReport: Sendable {
     private func transfer(_ node: Node) -> MountStatus.Transfer? {
         guard let report = entries.report(on: node), report.isTransfer else { return nil }
         return MountStatus.Transfer(
-            path: path(of: node), state: report.state.rawValue, progress: report.progress,
+            path: names.path(of: node), state: report.state.rawValue, progress: report.progress,
             size: size(of: node), error: report.problem)
     }
 
@@ -99,16 +100,5 @@ final class StatusReport: Sendable {
         case .draft(let id): nodes.draft(id, at: node.id)?.snapshot.size ?? 0
         case .root, .control, .status, .transfers, .recovered, .chat, .thumbnails, .thumbnail: 0
         }
-    }
-
-    /// Path below the mountpoint.
-    private func path(of node: Node) -> String {
-        var path = node.name.description
-        var folder = node.folder
-        while folder != .root, let parent = names.node(folder) {
-            path = "\(parent.name)/\(path)"
-            folder = parent.folder
-        }
-        return path
     }
 }

@@ -13,12 +13,13 @@ final class CoreEvents: Sendable {
     private let loader: FolderLoader
     private let control: ControlFiles
     private let kernel: KernelConnection
+    private let announcer: TreeAnnouncer
     private let tree: TreeUpdater
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
-        control: ControlFiles, kernel: KernelConnection, tree: TreeUpdater
+        control: ControlFiles, kernel: KernelConnection, announcer: TreeAnnouncer, tree: TreeUpdater
     ) {
         self.names = names
         self.contents = contents
@@ -26,6 +27,7 @@ final class CoreEvents: Sendable {
         self.loader = loader
         self.control = control
         self.kernel = kernel
+        self.announcer = announcer
         self.tree = tree
     }
 
@@ -39,8 +41,10 @@ final class CoreEvents: Sendable {
         case .chatRemoved(let chat): try await remove(chat)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
+            announcer.tell(.core(problem: reason))
         case .coreReachable:
             control.coreReachabilityChanged(problem: nil)
+            announcer.tell(.core(problem: nil))
             outbox.retryPostponed()
         default:
             // Standalone files are no entries.
@@ -121,20 +125,23 @@ final class CoreEvents: Sendable {
     }
 }
 
-/// Tells the kernel what became of the bytes of entries. Changes no name. Has no state of its own.
+/// Tells the kernel, and programs that listen, what became of the bytes of entries. Changes no name. Has no state of its own.
 struct ContentNotices: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
     private let kernel: KernelConnection
     private let watchers: FolderWatchers
+    private let announcer: TreeAnnouncer
 
     init(
-        names: Namespace, contents: any ContentStore, kernel: KernelConnection, watchers: FolderWatchers
+        names: Namespace, contents: any ContentStore, kernel: KernelConnection, watchers: FolderWatchers,
+        announcer: TreeAnnouncer
     ) {
         self.names = names
         self.contents = contents
         self.kernel = kernel
         self.watchers = watchers
+        self.announcer = announcer
     }
 
     func changes() -> AsyncStream<HydrationChange> { contents.changes() }
@@ -142,8 +149,10 @@ struct ContentNotices: Sendable {
     func tell(_ change: HydrationChange) async {
         switch change {
         case .conditionChanged(let file):
-            if let node = await node(of: file) { kernel.notify(.attributes(node)) }
-            if let node = names.node(of: file) { watchers.changed(node) }
+            guard let node = await node(of: file) else { return }
+            kernel.notify(.attributes(node))
+            announcer.tell(.changed(node))
+            if let shown = names.node(of: file) { watchers.changed(shown) }
         case .contentInvalid(let file):
             if let node = await node(of: file) { kernel.notify(.content(node)) }
         }

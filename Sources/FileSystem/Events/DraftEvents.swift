@@ -14,12 +14,14 @@ final class DraftEvents: Sendable {
     private let references: KernelReferences
     private let kernel: KernelConnection
     private let watchers: FolderWatchers
+    private let announcer: TreeAnnouncer
     private let tree: TreeUpdater
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, drafts: DraftTable,
-        references: KernelReferences, kernel: KernelConnection, watchers: FolderWatchers, tree: TreeUpdater
+        references: KernelReferences, kernel: KernelConnection, watchers: FolderWatchers,
+        announcer: TreeAnnouncer, tree: TreeUpdater
     ) {
         self.names = names
         self.contents = contents
@@ -28,16 +30,17 @@ final class DraftEvents: Sendable {
         self.references = references
         self.kernel = kernel
         self.watchers = watchers
+        self.announcer = announcer
         self.tree = tree
     }
 
     func take(_ change: DraftChange) async throws {
         switch change {
         case .changed(let draft):
-            if let node = names.node(of: draft.entryID) {
-                kernel.notify(.attributes(node.id))
-                watchers.changed(node)
-            }
+            guard let node = names.node(of: draft.entryID) else { return }
+            kernel.notify(.attributes(node.id))
+            announcer.tell(.changed(node.id))
+            watchers.changed(node)
         case .removed(let draft):
             try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
             drafts.remove(draft)

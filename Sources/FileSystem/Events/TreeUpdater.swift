@@ -3,7 +3,8 @@ import ChatCore
 import Namespace
 import Posix
 
-/// Changes the tree without the kernel's doing: in the index, on show, and then told to the kernel. Has no state of
+/// Changes the tree without the kernel's doing: in the index, on show, and then told to the kernel and to programs that
+/// listen. Has no state of
 /// its own.
 final class TreeUpdater: Sendable {
     private let names: Namespace
@@ -12,12 +13,14 @@ final class TreeUpdater: Sendable {
     private let loader: FolderLoader
     private let kernel: KernelConnection
     private let watchers: FolderWatchers
+    private let announcer: TreeAnnouncer
     private let memory: ItemMemory
     private let clock: any WallClock
 
     init(
         names: Namespace, core: any ChatCore, contents: any ContentStore, loader: FolderLoader,
-        kernel: KernelConnection, watchers: FolderWatchers, memory: ItemMemory, clock: any WallClock
+        kernel: KernelConnection, watchers: FolderWatchers, announcer: TreeAnnouncer, memory: ItemMemory,
+        clock: any WallClock
     ) {
         self.names = names
         self.core = core
@@ -25,6 +28,7 @@ final class TreeUpdater: Sendable {
         self.loader = loader
         self.kernel = kernel
         self.watchers = watchers
+        self.announcer = announcer
         self.memory = memory
         self.clock = clock
     }
@@ -36,6 +40,7 @@ final class TreeUpdater: Sendable {
     ) async throws -> [NamespaceChange] {
         let changes = try await ThreadPool.shared.run(body)
         for change in changes {
+            announcer.tell(change)
             switch change {
             case .appeared(let node):
                 kernel.notify(.entry(node.name, in: node.folder))

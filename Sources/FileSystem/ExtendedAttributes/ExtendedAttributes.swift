@@ -58,6 +58,12 @@ final class ExtendedAttributes: Sendable {
         return .notPermitted
     }
 
+    /// Those that an entry has.
+    func all(of node: Node) -> [String: String] {
+        let entry = entry(node)
+        return ExtendedAttribute.all.reduce(into: [:]) { $0[$1.name] = $1.value(entry) }
+    }
+
     private func entry(_ node: Node) -> AttributedEntry {
         AttributedEntry(
             node, profileName: profile.displayName, nodes: nodes, entries: entries, drafts: drafts,

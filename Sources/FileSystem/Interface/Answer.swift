@@ -38,7 +38,7 @@ public enum Answer<Value: Sendable>: Sendable {
     }
 
     /// Waits for it where it is not there yet.
-    func result() async -> Result<Value, FileSystemError> {
+    public func result() async -> Result<Value, FileSystemError> {
         switch self {
         case .now(let result): result
         case .later(let work): await work()

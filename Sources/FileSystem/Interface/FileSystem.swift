@@ -31,6 +31,9 @@ public final class FileSystem: FileOperations {
     private let writer: AttributeWriter
     private let remover: EntryRemover
     private let extended: ExtendedAttributes
+    private let announcer: TreeAnnouncer
+    /// Describes chats and entries to programs that ask the daemon instead of the kernel.
+    public let lister: EntryLister
     private let firstTree: FirstTree
     private let itemsLoadedAhead: Int
     private let coreEvents: CoreEvents
@@ -48,6 +51,8 @@ public final class FileSystem: FileOperations {
         public var mountpoint: String
         /// Folder with the socket on which commands reach this mount, shown there too.
         public var controlFolder: String
+        /// The socket for programs, shown there too.
+        public var programSocket: String?
         /// Which programs may have files fetched.
         public var callers = CallerPolicy()
         /// Finds out which program a thread is part of, nil where that cannot be seen. May block for a while.
@@ -101,7 +106,9 @@ public final class FileSystem: FileOperations {
         attributes = AttributeReader(
             names: names, nodes: nodes, references: references, memory: memory, folders: folders,
             contents: contents, control: control)
-        drafts = DraftChanges(names: names, outbox: outbox, drafts: table, nodes: nodes)
+        announcer = TreeAnnouncer(names: names)
+        drafts = DraftChanges(
+            names: names, outbox: outbox, drafts: table, nodes: nodes, announcer: announcer)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             control: control, contents: contents, core: core, callers: callers, thumbnails: thumbnails,
@@ -109,25 +116,26 @@ public final class FileSystem: FileOperations {
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
-            rule: DeletionRule(settings.deletion, clock: clock))
+            announcer: announcer, rule: DeletionRule(settings.deletion, clock: clock))
         let tree = TreeUpdater(
             names: names, core: core, contents: contents, loader: loader, kernel: kernel, watchers: watchers,
-            memory: memory, clock: clock)
+            announcer: announcer, memory: memory, clock: clock)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
             resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: tree),
             profile: core.profile)
+        lister = EntryLister(names: names, loader: loader, attributes: attributes, extended: extended)
         firstTree = FirstTree(names: names, core: core, outbox: outbox, drafts: table, loader: loader)
         coreEvents = CoreEvents(
             names: names, contents: contents, outbox: outbox, loader: loader, control: control,
-            kernel: kernel, tree: tree)
+            kernel: kernel, announcer: announcer, tree: tree)
         pump = EventPump(
             core: core, outbox: outbox, coreEvents: coreEvents,
             draftEvents: DraftEvents(
                 names: names, contents: contents, outbox: outbox, drafts: table, references: references,
-                kernel: kernel, watchers: watchers, tree: tree),
+                kernel: kernel, watchers: watchers, announcer: announcer, tree: tree),
             contentNotices: ContentNotices(
-                names: names, contents: contents, kernel: kernel, watchers: watchers),
+                names: names, contents: contents, kernel: kernel, watchers: watchers, announcer: announcer),
             loader: loader)
     }
 }
@@ -187,6 +195,16 @@ extension FileSystem {
             nodes.node(id) == nil ? .refused(.gone) : .done(nodes.item(at: id)?.item)
         }
         return (try? await item.result().get()) ?? nil
+    }
+
+    /// What happens in the tree from now on, for a program that listens.
+    /// - Parameters:
+    ///   - limit: changes that are kept for it; when there are more it is told that it missed some.
+    ///   - whenAvailable: called on any thread when there is something to take after there was nothing. Must not wait.
+    public func changes(
+        limit: Int = 4096, whenAvailable: @escaping @Sendable () -> Void
+    ) -> TreeSubscription {
+        announcer.subscribe(limit: limit, whenAvailable: whenAvailable)
     }
 
     /// The state of the mount at this moment.

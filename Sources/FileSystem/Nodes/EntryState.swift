@@ -2,7 +2,7 @@ import ChatCore
 import Outbox
 
 /// Where an entry stands, in the words of `user.chatfs.state` (`docs/semantics.md`, "States").
-public enum EntryState: String, Sendable {
+public enum EntryState: String, Sendable, CaseIterable {
     case remote, receiving, stored, hydrated
     case draft, queued, sending, sent, unsure
     case expired, cancelled, blocked, failed

@@ -1,5 +1,4 @@
 import Base
-import FoundationEssentials
 import Glibc
 import Posix
 import XFTP
@@ -58,7 +57,7 @@ final class UploadRecord: Sendable {
     private static func read(in folder: OpenFile, source: stat) throws -> UploadState? {
         let file = try OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder)
         guard time(nil) - (try file.status()).st_mtim.tv_sec < longestAge else { return nil }
-        let content = try JSONDecoder().decode(Content.self, from: Data(try file.readAll(limit: 512 << 20)))
+        let content = try JSONLine.decoded(Content.self, from: file.readAll(limit: 512 << 20))
         guard content.device == UInt64(source.st_dev), content.inode == UInt64(source.st_ino),
             content.modifiedSeconds == source.st_mtim.tv_sec,
             content.modifiedNanoseconds == source.st_mtim.tv_nsec
@@ -70,7 +69,7 @@ final class UploadRecord: Sendable {
         let content = Content(
             device: UInt64(source.st_dev), inode: UInt64(source.st_ino),
             modifiedSeconds: source.st_mtim.tv_sec, modifiedNanoseconds: source.st_mtim.tv_nsec, state: state)
-        try write(String(decoding: try JSONEncoder().encode(content), as: UTF8.self), to: Self.name)
+        try write(JSONLine.encoded(content), to: Self.name)
     }
 
     /// Writes a description as a whole or not at all.

@@ -11,6 +11,8 @@ struct MountedCore: Sendable {
     let folder: String
     /// Fetches the chunks of claimed files.
     let client: XFTPClient
+    /// Lets files be received from relays. Blocks.
+    let approve: @Sendable ([RelayAddress]) throws -> Void
     /// Says to the next process that the profile will be free soon.
     let announceEnd: @Sendable () -> Void
     let shutDown: @Sendable () async -> Void
@@ -30,6 +32,7 @@ struct MountedCore: Sendable {
         }
         return MountedCore(
             core: core, folder: core.folder, client: core.client,
+            approve: { try directory.approveRelays($0, for: core.profile) },
             announceEnd: { core.announceEnd() }, shutDown: { await core.shutDown() })
     }
 
@@ -63,7 +66,8 @@ struct MountedCore: Sendable {
         client.proxy = settings.proxy
         let relays = XFTPClient(settings: client)
         return MountedCore(
-            core: core, folder: core.folder, client: relays, announceEnd: { core.announceEnd() },
+            core: core, folder: core.folder, client: relays, approve: { try trust.approve($0) },
+            announceEnd: { core.announceEnd() },
             shutDown: {
                 relays.close()
                 await core.shutDown()

@@ -30,6 +30,7 @@ final class MountedProfile: Sendable {
     private let pump: EventPump
     private let session: FuseSession
     private let control: ControlServer
+    private let programs: ProgramServer
     private let cache: PrivateFolder
     private let traces: DesktopTraces?
     /// Requested when the connection to the kernel has ended, through whomever.
@@ -40,7 +41,8 @@ final class MountedProfile: Sendable {
 
     private init(
         core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, pump: EventPump,
-        session: FuseSession, control: ControlServer, cache: PrivateFolder, traces: DesktopTraces?
+        session: FuseSession, control: ControlServer, programs: ProgramServer, cache: PrivateFolder,
+        traces: DesktopTraces?
     ) {
         self.core = core
         self.hydrator = hydrator
@@ -49,6 +51,7 @@ final class MountedProfile: Sendable {
         self.pump = pump
         self.session = session
         self.control = control
+        self.programs = programs
         self.cache = cache
         self.traces = traces
         mountpoint = session.mountpoint
@@ -113,6 +116,9 @@ final class MountedProfile: Sendable {
         files.callers = settings.callers
         files.desktop = traces?.desktop
         if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
+        let programSocket = try ProgramSocket(
+            runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }, profileFolder: own)
+        files.programSocket = programSocket.path
         let fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
         do {
@@ -122,12 +128,24 @@ final class MountedProfile: Sendable {
                 profileFolder: own, core: core, mountpoint: settings.mountpoint,
                 whenSent: { await fileSystem.wasSent($0) },
                 answerCacheRequest: { await cacheRequests.answer($0) })
+            let programs: ProgramServer
+            do throws(DesktopError) {
+                programs = try ProgramServer(
+                    MountService(
+                        fileSystem: fileSystem, cacheRequests: cacheRequests, core: opened,
+                        previews: previews,
+                        mountpoint: settings.mountpoint), at: programSocket)
+            } catch {
+                control.stop()
+                throw error
+            }
             let session: FuseSession
             do throws(FuseError) {
                 session = try FuseSession(
                     fileSystem, at: mountpoint,
                     plainFilesIn: settings.hydration.cacheMode == .plain ? cache.directory : nil)
             } catch {
+                programs.stop()
                 control.stop()
                 throw error
             }
@@ -136,7 +154,7 @@ final class MountedProfile: Sendable {
             Task { await cacheRequests.resume() }
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, pump: pump,
-                session: session, control: control, cache: cache, traces: traces)
+                session: session, control: control, programs: programs, cache: cache, traces: traces)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -164,6 +182,7 @@ final class MountedProfile: Sendable {
         session.stopTellingWatchers()
         core.announceEnd()
         control.stop()
+        programs.stop()
         await control.cancelTransfers()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await hydrator.shutDown()

@@ -23,6 +23,15 @@ extension Target {
                     && again?.modified == message.modified && again?.size == message.size,
                 "what is asked again is the same")
         },
+        Target("program-line", "requests on the socket for programs", longest: 1024) { bytes in
+            guard let request = try? JSONDecoder().decode(ProgramRequest.self, from: Data(bytes)) else {
+                return
+            }
+            let again = (try? JSONEncoder().encode(request)).flatMap {
+                try? JSONDecoder().decode(ProgramRequest.self, from: $0)
+            }
+            hold(again == request, "a written request is the same")
+        },
         Target("control-answer", "answers on the control socket", longest: 512) { bytes in
             if let answer = try? JSONDecoder().decode(CacheAnswer.self, from: Data(bytes)),
                 let text = try? JSONEncoder().encode(answer)

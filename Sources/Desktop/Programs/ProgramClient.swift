@@ -1,0 +1,73 @@
+import Base
+import Glibc
+import Posix
+
+/// A program's end of the socket, for commands. All calls block; one thread at a time.
+public final class ProgramClient: Sendable {
+    /// How long the daemon may take for what needs nobody else.
+    private static let timeout = Duration.seconds(120)
+
+    public let greeting: ProgramGreeting
+    private let channel: ControlChannel
+    private let lastID = Lock<Int64>(0)
+
+    /// - Parameter path: of the socket, as `status.json` tells it.
+    public init(path: String) throws(DesktopError) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        let folder = "/" + parts.dropLast().joined(separator: "/")
+        do throws(SystemError) {
+            guard let name = parts.last,
+                let socket = try ControlSocket.connect(
+                    in: ControlSocket.openFolder(folder), named: String(name))
+            else { throw SystemError(code: ECONNREFUSED, operation: "reach the mount's process") }
+            channel = ControlChannel(socket, timeout: Self.timeout)
+        } catch {
+            throw DesktopError(error)
+        }
+        greeting = try channel.receive(ProgramGreeting.self)
+        guard greeting.chatfs == ProgramProtocol.version else { throw DesktopError.malformed }
+    }
+
+    /// Has the daemon carry a request out, whatever its id. Not after `subscribe`.
+    public func ask(_ request: ProgramRequest) throws -> ProgramResult {
+        var request = request
+        request.id = lastID.withLock {
+            $0 += 1
+            return $0
+        }
+        try channel.send(request)
+        let answer = try channel.receive(ProgramAnswer.self)
+        guard answer.id == request.id else { throw DesktopError.malformed }
+        if let problem = answer.error { throw ProgramError(problem.code, problem.message) }
+        guard let result = answer.result else { throw DesktopError.malformed }
+        return result
+    }
+
+    public func subscribe() throws { _ = try ask(ProgramRequest(.subscribe)) }
+
+    /// The next event after `subscribe`, however long it takes. Nil once `isEnded` says so, which is asked every
+    /// half second.
+    public func nextEvent(unless isEnded: () -> Bool) throws(DesktopError) -> ProgramEvent? {
+        while !isEnded() {
+            if channel.hasLine(within: .milliseconds(500)) { return try channel.receive(ProgramEvent.self) }
+        }
+        return nil
+    }
+
+    /// All items of a chat, or of all, in pages.
+    public func items(
+        of chat: String?, states: [String]?, _ body: (ProgramItem) throws -> Void
+    ) throws {
+        let chats = try chat.map { [$0] } ?? ask(ProgramRequest(.listChats)).chats?.map(\.chat) ?? []
+        for chat in chats {
+            var last: UInt64?
+            repeat {
+                let result = try ask(
+                    ProgramRequest(
+                        .listItems, chat: chat, states: states, after: last, count: ProgramProtocol.maxCount))
+                for item in result.items ?? [] { try body(item) }
+                last = result.next
+            } while last != nil
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import ChatCore
+import Glibc
+import Namespace
+
+/// Describes chats and entries to programs that ask the daemon instead of the kernel. What a chat holds is loaded
+/// first, as for a listing; the kernel is told nothing. Has no state of its own. Any thread.
+public final class EntryLister: Sendable {
+    private let names: Namespace
+    private let loader: FolderLoader
+    private let attributes: AttributeReader
+    private let extended: ExtendedAttributes
+
+    init(
+        names: Namespace, loader: FolderLoader, attributes: AttributeReader, extended: ExtendedAttributes
+    ) {
+        self.names = names
+        self.loader = loader
+        self.attributes = attributes
+        self.extended = extended
+    }
+
+    /// All chats, in the order of their folders' names.
+    public func chats() -> [FolderDescription] {
+        (names.list(.root, after: nil, count: .max) ?? []).compactMap(folder).sorted { $0.name < $1.name }
+    }
+
+    /// One of them.
+    public func folder(_ id: NodeID) -> FolderDescription? { names.node(id).flatMap(folder) }
+
+    private func folder(_ node: Node) -> FolderDescription? {
+        guard case .chat(let chat) = node.content else { return nil }
+        return FolderDescription(id: node.id, name: node.name.description, chat: chat)
+    }
+
+    /// Up to `count` entries of a folder, in the order of their numbers.
+    /// - Parameter last: the number of the last entry that was given; entries that come and go meanwhile are neither
+    ///   missed nor given twice.
+    public func entries(
+        of folder: NodeID, after last: NodeID? = nil, count: Int
+    ) async throws(FileSystemError) -> [EntryDescription] {
+        while true {
+            try await loader.prepare(folder).result().get()
+            // Let go of meanwhile: once more.
+            guard let nodes = names.list(folder, after: last, count: count) else { continue }
+            return nodes.compactMap(description(of:))
+        }
+    }
+
+    /// The entry at a path below the mountpoint. ENOENT, or EISDIR for a folder.
+    public func entry(at path: String) async throws(FileSystemError) -> EntryDescription {
+        var folder = NodeID.root
+        var parts = path.split(separator: "/").map { EntryName(String($0)) }
+        guard let last = parts.popLast() else { throw .isFolder }
+        for name in parts { folder = try await child(name, of: folder).id }
+        let node = try await child(last, of: folder)
+        guard let description = description(of: node) else { throw node.isFolder ? .isFolder : .notFound }
+        return description
+    }
+
+    private func child(_ name: EntryName, of folder: NodeID) async throws(FileSystemError) -> Node {
+        let found = loader.whenLoaded(folder) { [names] () -> Answer<Node> in
+            names.child(name, of: folder).map { .done($0) } ?? .refused(.notFound)
+        }
+        return try await found.result().get()
+    }
+
+    /// Nil when there is none of this number any more, and for folders and control files.
+    public func entry(_ id: NodeID) async -> EntryDescription? {
+        let node = loader.whenKnown(id) { [names] () -> Answer<Node> in
+            names.node(id).map { .done($0) } ?? .refused(.gone)
+        }
+        guard case .success(let node) = await node.result() else { return nil }
+        return description(of: node)
+    }
+
+    private func description(of node: Node) -> EntryDescription? {
+        switch node.content {
+        case .item, .draft: break
+        case .root, .control, .status, .transfers, .recovered, .thumbnails, .thumbnail, .chat: return nil
+        }
+        let (shown, path) = (attributes.attributes(of: node), names.path(of: node))
+        var chat: ChatReference?
+        if case .chat(let found) = names.node(node.folder)?.content { chat = found.reference }
+        return EntryDescription(
+            id: node.id, path: path, chat: chat, size: shown.size, modified: shown.modified,
+            attributes: extended.all(of: node))
+    }
+}

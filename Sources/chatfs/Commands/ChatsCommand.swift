@@ -1,0 +1,30 @@
+import Base
+import CommandLineKit
+import Desktop
+import Posix
+
+/// `chatfs chats`: the chats of a mount.
+enum ChatsCommand {
+    static let command = Command(
+        "chats", "List the chats of a mount.",
+        discussion: "Each with the time of its last message, its folder and its reference, newest first.",
+        section: ChatFS.Section.daily,
+        arguments: [ProgramAsking.mountpoint],
+        options: [ProgramAsking.json],
+        examples: [Example("chatfs chats", "The chats of the only mount.")]
+    ) { invocation in
+        let path = invocation.optionalArgument("MOUNTPOINT")
+        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
+        let client = try await ProgramAsking.client(of: place.mounted)
+        let result = try await ThreadPool.shared.run { try client.ask(ProgramRequest(.listChats)) }
+        for chat in (result.chats ?? []).sorted(by: { $0.updated > $1.updated }) {
+            if invocation.has("json") {
+                Terminal.print(try ProgramAsking.json(chat))
+                continue
+            }
+            let refused = chat.refused.map { " — \($0)" } ?? ""
+            let line = "\(Timestamp(seconds: chat.updated).text)  \(chat.folder)  (\(chat.chat))\(refused)"
+            Terminal.print(PrintableText.escaping(line))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Base
+import CommandLineKit
+import Desktop
+import Glibc
+import Posix
+
+/// `chatfs events`: what happens on a mount, as it happens.
+enum EventsCommand {
+    static let command = Command(
+        "events", "Show what happens on a mount, or run a program for what arrives.",
+        discussion: """
+            A line for each file that comes, goes or changes its state, until Ctrl-C or until the mount ends.
+
+            With --exec a program is run for every file that arrives, one after the other, without a shell. It finds \
+            in its environment CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, \
+            CHATFS_SIZE and CHATFS_TYPE. It decides itself whether to read the file, which receives it.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [ProgramAsking.mountpoint],
+        options: [
+            .value("exec", named: "PROGRAM", .file, "Run this for every file that arrives."),
+            ProgramAsking.json,
+        ],
+        examples: [
+            Example("chatfs events --exec ~/bin/print-it", "A script that looks at what arrives.")
+        ],
+        waitsForStop: true
+    ) { invocation in
+        let path = invocation.optionalArgument("MOUNTPOINT")
+        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
+        let client = try await ProgramAsking.client(of: place.mounted)
+        let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
+        let arrivals = Arrivals(program: program, mountpoint: place.mounted.mountpoint)
+        try await ThreadPool.shared.run { try client.subscribe() }
+        while true {
+            let event: ProgramEvent?
+            do {
+                // A thread of its own would be too much for one that mostly waits: the pool of a command has
+                // nothing else to do.
+                event = try await ThreadPool.shared.run {
+                    try client.nextEvent(unless: { stop.isRequested })
+                }
+            } catch let error as DesktopError where error.code == .noAnswer {
+                Terminal.note("chatfs: the mount at \(place.mounted.mountpoint) has ended")
+                return
+            }
+            guard let event else { throw ExitCode(128 + (await stop.wait())) }
+            if isForPrograms {
+                Terminal.print(try ProgramAsking.json(event))
+            } else if program == nil {
+                Terminal.print(line(event))
+            }
+            await arrivals.handle(event)
+        }
+    }
+
+    private static func line(_ event: ProgramEvent) -> String {
+        let words =
+            switch event.event {
+            case .itemAppeared: "new        \(event.item.map(ProgramAsking.line) ?? "")"
+            case .itemChanged: "changed    \(event.item.map(ProgramAsking.line) ?? "")"
+            case .vanished: "gone       \(event.path ?? "")"
+            case .chatAppeared: "new chat   \(event.chat?.folder ?? "")"
+            case .chatChanged: "chat       \(event.chat?.folder ?? "")"
+            case .coreUnreachable: "offline    \(event.message ?? "")"
+            case .coreReachable: "online"
+            case .missed: "missed     More happened than was kept: 'chatfs ls' shows what is there."
+            }
+        return PrintableText.escaping(words)
+    }
+
+    /// Runs the program of `--exec`.
+    private struct Arrivals: Sendable {
+        let program: String?
+        let mountpoint: String
+
+        func handle(_ event: ProgramEvent) async {
+            guard let program, event.event == .itemAppeared, let item = event.item,
+                item.direction == "received"
+            else { return }
+            var settings = ChildProcess.Settings(program)
+            settings.environment = [
+                "CHATFS_PATH": "\(mountpoint)/\(item.path)", "CHATFS_NAME": item.name,
+                "CHATFS_CHAT": item.path.split(separator: "/").first.map(String.init) ?? "",
+                "CHATFS_SENDER": item.sender ?? "", "CHATFS_SIZE": "\(item.size)",
+                "CHATFS_TYPE": item.type ?? "",
+            ]
+            do throws(SystemError) {
+                let child = try await ChildProcess.start(settings)
+                while true {
+                    guard let ending = await child.ending(within: .seconds(3600)) else { continue }
+                    if ending != .code(0) { Terminal.complain("chatfs: \(program) failed (\(ending))") }
+                    return
+                }
+            } catch {
+                Terminal.complain("chatfs: \(program): \(error.sentence)")
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import CommandLineKit
+import Desktop
+import Glibc
+import Posix
+
+/// `chatfs find`: paths of files by name, state and sender.
+enum FindCommand {
+    static let command = Command(
+        "find", "Find files of a mount by name, state, sender or size.",
+        discussion: """
+            Prints their paths, one a line. PATTERN is a name in which * stands for any characters, ? for one and \
+            [a-z] for one of several; capitals do not matter. Without any of these it is looked for anywhere in \
+            the name. Nothing is received by looking.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [Argument("PATTERN", .text, count: .optional, "Of the name; all files when left out.")],
+        options: [
+            .value(
+                "in", named: "PATH", .folder,
+                "The folder of a chat, or a mountpoint; else all of the only mount."),
+            ProgramAsking.states,
+            .value("from", named: "NAME", .text, "Only files that this person sent."),
+            .value("larger", named: "SIZE", .byteCount, "Only files of more bytes."),
+            .value("smaller", named: "SIZE", .byteCount, "Only files of fewer bytes."),
+            .flag("print0", "End each path with a NUL character, for xargs -0."),
+            ProgramAsking.json,
+        ],
+        examples: [
+            Example("chatfs find '*.pdf' --from Alice", "All PDF files that Alice sent."),
+            Example("chatfs find --state remote --larger 100mb", "Large files that were not received yet."),
+        ]
+    ) { invocation in
+        let search = Search(invocation)
+        let (folder, isForPrograms) = (invocation["in"], invocation.has("json"))
+        let endsInNUL = invocation.has("print0")
+        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(folder) }
+        let client = try await ProgramAsking.client(of: place.mounted)
+        try await ThreadPool.shared.run { () throws(any Error) in
+            try client.items(of: place.path.isEmpty ? nil : place.path, states: search.states) { item in
+                guard search.fits(item) else { return }
+                if isForPrograms { return try Terminal.deliver(ProgramAsking.json(item)) }
+                let path = "\(place.mounted.mountpoint)/\(item.path)"
+                if endsInNUL { return Terminal.write(path + "\0", to: STDOUT_FILENO) }
+                try Terminal.deliver(Terminal.isTerminal(STDOUT_FILENO) ? PrintableText.escaping(path) : path)
+            }
+        }
+    }
+
+    /// What is looked for.
+    private struct Search: Sendable {
+        let pattern: String?
+        let states: [String]?
+        let sender: String?
+        let range: ClosedRange<UInt64>
+
+        init(_ invocation: Invocation) {
+            pattern = invocation.optionalArgument("PATTERN").map { text in
+                text.contains(where: { "*?[".contains($0) }) ? text : "*\(text)*"
+            }
+            let states = invocation.all("state")
+            self.states = states.isEmpty ? nil : states
+            sender = invocation["from"]
+            let lower = invocation.byteCount("larger").map { $0 == .max ? $0 : $0 + 1 } ?? 0
+            let upper = invocation.byteCount("smaller").map { $0 == 0 ? 0 : $0 - 1 } ?? .max
+            range = lower...max(lower, upper)
+        }
+
+        func fits(_ item: ProgramItem) -> Bool {
+            guard range.contains(item.size), sender == nil || item.sender == sender else { return false }
+            // FNM_CASEFOLD of fnmatch(3).
+            return pattern.map { fnmatch($0, item.name, 1 << 4) == 0 } ?? true
+        }
+    }
+}

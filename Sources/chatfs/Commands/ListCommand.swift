@@ -1,0 +1,53 @@
+import CommandLineKit
+import Desktop
+import Posix
+
+/// `chatfs ls`: files with where they stand.
+enum ListCommand {
+    static let command = Command(
+        "ls", "List files of a mount and where they stand.",
+        discussion: """
+            State, size, time and path of each. Unlike ls(1) it does not ask the kernel, which then keeps nothing \
+            of it, and it can choose by state.
+            """,
+        section: ChatFS.Section.daily,
+        arguments: [
+            Argument(
+                "PATH", .file, count: .optional,
+                "A file, the folder of a chat, or a mountpoint; not needed when there is only one mount.")
+        ],
+        options: [ProgramAsking.states, ProgramAsking.json],
+        examples: [
+            Example("chatfs ls ~/Chats/Alice", "What is in one chat."),
+            Example("chatfs ls --state failed --state unsure", "What could not be sent or received."),
+        ]
+    ) { invocation in
+        let (path, isForPrograms) = (invocation.optionalArgument("PATH"), invocation.has("json"))
+        let states = invocation.all("state")
+        let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
+        let client = try await ProgramAsking.client(of: place.mounted)
+        try await ThreadPool.shared.run { () throws(any Error) in
+            do {
+                try list(place, client, states, isForPrograms)
+            } catch let error as ProgramError {
+                throw PathError(path ?? place.mounted.mountpoint, error)
+            }
+        }
+    }
+
+    /// Blocks.
+    private static func list(
+        _ place: ProgramAsking.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool
+    ) throws {
+        let show = { (item: ProgramItem) throws(any Error) in
+            guard states.isEmpty || states.contains(item.state) else { return }
+            try Terminal.deliver(isForPrograms ? ProgramAsking.json(item) : ProgramAsking.line(item))
+        }
+        if place.path.contains("/") {
+            guard let item = try client.ask(ProgramRequest(.getItem, path: place.path)).item else { return }
+            return try show(item)
+        }
+        try client.items(
+            of: place.path.isEmpty ? nil : place.path, states: states.isEmpty ? nil : states, show)
+    }
+}

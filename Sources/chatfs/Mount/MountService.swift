@@ -1,0 +1,319 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+import FileSystem
+import Glibc
+import Media
+import Namespace
+import Posix
+import XFTP
+
+/// What this mount does for programs: `docs/control.md`, in terms of its entries, its cache and its core.
+struct MountService: ProgramService {
+    let fileSystem: FileSystem
+    let cacheRequests: CacheRequestHandler
+    let core: MountedCore
+    let previews: PreviewMaker
+    let mountpoint: String
+
+    private var lister: EntryLister { fileSystem.lister }
+
+    var greeting: ProgramGreeting {
+        ProgramGreeting(profile: core.core.profile.displayName, mountpoint: mountpoint, pid: getpid())
+    }
+
+    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription {
+        MountSubscription(changes: fileSystem.changes(whenAvailable: whenAvailable), lister: lister)
+    }
+
+    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        switch request.method {
+        // The conversation's own.
+        case .subscribe: return ProgramResult(done: true)
+        case .listChats: return ProgramResult(chats: lister.chats().map(ProgramChat.init))
+        case .listItems: return try await items(request)
+        case .getItem: return ProgramResult(item: ProgramItem(try await entry(request)))
+        case .getSyncStatus: return ProgramResult(status: ProgramStatus(await fileSystem.status()))
+        case .hydrate: return try await ask(.hydrate, request)
+        case .dehydrate: return try await ask(.dehydrate, request)
+        case .pin: return try await ask(.pin, request)
+        case .unpin: return try await ask(.unpin, request)
+        case .cancel: return try await ask(.cancel, request)
+        case .retry: return try await retry(request)
+        case .upload: return try await upload(request)
+        case .approve: return try await approve(request)
+        }
+    }
+
+    // MARK: - Looking
+
+    private func items(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        let folder = try folder(request)
+        guard let count = Optional(request.count ?? ProgramProtocol.maxCount),
+            1...ProgramProtocol.maxCount ~= count
+        else {
+            throw ProgramError(.invalidParameter, "The count is between 1 and \(ProgramProtocol.maxCount).")
+        }
+        do throws(FileSystemError) {
+            let found = try await lister.entries(
+                of: folder.id, after: request.after.map(NodeID.init), count: count)
+            let wanted = request.states.map(Set.init)
+            let items = found.map(ProgramItem.init).filter { wanted?.contains($0.state) ?? true }
+            return ProgramResult(items: items, next: found.count < count ? nil : found.last?.id.rawValue)
+        } catch {
+            throw ProgramError(error)
+        }
+    }
+
+    /// By folder first: that is what users see.
+    private func folder(_ request: ProgramRequest) throws(ProgramError) -> FolderDescription {
+        guard let name = request.chat else {
+            throw ProgramError(.invalidParameter, "The request names no chat.")
+        }
+        let folders = lister.chats()
+        if let folder = folders.first(where: { $0.name == name }) { return folder }
+        do throws(ChatError) {
+            let chat = try Chat.named(name, in: folders.map(\.chat))
+            guard let folder = folders.first(where: { $0.chat.reference == chat.reference }) else {
+                throw ChatError(.noSuchChat, "This chat has no folder.")
+            }
+            return folder
+        } catch {
+            throw ProgramError(.noSuchChat, error.sentence, cause: error)
+        }
+    }
+
+    private func entry(_ request: ProgramRequest) async throws(ProgramError) -> EntryDescription {
+        guard let path = request.path else {
+            throw ProgramError(.invalidParameter, "The request names no path.")
+        }
+        do throws(FileSystemError) {
+            return try await lister.entry(at: path)
+        } catch {
+            throw ProgramError(error)
+        }
+    }
+
+    // MARK: - Acting
+
+    private func ask(
+        _ action: CacheRequest.Action, _ request: ProgramRequest
+    ) async throws(ProgramError) -> ProgramResult {
+        let entry = try await entry(request)
+        let answer = await cacheRequests.answer(CacheRequest(action, entry: entry.id.rawValue))
+        if let problem = answer.problem { throw ProgramError(.refused, problem) }
+        let now = await lister.entry(entry.id)
+        return ProgramResult(item: now.map(ProgramItem.init), done: answer.isDone)
+    }
+
+    private func retry(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        let entry = try await entry(request)
+        let answer = fileSystem.setExtendedAttribute("user.chatfs.retry", [UInt8(ascii: "1")], of: entry.id)
+        do throws(FileSystemError) {
+            try await answer.result().get()
+        } catch {
+            throw ProgramError(error)
+        }
+        return ProgramResult(item: (await lister.entry(entry.id)).map(ProgramItem.init), done: true)
+    }
+
+    /// As `chatfs send` does; the file is read by this process, so it must not lie in this mount.
+    private func upload(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        let folder = try folder(request)
+        let source = try await source(request)
+        if let refused = folder.chat.sendingRefused { throw ProgramError(.refused, refused) }
+        let core = core.core
+        let limit: UInt64? = if case .notes = folder.chat.reference { nil } else { core.limits.maxFileSize }
+        let mark = try mark(request)
+        do {
+            let composed = try await ThreadPool.shared.run {
+                try FileSending.compose(
+                    source, caption: request.caption ?? "", limit: limit, stagingFolder: core.stagingFolder,
+                    isInterrupted: {})
+            }
+            var message = await previews.completed(composed.message)
+            if let mark { message.id = mark }
+            // The core has moved it, or needs nothing of a repetition.
+            defer { unlink(message.source.path) }
+            await fileSystem.wasSent(try await core.send(message, to: folder.chat.reference))
+            return ProgramResult(done: true)
+        } catch {
+            throw ProgramError(error)
+        }
+    }
+
+    private func source(_ request: ProgramRequest) async throws(ProgramError) -> String {
+        guard let path = request.source, path.hasPrefix("/") else {
+            throw ProgramError(.invalidParameter, "The source is an absolute path.")
+        }
+        // Of links that lead into the mount, looking would wait for this process itself.
+        guard let resolved = await ThreadPool.shared.run({ Self.resolved(path, outside: mountpoint) }) else {
+            throw ProgramError(
+                .refused, "A file of this mount is not uploaded: copy it to another place first.")
+        }
+        return resolved
+    }
+
+    /// Follows links by hand, so that nothing below `mountpoint` is ever looked at. Nil where it leads there, or
+    /// nowhere.
+    private static func resolved(_ path: String, outside mountpoint: String) -> String? {
+        var left = path.split(separator: "/").map(String.init)
+        var done = ""
+        var links = 0
+        while !left.isEmpty {
+            let part = left.removeFirst()
+            if part == "." { continue }
+            if part == ".." {
+                done = done.split(separator: "/").dropLast().map { "/" + $0 }.joined()
+                continue
+            }
+            let next = done + "/" + part
+            if next == mountpoint { return nil }
+            var status = stat()
+            guard lstat(next, &status) == 0 else { return next + left.map { "/" + $0 }.joined() }
+            guard status.st_mode & S_IFMT == S_IFLNK else {
+                done = next
+                continue
+            }
+            links += 1
+            var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+            let length = readlink(next, &target, Int(PATH_MAX))
+            guard links <= 40, length > 0 else { return nil }
+            let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if text.hasPrefix("/") { done = "" }
+            left = text.split(separator: "/").map(String.init) + left
+        }
+        return done.isEmpty ? "/" : done
+    }
+
+    private func mark(_ request: ProgramRequest) throws(ProgramError) -> String? {
+        guard let key = request.key else { return nil }
+        let isUsable = { (byte: UInt8) in
+            byte == UInt8(ascii: "-") || Character(UnicodeScalar(byte)).isLetter
+                || Character(UnicodeScalar(byte)).isNumber
+        }
+        guard 1...40 ~= key.utf8.count, key.utf8.allSatisfy({ $0 < 0x80 && isUsable($0) }) else {
+            throw ProgramError(.invalidParameter, "A key has 1 to 40 letters, digits and hyphens.")
+        }
+        return "program-" + key
+    }
+
+    private func approve(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        let relays = (request.relays ?? []).compactMap { RelayAddress($0)?.withoutPassword }
+        guard !relays.isEmpty, relays.count == request.relays?.count else {
+            throw ProgramError(.invalidParameter, "A relay is written as xftp://fingerprint@host:port.")
+        }
+        do {
+            try await ThreadPool.shared.run { [core] in try core.approve(relays) }
+        } catch {
+            throw ProgramError(error)
+        }
+        _ = await cacheRequests.answer(CacheRequest(.tryAgain))
+        return ProgramResult(done: true)
+    }
+}
+
+/// What happens in the tree, in the words of `docs/control.md`.
+private struct MountSubscription: ProgramSubscription {
+    let changes: TreeSubscription
+    let lister: EntryLister
+
+    func take() async -> [ProgramEvent] {
+        var events: [ProgramEvent] = []
+        for change in changes.take() {
+            if let event = await event(change) { events.append(event) }
+        }
+        return events
+    }
+
+    func cancel() { changes.cancel() }
+
+    /// Nil for what is gone again: that is told too.
+    private func event(_ change: TreeChange) async -> ProgramEvent? {
+        switch change {
+        case .appeared(let id): await event(of: id, .itemAppeared, .chatAppeared)
+        case .changed(let id): await event(of: id, .itemChanged, .chatChanged)
+        case .vanished(let id, let path): ProgramEvent(.vanished, number: id.rawValue, path: path)
+        case .core(let problem?): ProgramEvent(.coreUnreachable, message: problem)
+        case .core(nil): ProgramEvent(.coreReachable)
+        case .missed: ProgramEvent(.missed)
+        }
+    }
+
+    private func event(
+        of id: NodeID, _ item: ProgramEvent.Kind, _ chat: ProgramEvent.Kind
+    ) async -> ProgramEvent? {
+        if let folder = lister.folder(id) { return ProgramEvent(chat, chat: ProgramChat(folder)) }
+        return (await lister.entry(id)).map { ProgramEvent(item, item: ProgramItem($0)) }
+    }
+}
+
+// MARK: - In the words of programs
+
+extension ProgramChat {
+    init(_ folder: FolderDescription) {
+        let kind =
+            switch folder.chat.reference {
+            case .direct: "direct"
+            case .group: "group"
+            case .notes: "notes"
+            }
+        self.init(
+            chat: folder.chat.reference.description, kind: kind, folder: folder.name,
+            name: folder.chat.displayName, updated: folder.chat.updatedAt.seconds,
+            refused: folder.chat.sendingRefused)
+    }
+}
+
+extension ProgramItem {
+    init(_ entry: EntryDescription) {
+        self.init(
+            number: entry.id.rawValue, path: entry.path, name: entry.name, chat: entry.chat?.description,
+            size: entry.size, modified: entry.modified.seconds, state: entry["state"] ?? "",
+            progress: entry["progress"].flatMap { Int($0) } ?? 0)
+        direction = entry["direction"]
+        sender = entry["sender"]
+        transport = entry["transport"]
+        type = entry.attributes["user.mime_type"]
+        caption = entry["caption"]
+        expires = entry["expires"].flatMap { Int64($0) }
+        error = entry["error"]
+    }
+}
+
+extension ProgramStatus {
+    init(_ status: MountStatus) {
+        let isFailed = { (transfer: MountStatus.Transfer) in
+            ["failed", "unsure", "recovered"].contains(transfer.state)
+        }
+        let failed = status.transfers.count(where: isFailed)
+        self.init(
+            connected: status.coreProblem == nil,
+            synced: status.coreProblem == nil && status.transfers.isEmpty,
+            pending: status.transfers.count - failed, failed: failed,
+            lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
+    }
+}
+
+extension ProgramError {
+    fileprivate init(_ error: any Error) {
+        let code: ProgramErrorCode =
+            switch error {
+            case let error as FileSystemError:
+                switch error.code {
+                case ENOENT, ESTALE, EISDIR: .noSuchItem
+                case EPERM, EACCES: .refused
+                default: .failed
+                }
+            case let error as ChatError:
+                switch error.code {
+                case .sendingRefused, .tooLarge, .invalidCommand, .sendingUnsure: .refused
+                case .noSuchChat: .noSuchChat
+                default: .failed
+                }
+            default: .failed
+            }
+        self.init(code, Base.sentence(of: error), cause: error)
+    }
+}

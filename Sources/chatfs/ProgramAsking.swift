@@ -1,0 +1,77 @@
+import Base
+import CommandLineKit
+import Desktop
+import FileSystem
+import Fuse
+import Glibc
+import Posix
+
+/// What the commands that look at a mount through its socket for programs have in common.
+enum ProgramAsking {
+    static let mountpoint = Argument(
+        "MOUNTPOINT", .listed("mountpoints"), count: .optional,
+        "Which mount; not needed when there is only one.")
+
+    static let states = Option.value(
+        "state", named: "STATE", .choice(EntryState.allCases.map(\.rawValue)), repeats: true,
+        "Only files in this state.")
+
+    static let json = Option.flag("json", "For programs: one JSON object a line.")
+
+    /// A mount, and what of it is meant.
+    struct Place: Sendable {
+        var mounted: Mounted
+        /// Folder, and name where there is one, below the mountpoint; empty for all of it.
+        var path: String
+
+        /// - Parameter path: on a mount; nil for the only mount there is. Blocks.
+        init(_ path: String?) throws {
+            guard let path else {
+                mounted = try UnmountCommand.chosen(nil)
+                self.path = ""
+                return
+            }
+            let absolute = try Mountpoint.absolutePath(of: path)
+            let over = try Mounted.all().filter {
+                absolute == $0.mountpoint || absolute.hasPrefix($0.mountpoint + "/")
+            }
+            guard let found = over.max(by: { $0.mountpoint.count < $1.mountpoint.count }) else {
+                throw PathError(path, DesktopError(.notMounted, "It is not on a mount of ChatFS."))
+            }
+            mounted = found
+            self.path = String(absolute.dropFirst(found.mountpoint.count + 1))
+        }
+    }
+
+    /// A connection to the daemon of a mount. Waits for its answer to a first look at most five seconds.
+    static func client(of mounted: Mounted) async throws -> ProgramClient {
+        guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
+            let socket = status.programSocket
+        else {
+            throw DesktopError(
+                .noAnswer,
+                "The mount at \(mounted.mountpoint) does not answer: 'chatfs status' says more.")
+        }
+        return try await ThreadPool.shared.run { try ProgramClient(path: socket) }
+    }
+
+    /// A line of JSON.
+    static func json(_ value: some Encodable) throws -> String { try JSONLine.encoded(value) }
+
+    /// For people: state, size, time and path.
+    static func line(_ item: ProgramItem) -> String {
+        let state =
+            ["sending", "receiving"].contains(item.state) ? "\(item.state) \(item.progress)%" : item.state
+        let fields = [
+            state.padded(to: 14), ByteCount.rounded(item.size).padded(to: 9),
+            Timestamp(seconds: item.modified).text, item.path,
+        ]
+        return PrintableText.escaping(fields.joined(separator: "  "))
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}

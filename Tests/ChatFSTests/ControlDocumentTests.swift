@@ -1,0 +1,51 @@
+import Desktop
+import Glibc
+import Posix
+import Testing
+
+@testable import chatfs
+
+@Suite("docs/control.md says what the socket for programs understands")
+struct ControlDocumentTests {
+    private static func text() throws -> String {
+        let file = try OpenFile(LayeringTests.root + "/docs/control.md", flags: O_RDONLY)
+        return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
+    }
+
+    /// What stands in backquotes in the first cells of a section's table.
+    private static func names(in section: String) throws -> Set<String> {
+        let lines = try text().split(separator: "\n").drop { $0 != "## \(section)" }.dropFirst()
+        let cells = lines.prefix { !$0.hasPrefix("## ") }.filter { $0.hasPrefix("| `") }
+            .compactMap { $0.split(separator: "|").first }
+        return Set(cells.flatMap { $0.matches(of: /`([a-z_]+)`/).map { String($0.1) } })
+    }
+
+    @Test("every method, error and event is in its table, and the tables name no other")
+    func tables() throws {
+        #expect(try Self.names(in: "Methods") == Set(ProgramRequest.Method.allCases.map(\.rawValue)))
+        #expect(try Self.names(in: "Errors") == Set(ProgramErrorCode.allCases.map(\.rawValue)))
+        #expect(try Self.names(in: "Events") == Set(ProgramEvent.Kind.allCases.map(\.rawValue)))
+    }
+
+    @Test("every line of its examples is one that is written or read")
+    func examples() throws {
+        // Only JSON lines begin with a brace.
+        let lines = try Self.text().split(separator: "\n").map(String.init).filter { $0.hasPrefix("{") }
+        #expect(lines.count >= 7)
+        for line in lines {
+            let bytes = Array(line.utf8)
+            // Written again it is the same, so no member is misspelt.
+            let again =
+                if line.contains("\"method\"") {
+                    try JSONLine.encoded(JSONLine.decoded(ProgramRequest.self, from: bytes))
+                } else if line.contains("\"event\"") {
+                    try JSONLine.encoded(JSONLine.decoded(ProgramEvent.self, from: bytes))
+                } else if line.contains("\"chatfs\"") {
+                    try JSONLine.encoded(JSONLine.decoded(ProgramGreeting.self, from: bytes))
+                } else {
+                    try JSONLine.encoded(JSONLine.decoded(ProgramAnswer.self, from: bytes))
+                }
+            #expect(again == line)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+import Base
+import FoundationEssentials
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// A mount's socket for programs: over real sockets between real threads.
+@Suite("A program that talks to a mount", .timeLimit(.minutes(1)))
+struct ProgramSocketTests {
+    let folder: TemporaryFolder
+    private let service = AnsweringService()
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func serve() throws -> (server: ProgramServer, path: String) {
+        let socket = try ProgramSocket(
+            runtimeFolder: try folder.makeFolder("run"), profileFolder: folder.path)
+        return (try ProgramServer(service, at: socket), socket.path)
+    }
+
+    /// A program that sends lines as it likes.
+    private func connect(to path: String) throws -> ControlChannel {
+        let parts = path.split(separator: "/")
+        let place = try ControlSocket.openFolder("/" + parts.dropLast().joined(separator: "/"))
+        let socket = try ControlSocket.connect(in: place, named: String(try #require(parts.last)))
+        return ControlChannel(try #require(socket), timeout: .seconds(30))
+    }
+
+    private func ask(_ channel: ControlChannel, _ line: String) throws -> ProgramAnswer {
+        try channel.writeLine(Array(line.utf8))
+        return try channel.receive(ProgramAnswer.self)
+    }
+
+    @Test("is greeted, and its requests are answered with their numbers, in order")
+    func requests() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run {
+            let client = try ProgramClient(path: path)
+            #expect(client.greeting.profile == "ann" && client.greeting.chatfs == ProgramProtocol.version)
+            let item = try client.ask(ProgramRequest(.getItem, path: "Alice/a.txt")).item
+            #expect(item?.path == "Alice/a.txt")
+            let refused = #expect(throws: ProgramError.self) {
+                try client.ask(ProgramRequest(.pin, path: "Alice/a.txt"))
+            }
+            #expect(refused?.code == .refused && refused?.sentence == "Not this one.")
+            let channel = try connect(to: path)
+            _ = try channel.readLine()
+            // All at once: they wait for each other in the socket.
+            for number in 1...20 {
+                try channel.writeLine(Array("{\"id\":\(number),\"method\":\"list_chats\"}".utf8))
+            }
+            for number in 1...20 { #expect(try channel.receive(ProgramAnswer.self).id == Int64(number)) }
+        }
+    }
+
+    @Test("is told what is wrong with a line, and heard again afterwards")
+    func malformed() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run {
+            let channel = try connect(to: path)
+            _ = try channel.readLine()
+            for line in ["nonsense", "{}", "[]", "{\"id\":\"x\",\"method\":\"list_chats\"}", "\u{0}", ""] {
+                let answer = try ask(channel, line)
+                #expect(answer.error?.code == .malformed && answer.id == nil, "\(line)")
+            }
+            let unknown = try ask(channel, "{\"id\":7,\"method\":\"format_disk\"}")
+            #expect(unknown.id == 7 && unknown.error?.message.contains("no such method") == true)
+            let wrong = try ask(channel, "{\"id\":8,\"method\":\"get_item\",\"path\":5}")
+            #expect(wrong.id == 8 && wrong.error?.message.contains("wrong type") == true)
+            let more = try ask(channel, "{\"id\":9,\"method\":\"list_chats\",\"later\":{\"a\":[1]}}")
+            #expect(more.result != nil, "members of later versions are passed over")
+            let deep = String(repeating: "[", count: 100_000)
+            #expect(try ask(channel, deep).error?.code == .malformed)
+            // Longer than any line: the conversation ends, the mount goes on.
+            let long = [UInt8](repeating: UInt8(ascii: "x"), count: 2 * ControlChannel.maxLineLength)
+            #expect(throws: DesktopError.self) {
+                try channel.writeLine(long)
+                _ = try channel.readLine()
+            }
+            let again = try connect(to: path)
+            _ = try again.readLine()
+            #expect(try ask(again, "{\"id\":1,\"method\":\"list_chats\"}").result != nil)
+        }
+    }
+
+    @Test("hears of events between its answers, once it has subscribed")
+    func events() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [service] in
+            let client = try ProgramClient(path: path)
+            service.tell(ProgramEvent(.missed))
+            #expect(!service.isHeard, "nobody listens yet")
+            try client.subscribe()
+            service.tell(ProgramEvent(.vanished, number: 5, path: "Alice/x"))
+            service.tell(ProgramEvent(.coreReachable))
+            let events = try (0..<2).map { _ in try client.nextEvent { false }?.event }
+            #expect(events == [.vanished, .coreReachable])
+            var isEnded = false
+            let none = try client.nextEvent {
+                defer { isEnded = true }
+                return isEnded
+            }
+            #expect(none == nil)
+        }
+        // Who hangs up is not told any more.
+        try await wait(until: "its subscription is cancelled") { !service.isHeard }
+    }
+
+    @Test("is hung up on when the mount ends, also while it only listens")
+    func end() async throws {
+        let (server, path) = try serve()
+        let client = try await ThreadPool.shared.run {
+            let client = try ProgramClient(path: path)
+            try client.subscribe()
+            return client
+        }
+        server.stop()
+        await ThreadPool.shared.run {
+            let error = #expect(throws: DesktopError.self) { _ = try client.nextEvent { false } }
+            #expect(error?.code == .noAnswer)
+            _ = #expect(throws: DesktopError.self) { _ = try ProgramClient(path: path) }
+        }
+        #expect(access(path, F_OK) == -1, "the socket is gone")
+        try await wait(until: "its subscription is cancelled") { !service.isHeard }
+    }
+
+    @Test("finds the socket closed to others, and none of mounts that were killed")
+    func place() throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(stat(folder.path("run/chatfs"), &status) == 0 && status.st_mode & 0o777 == 0o700)
+        #expect(path == folder.path("run/chatfs/\(getpid()).socket"))
+        // No process has such a number.
+        for name in ["4194305.socket", "other.socket", "4194305.txt"] {
+            _ = try folder.write([], to: "run/chatfs/" + name)
+        }
+        _ = try ProgramSocket(runtimeFolder: folder.path("run"), profileFolder: folder.path)
+        let names = Set(try folder.names(in: "run/chatfs"))
+        #expect(names == ["\(getpid()).socket", "other.socket", "4194305.txt"])
+    }
+
+    @Test(
+        "finds it in the profile's folder where the runtime folder is missing, open to others or no path",
+        arguments: ["missing", "open", "relative", "unset"])
+    func fallback(_ kind: String) throws {
+        if kind == "open" {
+            _ = try folder.makeFolder("open")
+            _ = try folder.makeFolder("open/chatfs")
+            #expect(chmod(folder.path("open/chatfs"), 0o755) == 0)
+        }
+        let runtime: String? =
+            switch kind {
+            case "unset": nil
+            case "relative": "run"
+            default: folder.path(kind)
+            }
+        let socket = try ProgramSocket(runtimeFolder: runtime, profileFolder: folder.path)
+        #expect(socket.path == folder.path("programs"))
+        let server = try ProgramServer(service, at: socket)
+        defer { server.stop() }
+        #expect(try ProgramClient(path: socket.path).greeting.profile == "ann")
+    }
+
+    @Test("is turned away when too many are there, and let in when one has left")
+    func limit() async throws {
+        let (server, path) = try serve()
+        defer { server.stop() }
+        var clients = try await ThreadPool.shared.run {
+            try (0..<32).map { _ in try ProgramClient(path: path) }
+        }
+        await ThreadPool.shared.run {
+            _ = #expect(throws: DesktopError.self) { _ = try ProgramClient(path: path) }
+        }
+        clients.removeLast()
+        try await wait(until: "another is let in") { (try? ProgramClient(path: path)) != nil }
+        withExtendedLifetime(clients) {}
+    }
+}
+
+/// Answers by hand.
+private final class AnsweringService: ProgramService {
+    private final class Subscription: ProgramSubscription {
+        let whenAvailable: @Sendable () -> Void
+        private let events = Lock<[ProgramEvent]>([])
+        private let whenCancelled: @Sendable () -> Void
+
+        init(_ whenAvailable: @escaping @Sendable () -> Void, whenCancelled: @escaping @Sendable () -> Void) {
+            self.whenAvailable = whenAvailable
+            self.whenCancelled = whenCancelled
+        }
+
+        func add(_ event: ProgramEvent) { events.withLock { $0.append(event) } }
+
+        func take() async -> [ProgramEvent] {
+            events.withLock { events in
+                defer { events = [] }
+                return events
+            }
+        }
+
+        func cancel() { whenCancelled() }
+    }
+
+    private let subscription = Lock<Subscription?>(nil)
+
+    var isHeard: Bool { subscription.withLock { $0 != nil } }
+
+    var greeting: ProgramGreeting { ProgramGreeting(profile: "ann", mountpoint: "/mnt/Chats", pid: getpid()) }
+
+    func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
+        switch request.method {
+        case .pin: throw ProgramError(.refused, "Not this one.")
+        case .getItem:
+            let path = request.path ?? ""
+            return ProgramResult(
+                item: ProgramItem(
+                    number: 1024, path: path, name: path, chat: "@1", size: 1, modified: 0, state: "stored",
+                    progress: 100))
+        default: return ProgramResult(done: true)
+        }
+    }
+
+    func subscribe(whenAvailable: @escaping @Sendable () -> Void) -> any ProgramSubscription {
+        let new = Subscription(whenAvailable) { [weak self] in self?.subscription.withLock { $0 = nil } }
+        subscription.withLock { $0 = new }
+        return new
+    }
+
+    func tell(_ event: ProgramEvent) {
+        guard let subscription = subscription.withLock({ $0 }) else { return }
+        subscription.add(event)
+        subscription.whenAvailable()
+    }
+}

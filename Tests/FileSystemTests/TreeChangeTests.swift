@@ -1,0 +1,190 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import TestSupport
+import Testing
+
+@testable import FileSystem
+
+@Suite("What programs are told of the tree", .timeLimit(.minutes(1)))
+struct TreeChangeTests {
+    private typealias Fixture = FileSystemFixture
+
+    /// Waits until all of these were told, in this order among themselves.
+    private func expect(_ wanted: [TreeChange], from subscription: TreeSubscription) async throws {
+        let told = Lock<[TreeChange]>([])
+        try await wait(until: "\(wanted) is told") {
+            told.withLock { told in
+                told += subscription.take()
+                var left = wanted[...]
+                for change in told where change == left.first { left = left.dropFirst() }
+                return left.isEmpty
+            }
+        }
+    }
+
+    @Test("arrivals, changes and deletions are told, with the path of what is gone")
+    func events() async throws {
+        let fixture = try await Fixture.make()
+        let (fs, core) = (fixture.fileSystem, fixture.core)
+        let available = Lock(0)
+        let changes = fs.changes { available.withLock { $0 += 1 } }
+        var item = core.received("a.bin", in: Fixture.bob, size: 10)
+        core.tell(.newChatItems([item]))
+        try await wait(until: "it is there") { (try? fixture.id("bob/a.bin")) != nil }
+        let id = try fixture.id("bob/a.bin")
+        try await expect([.appeared(id)], from: changes)
+        #expect(available.withLock { $0 } >= 1)
+        item.file?.status = .rcvComplete
+        core.tell(.rcvFileComplete(item))
+        try await expect([.changed(id)], from: changes)
+        core.tell(.coreUnreachable("There is no connection."))
+        core.tell(.coreReachable)
+        try await expect([.core(problem: "There is no connection."), .core(problem: nil)], from: changes)
+        core.tell(.chatItemsDeleted([(Fixture.bob, item.id)], .deleted))
+        try await expect([.vanished(id, path: "bob/a.bin")], from: changes)
+        changes.cancel()
+        core.tell(.coreUnreachable("There is no connection."))
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(changes.take().isEmpty)
+        await fixture.end()
+    }
+
+    @Test("what users do is told as well: a copy, its new name, its removal")
+    func drafts() async throws {
+        let fixture = try await Fixture.make(quietTime: .seconds(60))
+        let fs = fixture.fileSystem
+        let changes = fs.changes {}
+        try await fixture.write([1, 2, 3], to: "mine.part")
+        let (bob, id) = (try fixture.id("bob"), try fixture.id("bob/mine.part"))
+        try await expect([.appeared(id)], from: changes)
+        try await fs.rename(
+            EntryName("mine.part"), in: bob, to: EntryName("mine.bin"), in: bob, flags: 0
+        ).value()
+        try await expect([.vanished(id, path: "bob/mine.part"), .appeared(id)], from: changes)
+        #expect(await fs.lister.entry(id)?.path == "bob/mine.bin")
+        try await fs.unlink(EntryName("mine.bin"), in: bob).value()
+        try await expect([.vanished(id, path: "bob/mine.bin")], from: changes)
+        #expect(await fs.lister.entry(id) == nil)
+        await fixture.end()
+    }
+
+    @Test("several changes of an entry are one, a change of what has just appeared none")
+    func coalescing() {
+        var backlog = ChangeBacklog()
+        let (first, second) = (NodeID(2000), NodeID(2001))
+        let wasEmpty = [
+            backlog.add(.appeared(first), limit: 10), backlog.add(.changed(first), limit: 10),
+            backlog.add(.changed(second), limit: 10), backlog.add(.changed(second), limit: 10),
+            backlog.add(.vanished(second, path: "x"), limit: 10), backlog.add(.changed(second), limit: 10),
+        ]
+        #expect(wasEmpty == [true, false, false, false, false, false])
+        #expect(
+            backlog.take() == [
+                .appeared(first), .changed(second), .vanished(second, path: "x"), .changed(second),
+            ])
+        #expect(backlog.take().isEmpty)
+        let isFirst = backlog.add(.changed(first), limit: 10)
+        #expect(isFirst, "told of again after it was taken")
+    }
+
+    @Test("who does not listen for long is told to look again, and of what comes afterwards")
+    func missed() {
+        var backlog = ChangeBacklog()
+        var signals = 0
+        for number in 0..<100 where backlog.add(.appeared(NodeID(UInt64(2000 + number))), limit: 8) {
+            signals += 1
+        }
+        #expect(signals == 1)
+        #expect(backlog.take() == [.missed])
+        _ = backlog.add(.appeared(NodeID(3000)), limit: 8)
+        #expect(backlog.take() == [.appeared(NodeID(3000))])
+    }
+
+    @Test("ten thousand arrivals are told within bounds, and a listing afterwards has all of them")
+    func burst() async throws {
+        let fixture = try await Fixture.make()
+        let changes = fixture.fileSystem.changes(limit: 100) {}
+        let all = fixture.fileSystem.changes(limit: 20_000) {}
+        let items = (0..<10_000).map { fixture.core.received("\($0).bin", in: Fixture.bob, size: 1) }
+        fixture.core.tell(.newChatItems(items))
+        let bob = try fixture.id("bob")
+        try await wait(until: "they are there", within: .seconds(50)) {
+            fixture.fileSystem.entries(bob).count == 10_000
+        }
+        var told = 0
+        try await wait(until: "they are told of") {
+            told += all.take().count
+            return told >= 10_000
+        }
+        #expect(changes.take() == [.missed])
+        var (paths, last) = (Set<String>(), NodeID?.none)
+        while true {
+            let page = try await fixture.fileSystem.lister.entries(of: bob, after: last, count: 999)
+            paths.formUnion(page.map(\.path))
+            guard let end = page.last else { break }
+            last = end.id
+        }
+        #expect(paths.count == 10_000)
+        await fixture.end()
+    }
+}
+
+@Suite("Entries as programs see them", .timeLimit(.minutes(1)))
+struct EntryListerTests {
+    private typealias Fixture = FileSystemFixture
+
+    @Test("chats by their folders, entries with what their extended attributes say")
+    func listing() async throws {
+        let fixture = try await Fixture.make { core in
+            _ = core.received("a.jpg", in: Fixture.bob, size: 10)
+            _ = core.received("b.bin", in: Fixture.silent, size: 20)
+        }
+        let lister = fixture.fileSystem.lister
+        #expect(lister.chats().map(\.name) == ["bob", "quiet"])
+        #expect(lister.chats()[1].chat.sendingRefused == "This group takes no files.")
+        let entry = try await lister.entry(at: "bob/a.jpg")
+        #expect(entry.name == "a.jpg" && entry.size == 10 && entry.chat == Fixture.bob)
+        #expect(entry.id == (try fixture.id("bob/a.jpg")))
+        for attribute in ExtendedAttribute.all {
+            #expect(
+                entry.attributes[attribute.name] == (try fixture.attribute(attribute.name, of: "bob/a.jpg")))
+        }
+        #expect(entry["state"] == "remote" && entry.attributes["user.mime_type"] == "image/jpeg")
+        await fixture.end()
+    }
+
+    @Test("what is not there, or is no file, is refused as the kernel would refuse it")
+    func refusals() async throws {
+        let fixture = try await Fixture.make()
+        let lister = fixture.fileSystem.lister
+        for (path, code) in [
+            ("bob/none", ENOENT), ("none/a", ENOENT), ("bob", EISDIR), ("", EISDIR), ("/", EISDIR),
+            (".chatfs/status.json", ENOENT), ("bob/../bob/none", ENOENT),
+        ] {
+            let error = await #expect(throws: FileSystemError.self, "\(path)") {
+                try await lister.entry(at: path)
+            }
+            #expect(error?.code == code, "\(path)")
+        }
+        await fixture.end()
+    }
+
+    @Test("a chat that was let go of is loaded for them, and the kernel is told of nothing")
+    func letGo() async throws {
+        let fixture = try await Fixture.make(readDeadline: .seconds(60), showsEverything: false) { core in
+            for number in 0..<3 { _ = core.received("\(number).bin", in: Fixture.bob, size: 10) }
+        }
+        let (fs, bob) = (fixture.fileSystem, try fixture.id("bob"))
+        #expect(fs.list(bob, after: nil, count: 10) == nil)
+        #expect(try await fs.lister.entries(of: bob, count: 10).count == 3)
+        let node = try #require(fs.entries(bob).first)
+        _ = fs.attributesToKeep(of: node)
+        fs.forget(node.id, 1)
+        // The last that the kernel knew: had it been told of the others too, they would stay.
+        try await wait(until: "the chat is let go of") { fs.list(bob, after: nil, count: 10) == nil }
+        #expect(await fs.lister.entry(node.id)?.path == "bob/0.bin")
+        await fixture.end()
+    }
+}

@@ -1,0 +1,185 @@
+import FoundationEssentials
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("What programs and scripts see of a mount", .serialized)
+struct ProgramCommandTests {
+    private struct Item: Decodable {
+        var name: String
+        var path: String
+        var state: String
+        var size: UInt64
+        var sender: String?
+    }
+
+    private func lines(_ arguments: [String]) async throws -> [String] {
+        let outcome = try await ChatFSProcess.run(arguments)
+        #expect(outcome.succeeded, "\(arguments): \(outcome.errors)")
+        return outcome.output.split(separator: "\n").map(String.init)
+    }
+
+    private func items(_ arguments: [String]) async throws -> [Item] {
+        try await lines(arguments + ["--json"]).map {
+            try JSONDecoder().decode(Item.self, from: Data($0.utf8))
+        }
+    }
+
+    @Test("chats, ls and find say what is there, for people and programs, and receive nothing")
+    func looking() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(400_000), as: "large report.pdf")
+        try await mounts.send(TwoMounts.bytes(300_000, seed: 2), as: "Photo.JPG")
+        try await mounts.send(Array("a word".utf8), as: "note.txt")
+        let bob = mounts.path("bob")
+        #expect(try await lines(["chats", bob]).contains { $0.contains("  alice  (@") })
+        #expect(try await lines(["chats", bob, "--json"]).allSatisfy { $0.contains("\"folder\":") })
+        let all = try await items(["ls", bob])
+        #expect(Set(all.map(\.path)) == ["alice/large report.pdf", "alice/Photo.JPG", "alice/note.txt"])
+        #expect(all.allSatisfy { $0.sender == "alice" })
+        #expect(try await items(["ls", bob + "/alice/note.txt"]).map(\.size) == [6])
+        #expect(
+            try await Set(items(["ls", bob, "--state", "remote"]).map(\.name)) == [
+                "large report.pdf", "Photo.JPG",
+            ])
+        #expect(try await lines(["find", "*.jpg", "--in", bob]) == [bob + "/alice/Photo.JPG"])
+        #expect(
+            try await lines(["find", "REPORT", "--in", bob + "/alice"]) == [bob + "/alice/large report.pdf"])
+        #expect(try await lines(["find", "--in", bob, "--larger", "300000"]).count == 1)
+        #expect(try await lines(["find", "--in", bob, "--smaller", "300000"]).count == 1)
+        #expect(try await lines(["find", "--in", bob, "--from", "carol"]).isEmpty)
+        let ended = try await ChatFSProcess.run(["find", "--in", bob, "--print0", "--state", "stored"])
+        #expect(ended.output == bob + "/alice/note.txt\0")
+        #expect(try mounts.state("bob/alice/Photo.JPG") == "remote", "looking fetches nothing")
+        for (command, word) in [
+            (["ls", bob + "/alice/none"], "No such file"),
+            (["ls", bob + "/carol"], "There is no chat carol"),
+            (["ls", "/"], "not on a mount"), (["ls", bob, "--state", "fine"], "expected"),
+        ] {
+            let refused = try await ChatFSProcess.run(command)
+            #expect(!refused.succeeded && refused.errors.contains(word), "\(command): \(refused.errors)")
+        }
+    }
+
+    @Test("events tells what comes, changes and goes, and ends with Ctrl-C or with the mount")
+    func events() async throws {
+        let mounts = try await TwoMounts.start()
+        let bob = mounts.path("bob")
+        let events = try await ChatFSProcess.start(["events", bob, "--json"])
+        let plain = try await ChatFSProcess.start(["events", bob])
+        // Nobody says when they have begun to listen.
+        try await wait(until: "both have subscribed") {
+            try Threads.count("program", of: mounts.daemon("bob")) == 2
+        }
+        try await mounts.send(TwoMounts.bytes(400_000), as: "report.pdf")
+        try await events.line("that it came") { line in
+            line.contains("\"event\":\"item_appeared\"") && line.contains("\"path\":\"alice/report.pdf\"")
+        }
+        try await plain.line("that it came") { $0.hasPrefix("new ") && $0.hasSuffix("alice/report.pdf") }
+        _ = try mounts.read("bob/alice/report.pdf")
+        try await events.line("that it is here") { line in
+            line.contains("\"event\":\"item_changed\"") && line.contains("\"state\":\"hydrated\"")
+        }
+        plain.send(SIGINT)
+        #expect(try await plain.ending() == .code(130))
+        #expect(try await mounts.leave("bob") == .code(0))
+        #expect(try await events.ending() == .code(0))
+    }
+
+    @Test("a program runs for each file that arrives, is told of it, and never of what was sent")
+    func arrivals() async throws {
+        let mounts = try await TwoMounts.start()
+        let log = mounts.path("arrivals")
+        let program = try mounts.folder.write(
+            Array(
+                """
+                #!/bin/sh
+                printf '%s|%s|%s|%s|%s|%s\\n' "$CHATFS_CHAT" "$CHATFS_NAME" "$CHATFS_SENDER" \\
+                    "$CHATFS_SIZE" "$CHATFS_TYPE" "$CHATFS_PATH" >> "\(log)"
+                """.utf8), to: "program")
+        #expect(chmod(program, 0o700) == 0)
+        let bob = mounts.path("bob")
+        let events = try await ChatFSProcess.start(["events", bob, "--exec", program])
+        try await wait(until: "it has subscribed") {
+            try Threads.count("program", of: mounts.daemon("bob")) == 1
+        }
+        try mounts.write([1, 2, 3], to: "bob/alice/mine.bin")
+        let hostile = "$(touch x); `id` 'a \"b.txt"
+        try await mounts.send(Array("one".utf8), as: hostile)
+        try await mounts.send(Array("two".utf8), as: "two.txt")
+        try await wait(until: "both were told") {
+            (try? mounts.folder.read("arrivals").count { $0 == UInt8(ascii: "\n") }) == 2
+        }
+        #expect(
+            String(decoding: try mounts.folder.read("arrivals"), as: UTF8.self) == """
+                alice|\(hostile)|alice|3|text/plain|\(bob)/alice/\(hostile)
+                alice|two.txt|alice|3|text/plain|\(bob)/alice/two.txt
+
+                """)
+        events.send(SIGTERM)
+        #expect(try await events.ending() == .code(143))
+    }
+
+    @Test("a file is uploaded once for one key, and never one of the mount itself")
+    func upload() async throws {
+        let mounts = try await TwoMounts.start()
+        let file = try mounts.folder.write(TwoMounts.bytes(300_000), to: "for bob.bin")
+        let link = mounts.path("link")
+        #expect(symlink(mounts.path("alice"), link) == 0)
+        let status = try await ChatFSProcess.run(["status", "--json", mounts.path("alice")])
+        let socket = try JSONDecoder().decode(Status.self, from: Data(status.output.utf8)).programSocket
+        let answers = try await Shell.run(
+            "python3",
+            [
+                "-c",
+                """
+                import json, socket, sys
+                connection = socket.socket(socket.AF_UNIX)
+                connection.settimeout(60)
+                connection.connect(sys.argv[1])
+                lines = connection.makefile("rw")
+                print(json.loads(lines.readline())["profile"])
+                def ask(**request):
+                    lines.write(json.dumps(request) + "\\n")
+                    lines.flush()
+                    answer = json.loads(lines.readline())
+                    print(answer.get("error", {}).get("code") or answer["result"].get("done"))
+                for _ in range(2):
+                    ask(id=1, method="upload", chat="bob", source=sys.argv[2], caption="hello", key="k-1")
+                ask(id=2, method="upload", chat="bob", source=sys.argv[3] + "/bob/x")
+                ask(id=3, method="upload", chat="bob", source=sys.argv[4] + "/bob/x")
+                ask(id=4, method="upload", chat="carol", source=sys.argv[2])
+                ask(id=5, method="upload", chat="bob", source="/dev/null")
+                ask(id=6, method="upload", chat="bob", source=sys.argv[2], key="a key")
+                """, socket, file, mounts.path("alice"), link,
+            ])
+        #expect(
+            answers.output.split(separator: "\n") == [
+                "alice", "True", "True", "refused", "refused", "no_such_chat", "refused", "invalid_parameter",
+            ], "\(answers.output)\(answers.errors)")
+        try await mounts.waitForFile("bob/alice/for bob.bin")
+        #expect(try mounts.read("bob/alice/for bob.bin") == TwoMounts.bytes(300_000))
+        #expect(
+            try ExtendedAttribute.text("user.chatfs.caption", of: mounts.path("bob/alice/for bob.bin"))
+                == "hello")
+        #expect(try mounts.folder.names(in: "bob/alice") == ["for bob.bin"])
+    }
+
+    private struct Status: Decodable {
+        var programSocket: String
+    }
+}
+
+/// Threads of another process.
+private enum Threads {
+    static func count(_ name: String, of process: RunningProcess) throws -> Int {
+        let tasks = "/proc/\(process.processIdentifier)/task"
+        let threads = try PrivateFolder.names(in: OpenFile(tasks, flags: O_RDONLY | O_DIRECTORY))
+        // One that ends meanwhile has no name.
+        return threads.count { thread in
+            let comm = try? OpenFile("\(tasks)/\(thread)/comm", flags: O_RDONLY).read(count: 64, at: 0)
+            return comm.map { String(decoding: $0, as: UTF8.self) } == name + "\n"
+        }
+    }
+}
