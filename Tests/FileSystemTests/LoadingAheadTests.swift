@@ -135,6 +135,8 @@ struct LoadingAheadTests {
         }
         try await wait(until: "the first is being read") { asked.withLock { $0 } == 1 }
         await fixture.end()
-        #expect(asked.withLock { $0 } <= 2, "two pages of the first")
+        let atTheEnd = asked.withLock { $0 }
+        try await Task.sleep(for: .milliseconds(60))
+        #expect(asked.withLock { $0 } == atTheEnd)
     }
 }
