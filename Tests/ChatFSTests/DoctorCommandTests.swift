@@ -38,7 +38,8 @@ struct DoctorCommandTests {
         let outcome = try await run(
             ["--core", "simplex-chat:/bin/true", "--files-folder", folder.path("files")], in: folder)
         #expect(outcome.output.contains("the database is encrypted"))
-        #expect(outcome.output.contains("(process \(getpid())) has the database open"))
+        // Or a child of another test that is just being started, and has what this process has open until then.
+        #expect(outcome.output.contains(/\(process [0-9]+\) has the database open/))
         #expect(outcome.output.contains("ok       the files folder can be used"))
         #expect(open.descriptor >= 0)
     }

@@ -121,6 +121,23 @@ struct ProgramCommandTests {
         #expect(try await events.ending() == .code(143))
     }
 
+    @Test("status --watch prints it again when something changes, and not while nothing does")
+    func watching() async throws {
+        let mounts = try await TwoMounts.start()
+        let watch = try await ChatFSProcess.start(["status", "--watch", "--json", mounts.path("bob")])
+        try await watch.line("how it is") { $0.hasPrefix("{") && $0.contains("\"entries\":0") }
+        try mounts.write([1, 2, 3], to: "alice/bob/a.txt")
+        try await watch.line("what came") { $0.contains("\"entries\":1") }
+        try await Task.sleep(for: .milliseconds(2_500))
+        watch.send(SIGINT)
+        #expect(try await watch.ending() == .code(130))
+        let printed = watch.output.split(separator: "\n").count
+        // One for the file, and perhaps one for what became of it within the second.
+        #expect((2...4).contains(printed), "\(printed)")
+        let refused = try await ChatFSProcess.run(["status", "--watch", mounts.path("nothing")])
+        #expect(refused.errors.contains("Nothing of ChatFS is mounted"), "\(refused.errors)")
+    }
+
     @Test("a file is uploaded once for one key, and never one of the mount itself")
     func upload() async throws {
         let mounts = try await TwoMounts.start()

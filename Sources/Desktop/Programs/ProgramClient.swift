@@ -54,6 +54,11 @@ public final class ProgramClient: Sendable {
         return nil
     }
 
+    /// Takes the events that have come already, for who looks at everything anyway.
+    public func dropEvents() throws(DesktopError) {
+        while channel.hasLine(within: .zero) { _ = try channel.receive(ProgramEvent.self) }
+    }
+
     /// All items of a chat, or of all, in pages.
     public func items(
         of chat: String?, states: [String]?, _ body: (ProgramItem) throws -> Void

@@ -13,17 +13,37 @@ enum StatusCommand {
             Lists each mount with the files that are being sent or received, wait, or could not go, and \
             why. With --json it prints the mount's own .chatfs/status.json; without MOUNTPOINT an array of them, \
             in which a mount that does not answer has only its mountpoint and a problem.
+
+            With --watch it prints one mount's status again whenever something changes there, at most once a second, \
+            until Ctrl-C or until the mount ends; with --json each on one line.
             """,
         section: ChatFS.Section.daily,
         arguments: [
             Argument("MOUNTPOINT", .listed("mountpoints"), count: .optional, "Only this mount.")
         ],
-        options: [.flag("json", "For programs.")],
-        examples: [Example("chatfs status --json ~/Chats | jq .transfers", "For a script.")]
+        options: [
+            .flag("json", "For programs."),
+            .flag("watch", "Go on, and print it again whenever something changes; of one mount."),
+        ],
+        examples: [
+            Example("chatfs status --json ~/Chats | jq .transfers", "For a script."),
+            Example("chatfs status --watch ~/Chats", "What is on its way, as it moves."),
+        ],
+        waitsForStop: true
     ) { invocation in
         let path = invocation.optionalArgument("MOUNTPOINT")
-        let mounts = try path.map { [try UnmountCommand.chosen($0)] } ?? Mounted.all()
         let isForPrograms = invocation.has("json")
+        if invocation.has("watch") {
+            let mounted = try await ThreadPool.shared.run { try UnmountCommand.chosen(path) }
+            return try await watch(mounted, isForPrograms: isForPrograms, until: invocation.stop)
+        }
+        guard try await invocation.stop.interrupting({ try await show(path, isForPrograms) }) != nil else {
+            throw ExitCode(128 + (await invocation.stop.wait()))
+        }
+    }
+
+    @Sendable private static func show(_ path: String?, _ isForPrograms: Bool) async throws {
+        let mounts = try path.map { [try UnmountCommand.chosen($0)] } ?? Mounted.all()
         if mounts.isEmpty, !isForPrograms { Terminal.print("Nothing is mounted.") }
         var objects: [String] = []
         var isUnwell = false
@@ -46,6 +66,43 @@ enum StatusCommand {
             Terminal.print(path == nil ? "[" + objects.joined(separator: ",\n") + "]" : objects.joined())
         }
         if isUnwell { throw ExitCode.failure }
+    }
+
+    // MARK: - Again and again
+
+    /// Changes that come within this time are shown together.
+    private static let pause = Duration.seconds(1)
+
+    private static func watch(
+        _ mounted: Mounted, isForPrograms: Bool, until stop: StopRequest
+    ) async throws {
+        let client = try await ProgramAsking.client(of: mounted)
+        try await ThreadPool.shared.run { try client.subscribe() }
+        let redraws = !isForPrograms && Terminal.canRedraw(STDOUT_FILENO)
+        while true {
+            guard case .status(let bytes) = await mounted.answer() else { return hasEnded(mounted) }
+            if isForPrograms {
+                Terminal.print(try MountStatus.decoded(bytes).map(JSONLine.encoded) ?? "{}")
+            } else {
+                // Home, and what was there is wiped: the whole screen would flicker.
+                if redraws { Terminal.write("\u{1B}[H\u{1B}[J", to: STDOUT_FILENO) }
+                for line in lines(bytes, of: mounted) { Terminal.print(PrintableText.escaping(line)) }
+                if !redraws { Terminal.print("") }
+            }
+            do {
+                let event = try await ThreadPool.shared.run { try client.nextEvent { stop.isRequested } }
+                if event == nil { throw ExitCode(128 + (await stop.wait())) }
+                // With a stop in between, the next event is not waited for.
+                _ = try await stop.interrupting { try await Task.sleep(for: pause) }
+                try await ThreadPool.shared.run { try client.dropEvents() }
+            } catch let error as DesktopError where error.code == .noAnswer {
+                return hasEnded(mounted)
+            }
+        }
+    }
+
+    private static func hasEnded(_ mounted: Mounted) {
+        Terminal.note("chatfs: the mount at \(mounted.mountpoint) has ended")
     }
 
     private static func complaint(_ answer: Mounted.Answer, _ mounted: Mounted) -> String? {
