@@ -67,16 +67,17 @@ public final class DesktopThumbnails: Sendable {
 
     /// Takes away all that is of some mounts (`ThumbnailFolder.sweep`).
     /// - Parameters:
-    ///   - traces, paths: are called on the thread of this; they may block.
+    ///   - traces: is called with the places of mounts of which links are here.
+    ///   - paths: is called with what takes them. Both are called on the thread of this, and may block.
     ///   - done: is called there when all of it is gone.
     public func sweep(
-        _ traces: @escaping @Sendable () throws -> [ThumbnailFolder.Traces],
+        _ traces: @escaping @Sendable (_ offered: [String]) throws -> [ThumbnailFolder.Traces],
         paths: @escaping @Sendable ((_ path: [UInt8]) -> Void) -> Void,
         done: @escaping @Sendable () throws -> Void
     ) {
         Self.pool.submit { [self] in
             do {
-                try folder.sweep(traces(), paths: paths)
+                try folder.sweep(traces(folder.mountpoints()), paths: paths)
                 try done()
             } catch {
                 tell("what the desktop kept of a mount is left for the next one to sweep", error)

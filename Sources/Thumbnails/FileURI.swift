@@ -6,9 +6,18 @@ public enum FileURI: CaseIterable, Sendable {
     /// `QUrl::fromLocalFile`, `toEncoded`: KDE.
     case qt
 
-    private static let common = Set(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,/:=@".utf8)
-    private static let ofQt = common.union(";[]".utf8)
+    /// By the byte: whether it stays as it is.
+    private static let common = table(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,/:=@")
+    private static let onlyQt = table(";[]")
+    private static let ofQt = zip(common, onlyQt).map { $0 || $1 }
+
+    private static func table(_ characters: String) -> [Bool] {
+        var table = [Bool](repeating: false, count: 256)
+        for byte in characters.utf8 { table[Int(byte)] = true }
+        return table
+    }
+
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     /// - Parameter path: absolute. Its bytes are those of the names, whatever they are.
@@ -17,7 +26,7 @@ public enum FileURI: CaseIterable, Sendable {
         var bytes = Array("file://".utf8)
         bytes.reserveCapacity(bytes.count + path.count + path.count / 4)
         for byte in path {
-            if plain.contains(byte) {
+            if plain[Int(byte)] {
                 bytes.append(byte)
             } else {
                 bytes += [UInt8(ascii: "%"), Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
@@ -30,7 +39,7 @@ public enum FileURI: CaseIterable, Sendable {
     /// UTF-8.
     public static func spellings(of path: [UInt8]) -> [(spelling: FileURI, text: String)] {
         let glib = (FileURI.glib, FileURI.glib.text(of: path))
-        guard path.contains(where: { ofQt.contains($0) && !common.contains($0) }),
+        guard path.contains(where: { onlyQt[Int($0)] }),
             String(validating: path, as: UTF8.self) != nil
         else { return [glib] }
         return [glib, (.qt, FileURI.qt.text(of: path))]

@@ -12,6 +12,7 @@ public struct ThumbnailFolder: Sendable {
     private let directory: OpenFile
     /// Absolute, without symbolic links.
     public let mountpoint: String
+    private let mountLink: MountLink
 
     /// A file of the mount.
     public struct Entry: Sendable {
@@ -39,34 +40,43 @@ public struct ThumbnailFolder: Sendable {
             throw SystemError(code: EPERM, operation: "use a thumbnail cache of somebody else")
         }
         self.mountpoint = mountpoint
+        mountLink = MountLink(mountpoint: mountpoint)
     }
 
     // MARK: - Offering
 
     /// Links the thumbnails of files, in every size and spelling.
     public func offer(_ entries: [Entry]) throws(SystemError) {
+        guard !entries.isEmpty else { return }
+        try link(mountLink.name, to: mountLink.target, in: directory, instead: { _ in true })
+        let names = entries.flatMap { entry in
+            FileURI.spellings(of: absolute(entry.path)).map { spelling, uri in
+                (entry.number, spelling, name: ThumbnailName(uri: uri).fileName)
+            }
+        }
         for size in ThumbnailSize.allCases {
             let folder = try PrivateFolder.folder(size.folderName, in: directory)
-            for entry in entries {
-                for (spelling, uri) in FileURI.spellings(of: absolute(entry.path)) {
-                    let place = ThumbnailPlace(entry: entry.number, size: size, spelling: spelling)
-                    try link(ThumbnailName(uri: uri), to: place.path(below: mountpoint), in: folder)
-                }
+            for (number, spelling, name) in names {
+                let place = ThumbnailPlace(entry: number, size: size, spelling: spelling)
+                try link(name, to: mountLink.target(of: place), in: folder, instead: mountLink.isUsed)
             }
         }
     }
 
-    private func link(_ name: ThumbnailName, to target: String, in folder: OpenFile) throws(SystemError) {
+    /// - Parameter isOlder: whether a link to this may give way.
+    private func link(
+        _ name: String, to target: String, in folder: OpenFile, instead isOlder: (String) -> Bool
+    ) throws(SystemError) {
         // Twice: what has the name is an older link of ours, or what a thumbnailer made of this very file.
         for _ in 0..<2 {
-            if symlinkat(target, folder.descriptor, name.fileName) == 0 { return }
+            if symlinkat(target, folder.descriptor, name) == 0 { return }
             guard errno == EEXIST else {
                 throw SystemError(code: errno, operation: "offer a preview to the desktop")
             }
-            if let found = linkTarget(name.fileName, in: folder) {
-                guard found != target, ThumbnailPlace.isPath(found, below: mountpoint) else { return }
+            if let found = linkTarget(name, in: folder) {
+                guard found != target, isOlder(found) else { return }
             }
-            try remove(name.fileName, in: folder)
+            try remove(name, in: folder)
         }
     }
 
@@ -76,9 +86,7 @@ public struct ThumbnailFolder: Sendable {
         let names = paths.flatMap { FileURI.spellings(of: absolute($0)).map { ThumbnailName(uri: $0.text) } }
         for folder in try folders() {
             for name in names {
-                if let target = linkTarget(name.fileName, in: folder),
-                    !ThumbnailPlace.isPath(target, below: mountpoint)
-                {
+                if let target = linkTarget(name.fileName, in: folder), !mountLink.isUsed(by: target) {
                     continue
                 }
                 try remove(name.fileName, in: folder)
@@ -127,13 +135,19 @@ public struct ThumbnailFolder: Sendable {
     public func sweep(
         _ traces: [Traces], paths: ((_ path: [UInt8]) -> Void) -> Void
     ) throws(SystemError) {
+        let mountLinks = traces.map { MountLink(mountpoint: $0.mountpoint) }
+        // With it all that lead through it lead nowhere.
+        for link in mountLinks where linkTarget(link.name, in: directory) != nil {
+            try remove(link.name, in: directory)
+        }
         var present: Set<ThumbnailName> = []
         let folders = try folders()
         for folder in folders {
             for entry in try FolderEntry.all(in: folder) {
                 if entry.mayBeLink, let target = linkTarget(entry.name, in: folder) {
-                    let isOurs = traces.contains { ThumbnailPlace.isPath(target, below: $0.mountpoint) }
-                    if isOurs { try remove(entry.name, in: folder) }
+                    if mountLinks.contains(where: { $0.isUsed(by: target) }) {
+                        try remove(entry.name, in: folder)
+                    }
                 } else if try isWritten(entry.name, in: folder, by: traces) {
                     try remove(entry.name, in: folder)
                 } else if let name = ThumbnailName(fileName: entry.name) {
@@ -158,6 +172,14 @@ public struct ThumbnailFolder: Sendable {
             for name in known where linkTarget(name.fileName, in: folder) == nil {
                 try remove(name.fileName, in: folder)
             }
+        }
+    }
+
+    /// Where mounts are, or were, whose previews are offered here.
+    public func mountpoints() throws(SystemError) -> [String] {
+        try FolderEntry.all(in: directory).compactMap { entry in
+            guard entry.mayBeLink, let target = linkTarget(entry.name, in: directory) else { return nil }
+            return MountLink(name: entry.name, target: target)?.mountpoint
         }
     }
 

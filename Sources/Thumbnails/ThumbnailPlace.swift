@@ -11,8 +11,6 @@ public struct ThumbnailPlace: Hashable, Sendable {
         self.spelling = spelling
     }
 
-    /// Below the mountpoint. Short: what a link of less than 60 bytes leads to lies in its inode (ext4).
-    public static let folder = ".chatfs/thumbnails"
     private static let ending = ".png"
     private static let qtEnding = "-qt.png"
 
@@ -28,14 +26,5 @@ public struct ThumbnailPlace: Hashable, Sendable {
         self.init(entry: entry, size: size, spelling: spelling)
         // One name each.
         guard self.fileName == fileName else { return nil }
-    }
-
-    func path(below mountpoint: String) -> String {
-        "\(mountpoint)/\(Self.folder)/\(size.rawValue)/\(fileName)"
-    }
-
-    /// Whether a link leads to thumbnails of a mount there.
-    static func isPath(_ target: String, below mountpoint: String) -> Bool {
-        target.utf8.starts(with: "\(mountpoint)/\(folder)/".utf8)
     }
 }

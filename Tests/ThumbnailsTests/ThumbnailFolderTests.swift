@@ -11,6 +11,7 @@ struct ThumbnailFolderTests {
     private let files: TemporaryFolder
     private let folder: ThumbnailFolder
     private static let mountpoint = "/mnt/Chats"
+    private static let start = "../" + MountLink(mountpoint: mountpoint).name
 
     init() throws {
         files = try TemporaryFolder()
@@ -70,17 +71,37 @@ struct ThumbnailFolderTests {
     func offering() throws {
         try folder.offer([entry("bob/a b.jpg", 1034), entry("bob/c;.jpg", 1035)])
         for size in ThumbnailSize.allCases {
-            let start = "\(Self.mountpoint)/.chatfs/thumbnails/\(size.rawValue)"
+            let start = "\(Self.start)/\(size.rawValue)"
             #expect(target(path("bob/a b.jpg", in: size.folderName)) == "\(start)/1034.png")
             #expect(target(path("bob/c;.jpg", in: size.folderName)) == "\(start)/1035.png")
             #expect(
                 target(path("bob/c;.jpg", in: size.folderName, spelling: .qt)) == "\(start)/1035-qt.png")
             #expect(try files.names(in: ".cache/thumbnails/\(size.folderName)").count == 3)
         }
+        let mountLink = try #require(
+            try files.names(in: ".cache/thumbnails").first { $0.hasPrefix(".chatfs-") })
+        #expect(
+            target(files.path(".cache/thumbnails/" + mountLink)) == "\(Self.mountpoint)/.chatfs/thumbnails")
+        #expect(try folder.mountpoints() == [Self.mountpoint])
         for name in [".cache", ".cache/thumbnails", ".cache/thumbnails/normal"] {
             var status = stat()
             #expect(stat(files.path(name), &status) == 0 && status.st_mode & 0o777 == 0o700, "\(name)")
         }
+    }
+
+    /// Of 60 bytes and more a link takes a block of its own on ext4.
+    @Test(
+        "gets short links, wherever the mount is",
+        arguments: ["/a", "/home/" + String(repeating: "long/", count: 200)])
+    func short(mountpoint: String) {
+        let link = MountLink(mountpoint: mountpoint)
+        for size in ThumbnailSize.allCases {
+            let place = ThumbnailPlace(entry: 1_234_567_890, size: size, spelling: .qt)
+            #expect(link.target(of: place).utf8.count < 60)
+        }
+        #expect(MountLink(name: link.name, target: link.target)?.mountpoint == mountpoint)
+        #expect(MountLink(name: link.name, target: link.target + "/x") == nil)
+        #expect(MountLink(name: link.name + "0", target: link.target) == nil)
     }
 
     @Test("what stands for the same file already gives way, a link of others does not")
@@ -131,9 +152,10 @@ struct ThumbnailFolderTests {
     func sweepingLinks() throws {
         try folder.offer([entry("bob/a.jpg", 1)])
         let stale = files.path(".cache/thumbnails/normal/stale")
-        try check("link") { symlink("\(Self.mountpoint)/.chatfs/thumbnails/128/9.png", stale) }
+        try check("link") { symlink("\(Self.start)/128/9.png", stale) }
         let others = [
-            "\(Self.mountpoint) 2/.chatfs/thumbnails/128/1.png", "\(Self.mountpoint)/bob/a.jpg", "/elsewhere",
+            "../\(MountLink(mountpoint: "/mnt/Other").name)/128/1.png", "\(Self.mountpoint)/bob/a.jpg",
+            "/elsewhere",
         ]
         for (number, other) in others.enumerated() {
             try check("link") { symlink(other, files.path(".cache/thumbnails/normal/other\(number)")) }
@@ -141,6 +163,7 @@ struct ThumbnailFolderTests {
         try sweep()
         #expect(try files.names(in: ".cache/thumbnails/normal") == ["other0", "other1", "other2"])
         #expect(try files.names(in: ".cache/thumbnails/xx-large").isEmpty)
+        #expect(try folder.mountpoints().isEmpty)
     }
 
     @Test("is swept of what thumbnailers made of known files, marks included, without a look at the others")

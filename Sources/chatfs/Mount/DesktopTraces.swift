@@ -42,7 +42,7 @@ struct DesktopTraces: Sendable {
 
     /// Takes away what earlier mounts left behind, before anything is offered. Waits for nothing.
     func beginSweeping() {
-        desktop.sweep {
+        desktop.sweep { offered in
             var traces: [ThumbnailFolder.Traces] = []
             let earlier = try names.mountpoints()
             if !earlier.contains(where: { $0.path == mountpoint }) {
@@ -55,6 +55,11 @@ struct DesktopTraces: Sendable {
                     .init(
                         mountpoint: place.path, since: place.since, isLookedForByName: !place.isSwept))
             }
+            // Other profiles' mounts that were killed.
+            let known = Set(earlier.map(\.path) + [mountpoint])
+            for place in offered where !known.contains(place) && !Self.isInUse(place) {
+                traces.append(.init(mountpoint: place, since: nil, isLookedForByName: false))
+            }
             return traces
         } paths: { body in
             eachPath(body)
@@ -66,7 +71,7 @@ struct DesktopTraces: Sendable {
     /// After the mount has gone: takes away what is left of it.
     func sweep() async {
         desktop.stopOffering()
-        desktop.sweep {
+        desktop.sweep { _ in
             [.init(mountpoint: mountpoint, since: beginning, isLookedForByName: true)]
         } paths: { body in
             eachPath(body)
