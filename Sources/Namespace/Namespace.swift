@@ -41,9 +41,7 @@ public final class Namespace: Sendable {
     public func node(_ id: NodeID) -> Node? { table.withLock { $0.nodes[id] } }
 
     public func child(_ name: EntryName, of folder: NodeID) -> Node? {
-        table.withLock { table in
-            table.folders[folder]?.children[name].flatMap { table.nodes[$0] }
-        }
+        table.withLock { $0.child(name, of: folder) }
     }
 
     public func node(of item: ItemID) -> Node? {

@@ -13,6 +13,8 @@ public struct NodeID: Hashable, Comparable, Sendable {
     public static let status = NodeID(3)
     public static let transfers = NodeID(4)
     public static let recovered = NodeID(5)
+    public static let noMedia = NodeID(6)
+    public static let trackerIgnore = NodeID(7)
     /// Smaller numbers belong to what every mount has.
     public static let firstStored = NodeID(1024)
 }
@@ -34,6 +36,8 @@ public final class Node: Sendable {
         case status
         case transfers
         case recovered
+        /// An empty file that tells indexers to stay away: found by its name in the root and in chats, never listed.
+        case marker
         case chat(Chat)
         /// An item with a file. Its preview is left out: nothing here shows it, and ten thousand of
         /// them would be 140 MB.
@@ -70,7 +74,7 @@ public final class Node: Sendable {
     public var isFolder: Bool {
         switch content {
         case .root, .control, .recovered, .chat, .thumbnails: true
-        case .status, .transfers, .item, .draft, .thumbnail: false
+        case .status, .transfers, .marker, .item, .draft, .thumbnail: false
         }
     }
 

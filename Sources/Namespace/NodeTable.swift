@@ -36,6 +36,23 @@ struct NodeTable {
         show(
             Node(id: .recovered, folder: .control, name: EntryName("recovered"), content: .recovered), at: now
         )
+        // In no folder: so nobody lists them.
+        for (name, id) in Self.markers {
+            nodes[id] = Node(id: id, folder: .root, name: name, content: .marker)
+        }
+    }
+
+    /// What indexers look for before they look into a folder: LocalSearch (Tracker), Android's scanner and its like.
+    static let markers = [EntryName(".nomedia"): NodeID.noMedia, EntryName(".trackerignore"): .trackerIgnore]
+
+    func child(_ name: EntryName, of folder: NodeID) -> Node? {
+        if let id = folders[folder]?.children[name] { return nodes[id] }
+        // Names of received files have no dot in front, so this is on nobody's way.
+        guard name.bytes.first == UInt8(ascii: "."), let marker = Self.markers[name] else { return nil }
+        switch nodes[folder]?.content {
+        case .root, .chat: return nodes[marker]
+        default: return nil
+        }
     }
 
     /// Puts a node on show.
@@ -60,7 +77,7 @@ struct NodeTable {
             if let file = item.file { files[file.id] = node.id }
         case .draft(let draft): drafts[draft] = node.id
         case .chat(let chat): chats[chat.reference] = node.id
-        case .root, .control, .status, .transfers, .recovered, .thumbnails, .thumbnail: break
+        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail: break
         }
     }
 
@@ -139,7 +156,7 @@ struct NodeTable {
             if let file = item.file { files[file.id] = nil }
         case .draft(let draft): drafts[draft] = nil
         case .chat(let chat): chats[chat.reference] = nil
-        case .root, .control, .status, .transfers, .recovered, .thumbnails, .thumbnail: break
+        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail: break
         }
     }
 }

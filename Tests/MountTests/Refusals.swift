@@ -56,6 +56,8 @@ struct Refusals {
                 withDraft("move.txt") { path, _ in code { rename(path, stage.path("bob/Book club/move.txt")) }
                 }
             },
+            "write a received file anew through NAME.part": { create(received + ".part") },
+            "make a file .nomedia in a chat": { create(chat + "/.nomedia") },
             "remove a received file": { code { unlink(received) } },
             "create a file in the root": { create(stage.path("bob/new.txt")) },
             "create a file in the control folder": { create(stage.path("bob/.chatfs/new.txt")) },

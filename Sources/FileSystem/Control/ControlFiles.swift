@@ -48,7 +48,7 @@ final class ControlFiles: Sendable {
             return await status().encoded + [UInt8(ascii: "\n")]
         case .transfers:
             return Array(await status().transfers.map(Self.line).joined().utf8)
-        case .root, .control, .recovered, .chat, .item, .draft, .thumbnails, .thumbnail:
+        case .root, .control, .recovered, .marker, .chat, .item, .draft, .thumbnails, .thumbnail:
             return []
         }
     }

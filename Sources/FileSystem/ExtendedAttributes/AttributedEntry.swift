@@ -45,7 +45,7 @@ struct AttributedEntry: Sendable {
         switch node.content {
         case .draft: true
         case .item(let item): item.direction == .sent
-        case .root, .control, .status, .transfers, .recovered, .chat, .thumbnails, .thumbnail: false
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail: false
         }
     }
 
@@ -71,7 +71,7 @@ struct AttributedEntry: Sendable {
         case .item(let item):
             guard case .sndError = item.file?.status else { return .refused(.notPermitted) }
             return .waiting { [resending] in try await resending.sendAgain(item) }
-        case .root, .control, .status, .transfers, .recovered, .chat, .thumbnails, .thumbnail:
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail:
             return .refused(.notPermitted)
         }
     }

@@ -55,6 +55,9 @@ final class FileOpener: Sendable {
             return thumbnails.bytes(of: place).map { [handles] bytes in
                 .success(handles.add(node, ThumbnailSource(bytes)))
             }
+        case .marker:
+            guard !writes else { return .refused(.notPermitted) }
+            return .done(handles.add(node, ProducedSource([])))
         case .status, .transfers:
             guard !writes else { return .refused(.notPermitted) }
             return .later { [self] in .success(await produce(node)) }
@@ -139,6 +142,11 @@ final class FileOpener: Sendable {
             guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
             return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
         }
+        if willNotBeRenamed(name, in: folder) {
+            return .refused(
+                FileSystemError(
+                    EPERM, "The name that it is to get belongs to a file that cannot be replaced."))
+        }
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return .blocking { [self] in
             try drafts.make(name, in: folder, of: chat.reference) { node, draft in
@@ -146,6 +154,16 @@ final class FileOpener: Sendable {
                 return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
             }
         }
+    }
+
+    /// KDE replaces a file by writing `NAME.part` and renaming that, and takes no notice when the second fails: it says
+    /// that all is done, and nothing is sent. So it is told at the first step.
+    private func willNotBeRenamed(_ name: EntryName, in folder: NodeID) -> Bool {
+        let suffix = Array(".part".utf8)
+        guard name.bytes.count > suffix.count, name.bytes.suffix(suffix.count).elementsEqual(suffix),
+            let final = names.child(EntryName(Array(name.bytes.dropLast(suffix.count))), of: folder)
+        else { return false }
+        return nodes.editableDraft(final) == nil
     }
 
     /// As the node is now; it may have been emptied.

@@ -32,6 +32,7 @@ final class AttributeReader: Sendable {
         case .root, .recovered, .chat: return folder(node, permissions: 0o700)
         case .control, .thumbnails: return folder(node, permissions: 0o500)
         case .status, .transfers: return controlFile(node)
+        case .marker: return file(node, size: 0, blocks: 0, modified: control.beginning)
         // Its size is for `ThumbnailFiles` to say.
         case .thumbnail: return file(node, size: 0, blocks: 1, modified: control.beginning)
         case .item(let item): return entry(node, item)
