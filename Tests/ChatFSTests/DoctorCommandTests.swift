@@ -54,6 +54,39 @@ struct DoctorCommandTests {
         #expect(MachineExamination.mountTable(at: folder.path("mtab")) == nil)
     }
 
+    @Test("a mount that the desktop's indexers and thumbnailers look into is named, with what keeps them out")
+    func desktop() {
+        let examination = DesktopExamination(
+            home: "/home/ada", configuration: "/home/ada/.config", mountpoints: ["/home/ada/Chats"])
+        let excluded = "[JPEG]\nExcludes=/media;/home/ada/Chats\n[PNG]\nExcludes=/home/ada\n"
+        #expect(examination.tumbler(excluded).isEmpty)
+        for text in ["", "[JPEG]\nExcludes=\n", excluded + "[PDF]\nExcludes=/home/ada/Chats2\n"] {
+            #expect(
+                examination.tumbler(text).first?.text.contains("Excludes=/home/ada/Chats ") == true, "\(text)"
+            )
+        }
+
+        for text in [
+            "[Basic Settings]\nIndexing-Enabled=false\n",
+            "[General]\nexclude folders[$e]=/tmp/,$HOME/Chats/\nfolders[$e]=$HOME/\n",
+            "[General]\nfolders[$e]=$HOME/Documents/\n",
+        ] {
+            #expect(examination.baloo(text, program: "balooctl").isEmpty, "\(text)")
+        }
+        for text in ["", "[General]\nexclude folders[$e]=$HOME/Cha/\n", "Indexing-Enabled=true\n"] {
+            #expect(
+                examination.baloo(text, program: "balooctl").map(\.text)
+                    == ["Baloo tries to index it: balooctl config add excludeFolders '/home/ada/Chats'"])
+        }
+
+        for text in [nil, "@as []\n", "['&DOCUMENTS', '$HOME', '/home/ada']\n"] {
+            #expect(examination.tracker(text).isEmpty)
+        }
+        for text in ["['/home/ada/Chats']\n", "['&MUSIC', '/home/ada/Chats/Bob']\n"] {
+            #expect(examination.tracker(text).first?.text.contains("/home/ada/Chats itself") == true)
+        }
+    }
+
     @Test("what makes previews is looked for, and named where it is missing")
     func previews() async throws {
         let folder = try TemporaryFolder()

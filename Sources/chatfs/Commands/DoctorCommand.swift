@@ -10,7 +10,7 @@ enum DoctorCommand {
     static let command = Command(
         "doctor", "Look whether everything is there that a mount needs.",
         discussion: """
-            Looks at FUSE, at what makes previews, at the core that --core names (without it: at the data directory), at its database \
+            Looks at FUSE, at what makes previews, at the desktop's indexers and thumbnailers where something is mounted, at the core that --core names (without it: at the data directory), at its database \
             and files folder, and asks the configured relays whether they are there. Changes nothing. Ends \
             with 1 when something is missing.
             """,
@@ -39,6 +39,7 @@ enum DoctorCommand {
         var relays = try invocation.relays()
         var findings = await ThreadPool.shared.run { MachineExamination.findings() }
         findings += await MachineExamination.previews()
+        findings += await DesktopExamination.findings()
         for finding in findings { Terminal.print(finding.line) }
         let more: [Finding]
         if let core {

@@ -1,0 +1,129 @@
+import Desktop
+import Glibc
+import Posix
+
+/// The desktop's own programs that look into files, and what keeps them away from mounts. They fetch nothing as it is
+/// (`CallerPolicy`); what is named here spares them and the mount the asking. Changes nothing.
+struct DesktopExamination: Sendable {
+    /// Of this user.
+    let home: String
+    /// `${XDG_CONFIG_HOME:-~/.config}`.
+    let configuration: String
+    let mountpoints: [String]
+
+    /// Blocks for a moment, and longer where gsettings does.
+    static func findings() async -> [Finding] {
+        let home = getenv("HOME").map { String(cString: $0) } ?? "/"
+        let configuration = getenv("XDG_CONFIG_HOME").map { String(cString: $0) }
+        let mounts = await ThreadPool.shared.run { (try? Mounted.all()) ?? [] }
+        var own: [String] = []
+        for mounted in mounts where await mounted.answer() != .foreign { own.append(mounted.mountpoint) }
+        guard !own.isEmpty else { return [] }
+        let examination = DesktopExamination(
+            home: home,
+            configuration: configuration.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + "/.config",
+            mountpoints: own)
+        let folders = await examination.trackerFolders()
+        return await ThreadPool.shared.run {
+            [examination.tumbler(), examination.baloo(), examination.tracker(folders)].flatMap { $0 }
+        }
+    }
+
+    // MARK: - Thumbnails of Xfce and others
+
+    private static let tumblerPrograms = [
+        "/usr/lib/x86_64-linux-gnu/tumbler-1", "/usr/lib/aarch64-linux-gnu/tumbler-1", "/usr/lib/tumbler-1",
+    ]
+
+    private func tumbler() -> [Finding] {
+        guard ProgramSearch.path(of: "tumblerd", in: Self.tumblerPrograms) != nil else { return [] }
+        let text =
+            Self.text(configuration + "/tumbler/tumbler.rc") ?? Self.text("/etc/xdg/tumbler/tumbler.rc")
+        return tumbler(text ?? "")
+    }
+
+    /// - Parameter text: of its settings.
+    func tumbler(_ text: String) -> [Finding] {
+        let sections = Self.values(of: "Excludes", in: text)
+        return mountpoints.filter { path in
+            sections.isEmpty
+                || !sections.allSatisfy { excludes in
+                    excludes.split(separator: ";").contains { Self.isBelow(path, String($0)) }
+                }
+        }.map { path in
+            .note(
+                "tumbler asks for the thumbnail of every file again and again: copy /etc/xdg/tumbler/tumbler.rc to "
+                    + "\(configuration)/tumbler, with Excludes=\(path) in every section")
+        }
+    }
+
+    // MARK: - The indexer of KDE
+
+    private func baloo() -> [Finding] {
+        let programs = ["balooctl6", "balooctl"]
+        guard let program = programs.first(where: { ProgramSearch.path(of: $0) != nil }) else { return [] }
+        return baloo(Self.text(configuration + "/baloofilerc") ?? "", program: program)
+    }
+
+    func baloo(_ text: String, program: String) -> [Finding] {
+        if Self.values(of: "Indexing-Enabled", in: text).last == "false" { return [] }
+        let excluded = folders(Self.values(of: "exclude folders", in: text).last ?? "")
+        let included = Self.values(of: "folders", in: text).last.map(folders) ?? [home]
+        return mountpoints.filter { path in
+            included.contains { Self.isBelow(path, $0) } && !excluded.contains { Self.isBelow(path, $0) }
+        }.map { .note("Baloo tries to index it: \(program) config add excludeFolders '\($0)'") }
+    }
+
+    private func folders(_ list: String) -> [String] {
+        list.split(separator: ",").map { String($0).replacing("$HOME", with: home) }
+    }
+
+    // MARK: - The indexer of GNOME
+
+    /// What it indexes with all that is below, as gsettings(1) prints it; nil where it is not installed.
+    private func trackerFolders() async -> String? {
+        guard let program = ProgramSearch.path(of: "gsettings") else { return nil }
+        for schema in ["org.freedesktop.Tracker3.Miner.Files", "org.freedesktop.LocalSearch3"] {
+            let settings = ChildProcess.Settings(program, ["get", schema, "index-recursive-directories"])
+            guard let process = try? await ObservedProcess.start(settings, keeping: 16_384) else {
+                return nil
+            }
+            if await process.ending(within: .seconds(5)) == .code(0) { return process.output }
+            await process.stop(timeout: .seconds(1))
+        }
+        return nil
+    }
+
+    /// - Parameter folders: `['&DOCUMENTS', '/home/ada/Chats']`.
+    func tracker(_ folders: String?) -> [Finding] {
+        let named = (folders ?? "").split(separator: "'").map(String.init).filter { $0.hasPrefix("/") }
+        return mountpoints.filter { path in named.contains { Self.isBelow($0, path) } }.map {
+            .note(
+                "the indexer of GNOME was told to index \($0) itself, so that .trackerignore does not keep it out: take "
+                    + "it out of index-recursive-directories")
+        }
+    }
+
+    // MARK: - Parts
+
+    /// What stands behind `key=`, also `key[$e]=`, in the order of the text.
+    static func values(of key: String, in text: String) -> [String] {
+        text.split(separator: "\n").compactMap { line in
+            guard let equals = line.firstIndex(of: "=") else { return nil }
+            let name = line[..<equals].prefix { $0 != "[" }
+            return name == key ? String(line[line.index(after: equals)...]) : nil
+        }
+    }
+
+    /// Whether `path` is `folder` or below it.
+    static func isBelow(_ path: String, _ folder: String) -> Bool {
+        let folder = folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+        return path == folder || path.hasPrefix(folder + "/")
+    }
+
+    private static func text(_ path: String) -> String? {
+        guard let file = try? OpenFile(path, flags: O_RDONLY), let bytes = try? file.readAll(limit: 1 << 20)
+        else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
