@@ -108,6 +108,8 @@ struct ScriptedCommand {
             if let description = file.flatMap({ state.descriptions[$0] }) {
                 rows.append(Hexadecimal.encode(Array(description.utf8)).uppercased())
             }
+        } else if text.contains("snd_message_deliveries") {
+            rows.append(String(text.contains("count(*)") ? state.undelivered : state.deliveries))
         } else if text.contains("snd_file") {
             let isAgent = text.hasPrefix("/sql agent ")
             for file in state.forgotten.sorted() { rows.append("AB\(file)|\(isAgent ? 1 : file)") }

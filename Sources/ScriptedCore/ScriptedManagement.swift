@@ -19,6 +19,7 @@ struct ScriptedManagement {
         }
         if text.hasPrefix("/_leave #"), let chat = words[1].split(separator: " ").first.map(String.init) {
             guard state.left.insert(chat).inserted else { return Self.refusal("groupMemberUserRemoved") }
+            state.deliveries += 1
             return told("leftMemberUser", "groupInfo", state.group(chat))
         }
         if text.hasPrefix("/_delete @") || text.hasPrefix("/_delete #") { return delete(&state) }
@@ -36,9 +37,10 @@ struct ScriptedManagement {
             return told("groupDeletedUser", "groupInfo", state.group(chat))
         }
         if words.dropFirst(2).contains("entity") {
-            state.left.insert(chat)
+            if state.left.insert(chat).inserted { state.deliveries += 1 }
             return told("contactDeleted", "contact", state.contact(chat))
         }
+        if !state.left.contains(chat) { state.deliveries += 1 }
         defer { state.contacts[id] = nil }
         return told("contactDeleted", "contact", state.contact(chat))
     }

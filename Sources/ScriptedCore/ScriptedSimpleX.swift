@@ -34,6 +34,9 @@ public final class ScriptedSimpleX: Sendable {
         public var aliases: [String: String] = [:]
         /// Chats that the user has left.
         public var left: Set<String> = []
+        /// Messages that say so to the others: all so far, and those that no relay has yet.
+        public var deliveries = 0
+        public var undelivered = 0
         /// Files that belong to no chat, by their numbers: being uploaded or downloaded, or uploaded.
         public var standalone: Set<Int64> = []
         var lastStandalone: Int64 = 900_000

@@ -111,10 +111,13 @@ final class OfficialPerson: Sendable {
 
     private var data: [String] { ["--data", home + "/data"] }
 
-    /// Runs a command about the attached core, to its end.
-    func chatfs(_ arguments: [String]) async throws -> String {
+    /// Runs a command about the core, to its end. Without a mount the program must not run for a way that is not
+    /// `.attached`.
+    func chatfs(_ arguments: [String], _ way: Way = .attached) async throws -> String {
+        let folder = ["contact", "group"].contains(arguments.first) ? ["--files-folder", files] : []
+        let database = way == .attached ? [] : ["--database", database]
         let outcome = try await ChatFSProcess.run(
-            arguments + core(.attached) + data, environment: ["HOME": home])
+            arguments + core(way) + database + folder + data, environment: ["HOME": home])
         guard outcome.succeeded else { throw WaitedInVain("\(arguments): \(outcome.errors)") }
         return outcome.output
     }
@@ -179,6 +182,8 @@ final class OfficialPerson: Sendable {
         guard outcome.succeeded else { throw WaitedInVain("reading: \(outcome.errors)") }
         return String(outcome.output.prefix(64))
     }
+
+    func folders() throws -> [String] { try relays.folder.names(in: "\(name)/Chats") }
 
     func names(in chat: String) throws -> [String] { try relays.folder.names(in: "\(name)/Chats/\(chat)") }
 

@@ -34,11 +34,13 @@ struct ScriptedManagingTests {
         try await wait(until: "the folder has the name") {
             try chats() == [".chatfs", "Bob from work", "carol", "club"]
         }
-        let left = try await run(stage, ["group", "leave", "club"])
-        #expect(left.succeeded, "\(left.errors)")
-        try await wait(until: "nothing can be written there") {
-            let copy = try await Shell.run("cp", ["/etc/hostname", stage.folder.path("Chats/club/x")])
-            return copy.errors.contains("Permission denied")
+        for (kind, chat) in [("group", "club"), ("contact", "carol"), ("contact", "Bob from work")] {
+            let left = try await run(stage, [kind, "leave", chat])
+            #expect(left.succeeded, "\(left.errors)")
+            try await wait(until: "nothing can be written there") {
+                let copy = try await Shell.run("cp", ["/etc/hostname", stage.folder.path("Chats/\(chat)/x")])
+                return copy.errors.contains("Permission denied")
+            }
         }
         for words in [["contact", "delete", "Bob from work"], ["group", "delete", "club"]] {
             let deleted = try await run(stage, words + ["--yes"])

@@ -6,10 +6,12 @@ import CoreServices
 struct ChatManagement: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
+    private let deliveries: PendingDeliveries
 
-    init(_ connection: CoreConnection, _ index: IndexStore) {
+    init(_ connection: CoreConnection, _ index: IndexStore, _ deliveries: PendingDeliveries) {
         self.connection = connection
         self.index = index
+        self.deliveries = deliveries
     }
 
     func rename(_ reference: ChatReference, to name: String) async throws(ChatError) {
@@ -24,10 +26,14 @@ struct ChatManagement: Sendable {
 
     func leave(_ reference: ChatReference) async throws(ChatError) {
         let chat = try await chat(reference)
-        switch reference {
-        case .group(let id): try await carryOut(.leaveGroup(id))
-        // The core ends a contact by deleting it; the history stays when it is told so.
-        default: try await carryOut(.deleteChat(reference, keepsHistory: true))
+        // The core would say it to the others once more.
+        if try await hasEnded(reference) { throw ChatError(.invalidCommand, "This chat has ended already.") }
+        try await deliveries.collect { () async throws(ChatError) in
+            switch reference {
+            case .group(let id): try await carryOut(.leaveGroup(id))
+            // The core ends a contact by deleting it; the history stays when it is told so.
+            default: try await carryOut(.deleteChat(reference, keepsHistory: true))
+            }
         }
         // Also from a core that answers with what the chat was before.
         await blocking.attempt("note that a chat was left") { [index] in
@@ -37,16 +43,29 @@ struct ChatManagement: Sendable {
 
     func delete(_ reference: ChatReference) async throws(ChatError) {
         _ = try await chat(reference)
-        // The deletion of a group by its owner ends it for all: who has left it deletes it for nobody else.
-        if case .group(let id) = reference {
-            do throws(OfficialCoreError) {
-                _ = try await connection.ask(.leaveGroup(id), timeout: .seconds(60))
-            } catch {
-                // Refused: left before, or removed from it.
-                guard error.refusal != nil else { throw error.chatError }
+        try await deliveries.collect { () async throws(ChatError) in
+            // The deletion of a group by its owner ends it for all: who has left it deletes it for nobody else.
+            if case .group(let id) = reference, try await !hasEnded(reference) {
+                do throws(OfficialCoreError) {
+                    _ = try await connection.ask(.leaveGroup(id), timeout: .seconds(60))
+                } catch {
+                    // Refused: one that was not joined yet.
+                    guard error.refusal != nil else { throw error.chatError }
+                }
             }
+            try await carryOut(.deleteChat(reference, keepsHistory: false))
         }
-        try await carryOut(.deleteChat(reference, keepsHistory: false))
+    }
+
+    /// As the core has it now.
+    private func hasEnded(_ reference: ChatReference) async throws(ChatError) -> Bool {
+        do throws(OfficialCoreError) {
+            let page = APICommand.chatPage(APIChatReference(reference), .last(1))
+            guard case .chatPage(let page) = try await connection.ask(page) else { return false }
+            return page.chat.hasEnded
+        } catch {
+            throw error.chatError
+        }
     }
 
     private func chat(_ reference: ChatReference) async throws(ChatError) -> Chat {

@@ -35,6 +35,7 @@ public final class OfficialCore: ChatCore {
     private let sender: MessageSender
     private let removals: Removals
     private let management: ChatManagement
+    private let deliveries: PendingDeliveries
     private let intake: EventIntake
     private let historyReader: HistoryReader
     private let history: WorkSignal
@@ -65,7 +66,8 @@ public final class OfficialCore: ChatCore {
             connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder)
         sender = MessageSender(connection, index, recent, staging, settings)
         removals = Removals(connection, index)
-        management = ChatManagement(connection, index)
+        deliveries = PendingDeliveries(connection)
+        management = ChatManagement(connection, index, deliveries)
         readReceipts = ReadReceipts(connection, index)
         intake = EventIntake(index, recent, descriptions, standaloneFiles)
         historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
@@ -145,6 +147,8 @@ public final class OfficialCore: ChatCore {
         }
         history.finish()
         reconciliation.end()
+        // One that runs on says by itself what it has to say.
+        if settings.ownership != .attached { await deliveries.wait(limit: settings.deliveryTimeout) }
         _ = connection.setConnected(false)
         for task in tasks { task.cancel() }
         await transport.close()

@@ -46,6 +46,8 @@ public struct OfficialCoreSettings: Sendable {
     public var pageSize = 50
     /// How long to wait for the first connection.
     public var connectTimeout = Duration.seconds(15)
+    /// How long a core of our own is kept from its end, so that it can tell the others of a chat that was left.
+    public var deliveryTimeout = Duration.seconds(10)
     /// After a send whose answer was lost: the moments, counted from the first search, at which its message
     /// is searched for.
     public var searchesForLostSend: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6), .seconds(10)]

@@ -44,6 +44,8 @@ public struct APIChatInfo: Hashable, Sendable {
     public var updatedAt: Timestamp
     /// A contact or group that the user has deleted or left for good, kept for its history.
     public var isGone: Bool
+    /// Somebody has ended it: there is nothing left to leave.
+    public var hasEnded: Bool
     /// nil when files can be sent into it.
     public var sendingRefused: String?
 
@@ -86,7 +88,9 @@ public struct APIChatInfo: Hashable, Sendable {
         displayName = Self.name(alias: alias, profile: json["profile"], of: json)
         isNamedByUser = alias?.string?.isEmpty == false
         updatedAt = Self.time(of: json)
-        isGone = json["contactStatus"]?.type == "deletedByUser" || json["chatDeleted"]?.bool == true
+        let status = json["contactStatus"]?.type
+        isGone = status == "deletedByUser" || json["chatDeleted"]?.bool == true
+        hasEnded = status != nil && status != "active"
         sendingRefused = Self.refusal(contact: json)
     }
 
@@ -97,6 +101,7 @@ public struct APIChatInfo: Hashable, Sendable {
         isNamedByUser = json["localAlias"]?.string?.isEmpty == false
         updatedAt = Self.time(of: json)
         isGone = false
+        hasEnded = json["membership"]?["memberStatus"]?.type.map(Self.endedMembership.contains) ?? false
         sendingRefused = Self.refusal(group: json)
     }
 
@@ -107,6 +112,7 @@ public struct APIChatInfo: Hashable, Sendable {
         isNamedByUser = false
         updatedAt = Self.time(of: json)
         isGone = false
+        hasEnded = false
         sendingRefused = nil
     }
 
@@ -138,12 +144,15 @@ public struct APIChatInfo: Hashable, Sendable {
 
     private static func rank(_ role: String?) -> Int? { role.flatMap { roles.firstIndex(of: $0) } }
 
+    private static let endedMembership: Set = ["rejected", "removed", "left", "deleted", "group_deleted"]
+
     private static func refusal(group json: JSONValue) -> String? {
         let membership = json["membership"]
         switch membership?["memberStatus"]?.type {
         case "announced", "connected", "complete", "creator", "accepted", "introduced", "intro-inv", nil:
             break
-        case "removed", "left", "deleted", "group_deleted": return "You are no longer a member of this group."
+        case let status? where endedMembership.contains(status):
+            return "You are no longer a member of this group."
         default: return "You have not joined this group yet."
         }
         let own = rank(membership?["memberRole"]?.string)

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Chats of an official core are renamed, left and deleted")
 struct ChatManagementTests {
-    private func opened() async throws -> (Stage, OfficialCore) {
+    private func opened(
+        _ ownership: OfficialCoreSettings.Ownership = .attached, deliveryTimeout: Duration = .seconds(60)
+    ) async throws -> (Stage, OfficialCore) {
         let stage = try Stage { state in
             state.contacts = [1: "bob", 2: "carol"]
             state.groups = [5: "club"]
@@ -16,7 +18,9 @@ struct ChatManagementTests {
                 ScriptedMessage(id: 2, chat: "#5", name: "b.jpg"),
             ])
         }
-        let core = try await stage.open()
+        var settings = stage.settings(ownership)
+        settings.deliveryTimeout = deliveryTimeout
+        let core = try await OfficialCore.open(stage.transport, settings)
         for (item, chat) in [(ItemID(1), ChatReference.direct(1)), (ItemID(2), .group(5))] {
             #expect(await eventually { (try? await core.item(item, in: chat)) != nil })
         }
@@ -55,8 +59,86 @@ struct ChatManagementTests {
         try await core.leaveChat(reference)
         #expect(try await chat(reference, core)?.sendingRefused != nil)
         #expect(try await core.items(of: reference, before: nil, count: 10).count == 1)
-        #expect(stage.simplex.commands.contains(isContact ? "/_delete @1 entity notify=on" : "/_leave #5"))
+        let command = isContact ? "/_delete @1 entity notify=on" : "/_leave #5"
+        #expect(stage.simplex.count(command) == 1)
+        // The others are told once.
+        await #expect {
+            try await core.leaveChat(reference)
+        } throws: {
+            ($0 as? ChatError)?.code == .invalidCommand
+        }
+        #expect(stage.simplex.count(command) == 1)
+        let events = core.events()
+        try await core.deleteChat(reference)
+        #expect(stage.simplex.count("/_leave ") == (isContact ? 0 : 1))
+        #expect(try await chat(reference, core) == nil)
         await core.shutDown()
+        var isRemoved = false
+        for await case .chatRemoved(reference) in events { isRemoved = true }
+        #expect(isRemoved)
+    }
+
+    @Test("a contact that is left is told as such, with files and without", arguments: [1, 2])
+    func end(contact: Int64) async throws {
+        let (_, core) = try await opened()
+        let events = core.events()
+        try await core.leaveChat(.direct(contact))
+        await core.shutDown()
+        var refusals: [String?] = []
+        for await case .chatUpdated(let chat) in events { refusals.append(chat.sendingRefused) }
+        #expect(refusals.count == 1 && refusals.first != .some(nil))
+    }
+
+    /// How often the core was asked whether it has said what it had to say.
+    private func asked(_ stage: Stage) -> Int {
+        stage.simplex.count("/sql agent SELECT coalesce(count(*), 0) FROM snd_message_deliveries")
+    }
+
+    @Test("a core of our own is not ended before it has told the others")
+    func telling() async throws {
+        let (stage, core) = try await opened(.library)
+        stage.simplex.change { $0.undelivered = 2 }
+        try await core.leaveChat(.group(5))
+        try await core.deleteChat(.direct(1))
+        let isOver = Lock(false)
+        let end = Task {
+            await core.shutDown()
+            isOver.withLock { $0 = true }
+        }
+        #expect(await eventually { asked(stage) > 2 })
+        #expect(!isOver.withLock { $0 })
+        stage.simplex.change { $0.undelivered = 0 }
+        await end.value
+        let last = try #require(stage.simplex.commands.last { $0.hasPrefix("/sql agent ") })
+        #expect(
+            last.hasSuffix(
+                "(snd_message_delivery_id BETWEEN 1 AND 1 OR snd_message_delivery_id BETWEEN 2 AND 2)"))
+    }
+
+    @Test("nobody waits for a relay that is away, for a core that runs on, or when nothing is to be said")
+    func notWaiting() async throws {
+        for (ownership, leaves, times) in [
+            (OfficialCoreSettings.Ownership.library, true, 1), (.attached, true, 0), (.program, false, 0),
+        ] {
+            let (stage, core) = try await opened(ownership, deliveryTimeout: .zero)
+            stage.simplex.change { $0.undelivered = 1 }
+            if leaves {
+                try await core.leaveChat(.group(5))
+            } else {
+                try await core.renameChat(.group(5), to: "x")
+            }
+            await core.shutDown()
+            #expect(asked(stage) == times)
+        }
+    }
+
+    @Test("a core that answers no questions about its database is left and ended all the same")
+    func silent() async throws {
+        let (stage, core) = try await opened(.library)
+        stage.simplex.change { $0.answersQuestions = false }
+        try await core.leaveChat(.group(5))
+        await core.shutDown()
+        #expect(stage.simplex.count("/_leave ") == 1 && asked(stage) == 0)
     }
 
     @Test("what is deleted is gone with its files; a group is left first, so that it stays for the others")

@@ -155,7 +155,11 @@ final class IndexChange {
         let isChanged =
             before?.displayName != after.displayName || before?.sendingRefused != after.sendingRefused
             || before?.isNamedByUser != after.isNamedByUser
-        if isChanged && !info.isGone { tell(.chatUpdated(after)) }
+        // Of one that is gone its end is told, and what happens to it while its files are shown.
+        let isEnd = before != nil && before?.sendingRefused == nil
+        if isChanged, try !info.isGone || isEnd || !tables.items.ids(of: info.chat.reference).isEmpty {
+            tell(.chatUpdated(after))
+        }
     }
 
     private func beginWalk(_ reference: APIChatReference) throws {
