@@ -40,7 +40,7 @@ extension Target {
             let name = try index.freeName(wanted, in: NodeID(1))
             hold(name.bytes.count <= EntryName.maxLength, "a name is not too long")
             hold(try !index.isTaken(name, in: NodeID(1)), "a free name is free")
-            try index.bury(name, in: NodeID(1))
+            try index.retire(name, in: NodeID(1))
             hold(try index.freeName(wanted, in: NodeID(1)) != name, "no name is given twice")
         }
     }
