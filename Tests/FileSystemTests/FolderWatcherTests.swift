@@ -80,6 +80,8 @@ struct FolderWatcherTests {
         let ear = Ear(fixture.fileSystem)
         var carol = Chat(reference: .direct(9), displayName: "carol", updatedAt: Timestamp(seconds: 5))
         fixture.core.tell(.chatUpdated(carol))
+        // The same chat again: nothing of it that a window shows has changed.
+        fixture.core.tell(.chatUpdated(carol))
         try await ear.expect(["appeared carol"])
         carol.displayName = "Carol from work"
         carol.isNamedByUser = true

@@ -34,15 +34,15 @@ final class FolderWatchers: Sendable {
 
     func renamed(_ node: Node, from name: EntryName) { send(.renamed(node, from: name)) }
 
-    /// Something about a node may be another now.
+    /// Something about a node may be another now. Folders have no state.
     func changed(_ node: Node) {
         if remember(node) { send(.changed(node)) }
     }
 
-    /// Whether the state is another one than the last, as far as that is kept.
+    /// Whether there is a state and it is another one than the last, as far as that is kept.
     @discardableResult
     private func remember(_ node: Node) -> Bool {
-        guard let report = entries.report(on: node) else { return true }
+        guard let report = entries.report(on: node) else { return false }
         return state.withLock { state in
             let before = state.told[node.id]
             // What has come to rest changes seldom.
