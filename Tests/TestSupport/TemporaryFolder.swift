@@ -1,8 +1,10 @@
+import Base
 import Glibc
 import Posix
 
 /// A folder of its own for a test, mode 0700, removed with everything in it when the last reference
-/// goes. Mounts that a failed test left in it are detached first.
+/// goes, or the process ends: what a test does not end may hold it until then. Mounts that a failed test left in it are
+/// detached first.
 public final class TemporaryFolder: Sendable {
     /// Absolute, without symbolic links.
     public let path: String
@@ -15,9 +17,21 @@ public final class TemporaryFolder: Sendable {
         }
         defer { free(resolved) }
         path = String(cString: resolved)
+        Self.present.withLock { _ = $0.insert(path) }
+        _ = Self.removesAllAtExit
     }
 
     deinit {
+        Self.present.withLock { _ = $0.remove(path) }
+        Self.remove(path)
+    }
+
+    private static let present = Lock<Set<String>>([])
+    private static let removesAllAtExit: Void = {
+        atexit { for path in TemporaryFolder.present.withLock({ $0 }) { TemporaryFolder.remove(path) } }
+    }()
+
+    private static func remove(_ path: String) {
         for mount in (try? MountTable.mounts(below: path)) ?? [] { Unmounting.detach(mount.path) }
         guard let folder = try? OpenFile(path, flags: O_RDONLY) else { return }
         // A read-only folder that a test made would keep its files.
