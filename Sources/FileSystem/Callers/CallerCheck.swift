@@ -11,6 +11,23 @@ final class CallerCheck: Sendable {
         var counts: [CallerKind: CallerCount] = [:]
         /// Programs that the log has told of.
         var told: Set<String> = []
+        /// What is known of executables by their paths alone: matching the table takes longer than all else that opening
+        /// a file takes.
+        var sights: [String: Sight] = [:]
+    }
+
+    /// Whether somebody wants to see what a program opens.
+    private enum Sight {
+        case seen, unseen
+        case dependsOnArguments
+
+        init(_ executable: String) {
+            if CallerPolicy.dependsOnArguments(executable) {
+                self = .dependsOnArguments
+            } else {
+                self = CallerPolicy.kind(of: Caller(executable: executable)) == nil ? .seen : .unseen
+            }
+        }
     }
 
     private let policy: CallerPolicy
@@ -24,6 +41,8 @@ final class CallerCheck: Sendable {
     private static let patience = Duration.seconds(1)
     /// So many different programs are told of in the log.
     private static let mostTold = 64
+    /// More executables than open files at one time on any machine.
+    private static let mostSights = 256
 
     init(_ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller) {
         self.policy = policy
@@ -58,13 +77,24 @@ final class CallerCheck: Sendable {
     /// called, at once or soon, when it does not.
     func whenSeen(by thread: pid_t, _ isSeen: @escaping @Sendable () -> Void) {
         guard let executable = RunningProgram.executable(of: thread) else { return isSeen() }
-        if CallerPolicy.dependsOnArguments(executable) {
+        switch sight(of: executable) {
+        case .seen: isSeen()
+        case .unseen: break
+        case .dependsOnArguments:
             Self.threads.submit { [identify] in
                 if identify(thread).flatMap(CallerPolicy.kind) == nil { isSeen() }
             }
-        } else if CallerPolicy.kind(of: Caller(executable: executable)) == nil {
-            isSeen()
         }
+    }
+
+    private func sight(of executable: String) -> Sight {
+        if let known = state.withLock({ $0.sights[executable] }) { return known }
+        let sight = Sight(executable)
+        state.withLock { state in
+            if state.sights.count >= Self.mostSights { state.sights = [:] }
+            state.sights[executable] = sight
+        }
+        return sight
     }
 
     var counts: [String: CallerCount] {
