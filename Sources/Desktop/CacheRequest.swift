@@ -34,6 +34,8 @@ public struct CacheAnswer: Codable, Hashable, Sendable {
     public var progress: Int
     /// Why not, a sentence.
     public var problem: String?
+    /// With a problem: it failed and may succeed later, rather than being refused.
+    public var hasFailed: Bool?
     /// What the cache holds, for `show`.
     public var cache: State?
 
@@ -67,11 +69,13 @@ public struct CacheAnswer: Codable, Hashable, Sendable {
     }
 
     public init(
-        isDone: Bool = true, progress: Int = 100, problem: String? = nil, cache: State? = nil
+        isDone: Bool = true, progress: Int = 100, problem: String? = nil, hasFailed: Bool? = nil,
+        cache: State? = nil
     ) {
         self.isDone = isDone
         self.progress = progress
         self.problem = problem
+        self.hasFailed = hasFailed
         self.cache = cache
     }
 }

@@ -95,7 +95,7 @@ public final class ControlClient: Sendable {
             if let problem = reply.problem { throw DesktopError(.refused, problem) }
             guard let part = reply.names else { throw DesktopError.malformed }
             names += part
-            if request.manage != .list || part.count < ManagingRequest.mostNames { return names }
+            if request.manage != .list || part.count < ManagingRequest.maxNames { return names }
         }
     }
 

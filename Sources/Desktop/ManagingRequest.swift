@@ -27,15 +27,15 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
     }
 
     /// Names in one answer, so that it fits into a line.
-    static let mostNames = 100
+    static let maxNames = 100
 
     /// Does it.
-    /// - Returns: names of chats: those after `skipped`, not more than `mostNames`, or of the one that was meant.
+    /// - Returns: names of chats: those after `skipped`, not more than `maxNames`, or of the one that was meant.
     public func carryOut(on core: some ChatReading & ChatManaging) async throws(ChatError) -> [String] {
         let chats = try await core.chats().filter(kind.fits)
         if manage == .list {
             let names = chats.map(\.displayName).sorted()
-            return Array(names.dropFirst(max(0, skipped ?? 0)).prefix(Self.mostNames))
+            return Array(names.dropFirst(max(0, skipped ?? 0)).prefix(Self.maxNames))
         }
         let chat = try Chat.named(self.chat ?? "", in: chats)
         switch manage {

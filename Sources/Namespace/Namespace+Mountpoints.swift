@@ -16,14 +16,14 @@ extension Namespace {
     }
 
     /// Older ones are forgotten.
-    private static let mostMountpoints = 16
+    private static let maxMountpoints = 16
 
     /// Where this profile was mounted, the last first. Blocks.
     public func mountpoints() throws(NamespaceError) -> [Mountpoint] { try read { try $0.mountpoints() } }
 
     /// The profile is mounted there, or was until now. Blocks, and is durable.
     public func note(_ mountpoint: Mountpoint) throws(NamespaceError) {
-        try change(isDurable: true) { index, _ in try index.note(mountpoint, keeping: Self.mostMountpoints) }
+        try change(isDurable: true) { index, _ in try index.note(mountpoint, keeping: Self.maxMountpoints) }
     }
 
     /// Calls `body` with every name that is in use, shown or not. Blocks.

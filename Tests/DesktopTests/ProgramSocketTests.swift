@@ -131,7 +131,7 @@ struct ProgramSocketTests {
     }
 
     @Test("finds the socket closed to others, and none of mounts that were killed")
-    func place() throws {
+    func place() async throws {
         let (server, path) = try serve()
         defer { server.stop() }
         var status = stat()
@@ -142,9 +142,19 @@ struct ProgramSocketTests {
         for name in ["4194305.socket", "other.socket", "4194305.txt"] {
             _ = try folder.write([], to: "run/chatfs/" + name)
         }
+        // Numbers of processes that live, with nobody behind their sockets: one bound just now, one long ago.
+        for (name, age) in [("1.socket", 3600), ("2.socket", 0)] {
+            let program = "import socket,sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
+            let path = folder.path("run/chatfs/" + name)
+            #expect(try await Shell.run("python3", ["-c", program, path]).succeeded)
+            var times = [
+                timespec(tv_sec: time(nil) - age, tv_nsec: 0), timespec(tv_sec: time(nil) - age, tv_nsec: 0),
+            ]
+            #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
+        }
         _ = try ProgramSocket(runtimeFolder: folder.path("run"), profileFolder: folder.path)
         let names = Set(try folder.names(in: "run/chatfs"))
-        #expect(names == ["\(getpid()).socket", "other.socket", "4194305.txt"])
+        #expect(names == ["\(getpid()).socket", "other.socket", "4194305.txt", "2.socket"])
     }
 
     @Test(

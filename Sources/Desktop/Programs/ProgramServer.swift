@@ -47,11 +47,28 @@ public struct ProgramSocket: Sendable {
     private static func sweep(_ folder: OpenFile) {
         // What cannot be listed stays: it bars nobody.
         for name in (try? PrivateFolder.names(in: folder)) ?? [] where name.hasSuffix(suffix) {
-            guard let pid = pid_t(name.dropLast(suffix.count)), kill(pid, 0) == -1, errno == ESRCH else {
-                continue
-            }
+            guard let process = pid_t(name.dropLast(suffix.count)),
+                hasEnded(process) || isDeaf(name, in: folder)
+            else { continue }
             unlinkat(folder.descriptor, name, 0)
         }
+    }
+
+    private static func hasEnded(_ process: pid_t) -> Bool { kill(process, 0) == -1 && errno == ESRCH }
+
+    /// Nobody listens, though the number is a process's (again, or of one that nobody has waited for): not one that is
+    /// just about to.
+    private static func isDeaf(_ name: String, in folder: OpenFile) -> Bool {
+        var status = stat()
+        guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+            status.st_mode & S_IFMT == S_IFSOCK, time(nil) - status.st_mtim.tv_sec > 60
+        else { return false }
+        if case .success(nil) = Result(catching: { () throws(SystemError) in
+            try ControlSocket.connect(in: folder, named: name)
+        }) {
+            return true
+        }
+        return false
     }
 }
 

@@ -13,11 +13,11 @@ final class CallerCheck: Sendable {
         var told: Set<String> = []
         /// What is known of executables by their paths alone: matching the table takes longer than all else that opening
         /// a file takes.
-        var sights: [String: Sight] = [:]
+        var visibilities: [String: Visibility] = [:]
     }
 
     /// Whether somebody wants to see what a program opens.
-    private enum Sight {
+    private enum Visibility {
         case seen, unseen
         case dependsOnArguments
 
@@ -38,11 +38,11 @@ final class CallerCheck: Sendable {
     private let log = Log("filesystem")
 
     /// Who cannot be identified by then is served.
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
     /// So many different programs are told of in the log.
-    private static let mostTold = 64
+    private static let maxTold = 64
     /// More executables than open files at one time on any machine.
-    private static let mostSights = 256
+    private static let maxVisibilities = 256
 
     init(_ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller) {
         self.policy = policy
@@ -62,7 +62,7 @@ final class CallerCheck: Sendable {
         guard let kind = verdict.kind else { return verdict.access }
         let isNew = state.withLock { state in
             state.counts[kind, default: CallerCount()].note(verdict.access)
-            return verdict.access == .none && state.told.count < Self.mostTold
+            return verdict.access == .none && state.told.count < Self.maxTold
                 && state.told.insert(caller.name).inserted
         }
         if isNew {
@@ -77,7 +77,7 @@ final class CallerCheck: Sendable {
     /// called, at once or soon, when it does not.
     func whenSeen(by thread: pid_t, _ isSeen: @escaping @Sendable () -> Void) {
         guard let executable = RunningProgram.executable(of: thread) else { return isSeen() }
-        switch sight(of: executable) {
+        switch visibility(of: executable) {
         case .seen: isSeen()
         case .unseen: break
         case .dependsOnArguments:
@@ -87,14 +87,14 @@ final class CallerCheck: Sendable {
         }
     }
 
-    private func sight(of executable: String) -> Sight {
-        if let known = state.withLock({ $0.sights[executable] }) { return known }
-        let sight = Sight(executable)
+    private func visibility(of executable: String) -> Visibility {
+        if let known = state.withLock({ $0.visibilities[executable] }) { return known }
+        let visibility = Visibility(executable)
         state.withLock { state in
-            if state.sights.count >= Self.mostSights { state.sights = [:] }
-            state.sights[executable] = sight
+            if state.visibilities.count >= Self.maxVisibilities { state.visibilities = [:] }
+            state.visibilities[executable] = visibility
         }
-        return sight
+        return visibility
     }
 
     var counts: [String: CallerCount] {
@@ -104,7 +104,7 @@ final class CallerCheck: Sendable {
 
     private func caller(_ thread: pid_t) async -> Caller? {
         let looking = Task { [identify] in await Self.threads.run { identify(thread) } }
-        return await looking.result(within: Self.patience)?.get()
+        return await looking.result(within: Self.timeout)?.get()
     }
 }
 

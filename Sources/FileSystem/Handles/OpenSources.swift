@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import Hydration
 import Outbox
 import Posix
 
@@ -21,15 +22,7 @@ struct ItemSource: OpenSource {
     var keepsPages: Bool { !content.wasOutdated }
 
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
-        guard offset < size, !buffer.isEmpty else { return .filled(0) }
-        let range = offset..<min(size, offset + UInt64(buffer.count))
-        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
-        switch content.read(range, into: part) {
-        case .filled(let count): return .filled(count)
-        case .ready(let ready): return .ready(ready)
-        case .failed(let problem): return .failed(FileSystemError(problem))
-        case .pending, .cancelled: return waitingRead(range)
-        }
+        answer(to: offset, of: size, into: buffer, content.read, orLater: waitingRead)
     }
 
     private func waitingRead(_ range: Range<UInt64>) -> ReadAnswer {
@@ -66,15 +59,7 @@ struct BeginningSource: OpenSource {
     var keepsPages: Bool { !content.wasOutdated }
 
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer {
-        guard offset < size, !buffer.isEmpty else { return .filled(0) }
-        let range = offset..<min(size, offset + UInt64(buffer.count))
-        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])
-        switch content.peek(range, into: part) {
-        case .filled(let count): return .filled(count)
-        case .ready(let ready): return .ready(ready)
-        case .failed(let problem): return .failed(FileSystemError(problem))
-        case .pending, .cancelled: return waitingRead(range)
-        }
+        answer(to: offset, of: size, into: buffer, content.peek, orLater: waitingRead)
     }
 
     private func waitingRead(_ range: Range<UInt64>) -> ReadAnswer {
@@ -97,6 +82,22 @@ struct BeginningSource: OpenSource {
     }
 
     func close() { content.close() }
+}
+
+/// What is read of an item from an offset on: at once by `look`, as far as the bytes are here, else by `later`.
+private func answer(
+    to offset: UInt64, of size: UInt64, into buffer: UnsafeMutableRawBufferPointer,
+    _ look: (Range<UInt64>, UnsafeMutableRawBufferPointer) -> ReadResult,
+    orLater later: (Range<UInt64>) -> ReadAnswer
+) -> ReadAnswer {
+    guard offset < size, !buffer.isEmpty else { return .filled(0) }
+    let range = offset..<min(size, offset + UInt64(buffer.count))
+    switch look(range, UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count])) {
+    case .filled(let count): return .filled(count)
+    case .ready(let ready): return .ready(ready)
+    case .failed(let problem): return .failed(FileSystemError(problem))
+    case .pending, .cancelled: return later(range)
+    }
 }
 
 /// A file that is being sent, through one opening.

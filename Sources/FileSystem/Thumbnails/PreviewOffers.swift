@@ -17,7 +17,7 @@ final class PreviewOffers: Sendable {
     private let availability = Lock<Task<Bool, Never>?>(nil)
 
     /// How long who lists a folder first waits for the links: a file manager looks for them right after it.
-    private static let patience: Duration = .seconds(1)
+    private static let timeout: Duration = .seconds(1)
 
     init(names: Namespace, desktop: DesktopThumbnails?, maker: (any ThumbnailMaking)?) {
         self.names = names
@@ -70,7 +70,7 @@ final class PreviewOffers: Sendable {
                 offer(nodes) { continuation.resume() }
             }
         }
-        _ = await linking.result(within: Self.patience)
+        _ = await linking.result(within: Self.timeout)
     }
 
     /// Nothing can be made of the preview of an entry: it is offered no more.

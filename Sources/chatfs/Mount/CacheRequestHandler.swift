@@ -43,7 +43,10 @@ struct CacheRequestHandler: Sendable {
             case .cancel: return try await cancel(item, file)
             case .hydrate:
                 return switch await requests.ask(item) {
-                case .ended(let problem): CacheAnswer(problem: problem?.sentence)
+                case .ended(let problem):
+                    CacheAnswer(
+                        problem: problem?.sentence,
+                        hasFailed: problem.map { !$0.isFinal && $0.kind != .notApproved })
                 case .pending(let progress): CacheAnswer(isDone: false, progress: progress)
                 }
             case .dehydrate:
@@ -58,7 +61,7 @@ struct CacheRequestHandler: Sendable {
             }
             return CacheAnswer()
         } catch {
-            return CacheAnswer(problem: error.sentence)
+            return CacheAnswer(problem: error.sentence, hasFailed: true)
         }
     }
 

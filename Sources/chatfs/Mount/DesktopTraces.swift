@@ -15,7 +15,7 @@ struct DesktopTraces: Sendable {
     private let beginning = SystemWallClock().now().seconds
 
     /// How long the end of a mount waits for it.
-    private static let patience: Duration = .seconds(20)
+    private static let timeout: Duration = .seconds(20)
 
     /// Nil, and a line in the log, where the thumbnail cache cannot be used. Blocks; to be called before anything is
     /// mounted.
@@ -79,7 +79,7 @@ struct DesktopTraces: Sendable {
             try note(isSwept: true)
         }
         let sweeping = Task { await desktop.finish() }
-        if await sweeping.result(within: Self.patience) == nil {
+        if await sweeping.result(within: Self.timeout) == nil {
             Log("mount").warning("what the desktop kept of this mount is left for the next one to sweep")
         }
     }

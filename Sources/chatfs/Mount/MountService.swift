@@ -50,9 +50,8 @@ struct MountService: ProgramService {
 
     private func items(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult {
         let folder = try folder(request)
-        guard let count = Optional(request.count ?? ProgramProtocol.maxCount),
-            1...ProgramProtocol.maxCount ~= count
-        else {
+        let count = request.count ?? ProgramProtocol.maxCount
+        guard 1...ProgramProtocol.maxCount ~= count else {
             throw ProgramError(.invalidParameter, "The count is between 1 and \(ProgramProtocol.maxCount).")
         }
         do throws(FileSystemError) {
@@ -102,7 +101,9 @@ struct MountService: ProgramService {
     ) async throws(ProgramError) -> ProgramResult {
         let entry = try await entry(request)
         let answer = await cacheRequests.answer(CacheRequest(action, entry: entry.id.rawValue))
-        if let problem = answer.problem { throw ProgramError(.refused, problem) }
+        if let problem = answer.problem {
+            throw ProgramError(answer.hasFailed == true ? .failed : .refused, problem)
+        }
         let now = await lister.entry(entry.id)
         return ProgramResult(item: now.map(ProgramItem.init), done: answer.isDone)
     }
@@ -112,6 +113,11 @@ struct MountService: ProgramService {
         let answer = fileSystem.setExtendedAttribute("user.chatfs.retry", [UInt8(ascii: "1")], of: entry.id)
         do throws(FileSystemError) {
             try await answer.result().get()
+        } catch  where error.code == EPERM {
+            throw ProgramError(
+                .refused,
+                "Only a file that failed, is unsure, or was left by a killed program is sent once more.",
+                cause: error)
         } catch {
             throw ProgramError(error)
         }
@@ -148,43 +154,12 @@ struct MountService: ProgramService {
             throw ProgramError(.invalidParameter, "The source is an absolute path.")
         }
         // Of links that lead into the mount, looking would wait for this process itself.
-        guard let resolved = await ThreadPool.shared.run({ Self.resolved(path, outside: mountpoint) }) else {
+        guard let resolved = await ThreadPool.shared.run({ PathOutside.resolved(path, outside: mountpoint) })
+        else {
             throw ProgramError(
                 .refused, "A file of this mount is not uploaded: copy it to another place first.")
         }
         return resolved
-    }
-
-    /// Follows links by hand, so that nothing below `mountpoint` is ever looked at. Nil where it leads there, or
-    /// nowhere.
-    private static func resolved(_ path: String, outside mountpoint: String) -> String? {
-        var left = path.split(separator: "/").map(String.init)
-        var done = ""
-        var links = 0
-        while !left.isEmpty {
-            let part = left.removeFirst()
-            if part == "." { continue }
-            if part == ".." {
-                done = done.split(separator: "/").dropLast().map { "/" + $0 }.joined()
-                continue
-            }
-            let next = done + "/" + part
-            if next == mountpoint { return nil }
-            var status = stat()
-            guard lstat(next, &status) == 0 else { return next + left.map { "/" + $0 }.joined() }
-            guard status.st_mode & S_IFMT == S_IFLNK else {
-                done = next
-                continue
-            }
-            links += 1
-            var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-            let length = readlink(next, &target, Int(PATH_MAX))
-            guard links <= 40, length > 0 else { return nil }
-            let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            if text.hasPrefix("/") { done = "" }
-            left = text.split(separator: "/").map(String.init) + left
-        }
-        return done.isEmpty ? "/" : done
     }
 
     private func mark(_ request: ProgramRequest) throws(ProgramError) -> String? {
@@ -211,88 +186,6 @@ struct MountService: ProgramService {
         }
         _ = await cacheRequests.answer(CacheRequest(.tryAgain))
         return ProgramResult(done: true)
-    }
-}
-
-/// What happens in the tree, in the words of `docs/control.md`.
-private struct MountSubscription: ProgramSubscription {
-    let changes: TreeSubscription
-    let lister: EntryLister
-
-    func take() async -> [ProgramEvent] {
-        var events: [ProgramEvent] = []
-        for change in changes.take() {
-            if let event = await event(change) { events.append(event) }
-        }
-        return events
-    }
-
-    func cancel() { changes.cancel() }
-
-    /// Nil for what is gone again: that is told too.
-    private func event(_ change: TreeChange) async -> ProgramEvent? {
-        switch change {
-        case .appeared(let id): await event(of: id, .itemAppeared, .chatAppeared)
-        case .changed(let id): await event(of: id, .itemChanged, .chatChanged)
-        case .vanished(let id, let path): ProgramEvent(.vanished, number: id.rawValue, path: path)
-        case .core(let problem?): ProgramEvent(.coreUnreachable, message: problem)
-        case .core(nil): ProgramEvent(.coreReachable)
-        case .missed: ProgramEvent(.missed)
-        }
-    }
-
-    private func event(
-        of id: NodeID, _ item: ProgramEvent.Kind, _ chat: ProgramEvent.Kind
-    ) async -> ProgramEvent? {
-        if let folder = lister.folder(id) { return ProgramEvent(chat, chat: ProgramChat(folder)) }
-        return (await lister.entry(id)).map { ProgramEvent(item, item: ProgramItem($0)) }
-    }
-}
-
-// MARK: - In the words of programs
-
-extension ProgramChat {
-    init(_ folder: FolderDescription) {
-        let kind =
-            switch folder.chat.reference {
-            case .direct: "direct"
-            case .group: "group"
-            case .notes: "notes"
-            }
-        self.init(
-            chat: folder.chat.reference.description, kind: kind, folder: folder.name,
-            name: folder.chat.displayName, updated: folder.chat.updatedAt.seconds,
-            refused: folder.chat.sendingRefused)
-    }
-}
-
-extension ProgramItem {
-    init(_ entry: EntryDescription) {
-        self.init(
-            number: entry.id.rawValue, path: entry.path, name: entry.name, chat: entry.chat?.description,
-            size: entry.size, modified: entry.modified.seconds, state: entry["state"] ?? "",
-            progress: entry["progress"].flatMap { Int($0) } ?? 0)
-        direction = entry["direction"]
-        sender = entry["sender"]
-        transport = entry["transport"]
-        type = entry.attributes["user.mime_type"]
-        caption = entry["caption"]
-        expires = entry["expires"].flatMap { Int64($0) }
-        error = entry["error"]
-    }
-}
-
-extension ProgramStatus {
-    init(_ status: MountStatus) {
-        let isFailed = { (transfer: MountStatus.Transfer) in
-            ["failed", "unsure", "recovered"].contains(transfer.state)
-        }
-        let failed = status.transfers.count(where: isFailed)
-        self.init(
-            connected: status.coreProblem == nil,
-            synced: status.coreProblem == nil && status.transfers.isEmpty,
-            pending: status.transfers.count - failed, failed: failed,
-            lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
     }
 }
 

@@ -1,0 +1,38 @@
+import Desktop
+import FileSystem
+import Namespace
+
+/// What happens in the tree, in the words of `docs/control.md`.
+struct MountSubscription: ProgramSubscription {
+    let changes: TreeSubscription
+    let lister: EntryLister
+
+    func take() async -> [ProgramEvent] {
+        var events: [ProgramEvent] = []
+        for change in changes.take() {
+            if let event = await event(change) { events.append(event) }
+        }
+        return events
+    }
+
+    func cancel() { changes.cancel() }
+
+    /// Nil for what is gone again: that is told too.
+    private func event(_ change: TreeChange) async -> ProgramEvent? {
+        switch change {
+        case .appeared(let id): await event(of: id, .itemAppeared, .chatAppeared)
+        case .changed(let id): await event(of: id, .itemChanged, .chatChanged)
+        case .vanished(let id, let path): ProgramEvent(.vanished, number: id.rawValue, path: path)
+        case .core(let problem?): ProgramEvent(.coreUnreachable, message: problem)
+        case .core(nil): ProgramEvent(.coreReachable)
+        case .missed: ProgramEvent(.missed)
+        }
+    }
+
+    private func event(
+        of id: NodeID, _ item: ProgramEvent.Kind, _ chat: ProgramEvent.Kind
+    ) async -> ProgramEvent? {
+        if let folder = lister.folder(id) { return ProgramEvent(chat, chat: ProgramChat(folder)) }
+        return (await lister.entry(id)).map { ProgramEvent(item, item: ProgramItem($0)) }
+    }
+}

@@ -1,0 +1,49 @@
+import Desktop
+import FileSystem
+
+// MARK: - In the words of programs
+
+extension ProgramChat {
+    init(_ folder: FolderDescription) {
+        let kind =
+            switch folder.chat.reference {
+            case .direct: "direct"
+            case .group: "group"
+            case .notes: "notes"
+            }
+        self.init(
+            chat: folder.chat.reference.description, kind: kind, folder: folder.name,
+            name: folder.chat.displayName, updated: folder.chat.updatedAt.seconds,
+            refused: folder.chat.sendingRefused)
+    }
+}
+
+extension ProgramItem {
+    init(_ entry: EntryDescription) {
+        self.init(
+            number: entry.id.rawValue, path: entry.path, name: entry.name, chat: entry.chat?.description,
+            size: entry.size, modified: entry.modified.seconds, state: entry["state"] ?? "",
+            progress: entry["progress"].flatMap { Int($0) } ?? 0)
+        direction = entry["direction"]
+        sender = entry["sender"]
+        transport = entry["transport"]
+        type = entry.attributes["user.mime_type"]
+        caption = entry["caption"]
+        expires = entry["expires"].flatMap { Int64($0) }
+        error = entry["error"]
+    }
+}
+
+extension ProgramStatus {
+    init(_ status: MountStatus) {
+        let isFailed = { (transfer: MountStatus.Transfer) in
+            ["failed", "unsure", "recovered"].contains(transfer.state)
+        }
+        let failed = status.transfers.count(where: isFailed)
+        self.init(
+            connected: status.coreProblem == nil,
+            synced: status.coreProblem == nil && status.transfers.isEmpty,
+            pending: status.transfers.count - failed, failed: failed,
+            lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
+    }
+}
