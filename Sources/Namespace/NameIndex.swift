@@ -110,12 +110,15 @@ struct NameIndex {
         }
     }
 
-    /// The items of one folder.
-    func items(in folder: NodeID) throws -> [ItemID: Record] {
+    /// What tells one state of the index from another.
+    var version: Int64 { connection.changedRowCount }
+
+    /// The items of one folder, at most `limit` of them.
+    func items(in folder: NodeID, limit: Int = .max) throws -> [ItemID: Record] {
         var records: [ItemID: Record] = [:]
         _ = try connection.query(
-            "SELECT inode, folder, name, modified, item FROM node WHERE folder = ? AND item IS NOT NULL",
-            folder.rawValue
+            "SELECT inode, folder, name, modified, item FROM node WHERE folder = ? AND item IS NOT NULL LIMIT ?",
+            folder.rawValue, Int64(limit)
         ) { row in
             let item = ItemID(row.integer("item"))
             records[item] = try Record(row, of: .item(item))

@@ -1,6 +1,13 @@
 import Base
 import ChatCore
 
+/// The names of the files of one chat as the index had them at one moment.
+public struct KnownNames: Sendable {
+    let folder: NodeID
+    let records: [ItemID: NameIndex.Record]
+    let version: Int64
+}
+
 /// Chats and the files in them, as the core tells of them.
 extension Namespace {
     static let linksName = EntryName("Links")
@@ -66,23 +73,42 @@ extension Namespace {
         }
     }
 
+    /// What the index knows of the files of a chat, for `complete`; nil when there are more than `limit`. Blocks.
+    public func knownNames(
+        of chat: ChatReference, limit: Int = .max - 1
+    ) throws(NamespaceError) -> KnownNames? {
+        guard let folder = node(of: chat)?.id else { return nil }
+        return try read { index in
+            let records = try index.items(in: folder, limit: limit + 1)
+            return records.count > limit
+                ? nil : KnownNames(folder: folder, records: records, version: index.version)
+        }
+    }
+
     /// Shows all files of a chat, oldest first: the earlier of two of one name gets the name. What the index
     /// knows in its folder beyond them was deleted while nothing was mounted: gone, its name stays out of
     /// use. From now on a name that is not in the folder is not there.
-    public func complete(_ chat: ChatReference, with items: [ChatItem]) throws(NamespaceError) {
+    /// - Parameter known: what was read of the index while the core was asked for the items; read anew when anything
+    ///   was written to the index since.
+    public func complete(
+        _ chat: ChatReference, with items: [ChatItem], known: KnownNames? = nil
+    ) throws(NamespaceError) {
         try change { index, shown in
             guard let folder = shown.node(.chat(chat))?.id else { return }
-            let records = try index.items(in: folder)
-            shown.reserve(items.count, in: folder)
-            var known = 0
-            for item in items where item.file != nil {
-                _ = try Self.show(item, in: folder, at: nil, index, &shown) {
-                    let record = records[item.id]
-                    if record != nil { known += 1 }
-                    return record
+            let records =
+                if let known, known.folder == folder, known.version == index.version {
+                    known.records
+                } else {
+                    try index.items(in: folder)
                 }
+            shown.reserve(items.count, in: folder)
+            var found = 0
+            for item in items where item.file != nil {
+                let record = records[item.id]
+                if record != nil { found += 1 }
+                _ = try Self.show(item, in: folder, at: nil, index, &shown) { record }
             }
-            if known < records.count {
+            if found < records.count {
                 let present = Set(items.lazy.filter { $0.file != nil }.map(\.id))
                 // What is shown already was told of since the items were read.
                 for (item, record) in records where !present.contains(item) && shown.node(.item(item)) == nil

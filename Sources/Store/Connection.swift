@@ -71,6 +71,10 @@ public final class Connection {
     /// The row id that the last INSERT made.
     public var lastInsertedID: Int64 { sqlite3_last_insert_rowid(handle) }
 
+    /// How many rows were ever inserted, changed or deleted through this connection: as long as it stays the same, and
+    /// nobody else writes to the database, what was read is still there.
+    public var changedRowCount: Int64 { sqlite3_total_changes64(handle) }
+
     /// Runs several statements separated by semicolons; for schemas.
     public func executeScript(_ sql: String) throws(StoreError) {
         try checked(sqlite3_exec(handle, sql, nil, nil, nil))

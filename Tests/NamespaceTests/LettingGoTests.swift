@@ -108,10 +108,13 @@ struct LettingGoTests {
         var names: [ItemID: String] = [:]
         var next: Int64 = 1
         let chats = [Fixture.alice, Fixture.bob]
+        // Read some steps ago, as by a mount that reads the index while the core is read.
+        var known: [ChatReference: KnownNames] = [:]
         func load(_ chat: ChatReference) throws {
             guard !fixture.names.isComplete(fixture.folder(chat)) else { return }
             try fixture.names.complete(
-                chat, with: items.values.filter { $0.chat == chat }.sorted { $0.id < $1.id })
+                chat, with: items.values.filter { $0.chat == chat }.sorted { $0.id < $1.id },
+                known: known.removeValue(forKey: chat))
         }
         func check() throws {
             for chat in chats { try load(chat) }
@@ -127,6 +130,7 @@ struct LettingGoTests {
         }
         for step in 0..<300 {
             let chat = chats.randomElement(using: &random) ?? Fixture.alice
+            if step % 3 == 0 { known[chat] = try fixture.names.knownNames(of: chat) }
             switch Int.random(in: 0..<10, using: &random) {
             case 0...3:
                 let item = Fixture.item(
@@ -158,5 +162,21 @@ struct LettingGoTests {
             if step % 20 == 0 { try check() }
         }
         try check()
+    }
+
+    @Test("names that were read before something was written are not believed")
+    func stale() throws {
+        let fixture = try Fixture()
+        try fixture.names.complete(Fixture.alice, with: [Fixture.item(1, "a"), Fixture.item(2, "b")])
+        let folder = fixture.folder(Fixture.alice)
+        #expect(try fixture.names.knownNames(of: Fixture.alice, limit: 1) == nil)
+        fixture.names.letGo(folder)
+        let known = try #require(try fixture.names.knownNames(of: Fixture.alice, limit: 2))
+        #expect(known.records.count == 2)
+        _ = try fixture.names.remove([ItemID(2)])
+        try fixture.names.complete(Fixture.alice, with: [Fixture.item(1, "a")], known: known)
+        #expect(fixture.list() == ["a"])
+        _ = try fixture.names.show([Fixture.item(3, "b")])
+        #expect(fixture.list() == ["a", "b (2)"], "the name of a file that went is not given away")
     }
 }

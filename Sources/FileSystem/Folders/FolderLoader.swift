@@ -136,9 +136,13 @@ final class FolderLoader: Sendable {
 
     /// - Parameter limit: nothing is shown, and false returned, where there are more files.
     private func show(_ chat: ChatReference, in folder: NodeID, limit: Int?) async throws -> Bool {
+        // The index is read while the core is.
+        async let reading = ThreadPool.shared.run { [names] in
+            try names.knownNames(of: chat, limit: limit ?? .max - 1)
+        }
         guard let items = try await items(of: chat, limit: limit) else { return false }
-        let before = names.modified(folder: folder)
-        try await ThreadPool.shared.run { [names] in try names.complete(chat, with: items) }
+        let (known, before) = (try await reading, names.modified(folder: folder))
+        try await ThreadPool.shared.run { [names] in try names.complete(chat, with: items, known: known) }
         state.withLock { _ = $0.current.insert(chat) }
         if names.modified(folder: folder) != before { kernel.notify(.attributes(folder)) }
         return true
