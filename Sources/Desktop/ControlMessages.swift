@@ -55,11 +55,14 @@ public struct SendingTerms: Codable, Hashable, Sendable {
     public var largest: UInt64?
     /// The folder for the CryptoFile that is handed over.
     public var stagingFolder: String
+    /// Metadata is to be removed from pictures; nil is no.
+    public var removesMetadata: Bool?
 
-    public init(chat: String, largest: UInt64?, stagingFolder: String) {
+    public init(chat: String, largest: UInt64?, stagingFolder: String, removesMetadata: Bool? = nil) {
         self.chat = chat
         self.largest = largest
         self.stagingFolder = stagingFolder
+        self.removesMetadata = removesMetadata
     }
 }
 

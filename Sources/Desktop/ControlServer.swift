@@ -17,6 +17,7 @@ public final class ControlServer: Sendable {
     private let listener = Lock<SocketListener?>(nil)
     private let core: any ChatCore
     private let mountpoint: String
+    private let removesMetadata: Bool
     private let transfers = Lock(Transfers())
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
@@ -26,16 +27,18 @@ public final class ControlServer: Sendable {
     /// - Parameters:
     ///   - profileFolder: the profile's own folder, whose lock this process holds.
     ///   - mountpoint: of this process, which must never wait for its own mount. Absolute, without symbolic links.
+    ///   - removesMetadata: who sends is told to remove metadata from pictures before.
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
     public init(
-        profileFolder: String, core: any ChatCore, mountpoint: String,
+        profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer
     ) throws(DesktopError) {
         self.core = core
         self.mountpoint = mountpoint
+        self.removesMetadata = removesMetadata
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
         do throws(SystemError) {
@@ -74,7 +77,10 @@ public final class ControlServer: Sendable {
             while true {
                 switch try channel.receive(ControlLine.self) {
                 case .inquire(let inquiry):
-                    try channel.send(BlockingTask.value { [core] in await inquiry.reply(from: core) })
+                    try channel.send(
+                        BlockingTask.value { [core, removesMetadata] in
+                            await inquiry.reply(from: core, removesMetadata: removesMetadata)
+                        })
                 case .send(let request): try answer(request, channel)
                 case .manage(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
@@ -154,14 +160,15 @@ public final class ControlServer: Sendable {
 }
 
 extension SendingInquiry {
-    fileprivate func reply(from core: any ChatCore) async -> SendingTermsReply {
+    fileprivate func reply(from core: any ChatCore, removesMetadata: Bool) async -> SendingTermsReply {
         do throws(ChatError) {
             let chat = try Chat.named(destination, in: try await core.chats())
             if let refused = chat.sendingRefused { return SendingTermsReply(problem: refused) }
             let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.maxFileSize }
             return SendingTermsReply(
                 terms: SendingTerms(
-                    chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder))
+                    chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,
+                    removesMetadata: removesMetadata ? true : nil))
         } catch {
             return SendingTermsReply(problem: error.sentence)
         }

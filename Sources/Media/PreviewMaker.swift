@@ -1,6 +1,5 @@
 import Base
 import ChatCore
-import Cryptography
 import Posix
 
 /// Gives messages with pictures and videos their previews, when they are sent.
@@ -55,7 +54,7 @@ public struct PreviewMaker: Sendable {
         guard message.size <= Self.maxPictureSize else { return .broken }
         let read = await ThreadPool.shared.run { () -> (PictureFormat, SharedContent)? in
             do {
-                let content = try Self.content(of: message)
+                let content = try StagedContent.reader(of: message)
                 let format = PictureFormat(start: try content(0, PictureFormat.bytesToTell))
                 return format.map { ($0, content) }
             } catch {
@@ -70,7 +69,7 @@ public struct PreviewMaker: Sendable {
     private func frame(of message: ComposedMessage, most: Int) async -> [UInt8]? {
         let content: SharedContent
         do {
-            content = try await ThreadPool.shared.run { try Self.content(of: message) }
+            content = try await ThreadPool.shared.run { try StagedContent.reader(of: message) }
         } catch {
             log.warning("the content of a preview could not be read: \(sentenceWithCauses(of: error))")
             return nil
@@ -81,21 +80,6 @@ public struct PreviewMaker: Sendable {
         }
         guard case .preview(let jpeg) = outcome else { return nil }
         return jpeg
-    }
-
-    /// Reads the plaintext of a message's file.
-    private static func content(of message: ComposedMessage) throws -> SharedContent {
-        let file = try OpenFile(message.source.path, flags: 0)
-        guard let arguments = message.source.arguments else {
-            return { offset, count in try file.read(count: count, at: offset) }
-        }
-        // Its tag is the core's to check: of changed bytes only the preview could be another.
-        let reader = try CryptoFileReader(file: file, arguments: arguments, isTrusted: true)
-        return { offset, count in
-            try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                filled = try reader.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
-            }
-        }
     }
 
     /// How large the JPEG may be. A message has at most 15,602 bytes as a whole, so a long caption takes

@@ -20,6 +20,8 @@ struct NameIndex {
         var name: EntryName
         var owner: Owner
         var modified: Timestamp?
+        /// What was sent is not all that was written: its metadata was removed.
+        var isCleaned = false
     }
 
     static let migrations = [
@@ -55,6 +57,7 @@ struct NameIndex {
                 is_swept INTEGER NOT NULL
             ) STRICT, WITHOUT ROWID;
             """),
+        Migration("cleaned", "ALTER TABLE node ADD COLUMN cleaned INTEGER NOT NULL DEFAULT 0;"),
     ]
 
     private let connection: Connection
@@ -69,7 +72,7 @@ struct NameIndex {
     /// Every chat that ever had a folder.
     func chats() throws -> [Record] {
         try connection.query(
-            "SELECT inode, folder, name, modified, chat FROM node WHERE folder = ? AND chat IS NOT NULL",
+            "SELECT inode, folder, name, modified, cleaned, chat FROM node WHERE folder = ? AND chat IS NOT NULL",
             NodeID.root.rawValue
         ) { row in
             guard let chat = ChatReference(row.text("chat")) else { throw NamespaceError.damaged }
@@ -79,14 +82,15 @@ struct NameIndex {
 
     func drafts() throws -> [Record] {
         // Not `IS NOT NULL`, for which SQLite would look at every name there is.
-        try connection.query("SELECT inode, folder, name, modified, draft FROM node WHERE draft > 0") { row in
+        try connection.query("SELECT inode, folder, name, modified, cleaned, draft FROM node WHERE draft > 0")
+        { row in
             try Record(row, of: .draft(DraftID(row.integer("draft"))))
         }
     }
 
     func record(of owner: Owner) throws -> Record? {
         try connection.first(
-            "SELECT inode, folder, name, modified FROM node WHERE \(owner.column) IS ?", owner.value
+            "SELECT inode, folder, name, modified, cleaned FROM node WHERE \(owner.column) IS ?", owner.value
         ) { row in
             try Record(row, of: owner)
         }
@@ -95,7 +99,8 @@ struct NameIndex {
     /// What has this number: a chat, an item or a draft.
     func record(_ id: NodeID) throws -> Record? {
         try connection.first(
-            "SELECT inode, folder, name, modified, chat, item, draft FROM node WHERE inode = ?", id.rawValue
+            "SELECT inode, folder, name, modified, cleaned, chat, item, draft FROM node WHERE inode = ?",
+            id.rawValue
         ) { row in
             let owner: Owner? =
                 if let item = row.integerOrNil("item") {
@@ -117,7 +122,10 @@ struct NameIndex {
     func items(in folder: NodeID, limit: Int = .max) throws -> [ItemID: Record] {
         var records: [ItemID: Record] = [:]
         _ = try connection.query(
-            "SELECT inode, folder, name, modified, item FROM node WHERE folder = ? AND item IS NOT NULL LIMIT ?",
+            """
+            SELECT inode, folder, name, modified, cleaned, item FROM node
+            WHERE folder = ? AND item IS NOT NULL LIMIT ?
+            """,
             folder.rawValue, Int64(limit)
         ) { row in
             let item = ItemID(row.integer("item"))
@@ -175,10 +183,11 @@ struct NameIndex {
     }
 
     /// The node of a draft or of an earlier item is this item's from now on.
-    func hand(_ id: NodeID, to item: ItemID, modified: Timestamp?) throws {
+    func hand(_ id: NodeID, to item: ItemID, modified: Timestamp?, isCleaned: Bool) throws {
         try connection.execute(
-            "UPDATE node SET draft = NULL, item = ?, modified = ? WHERE inode = ?", item.rawValue,
-            modified, id.rawValue)
+            "UPDATE node SET draft = NULL, item = ?, modified = ?, cleaned = ? WHERE inode = ?",
+            item.rawValue,
+            modified, isCleaned, id.rawValue)
     }
 
     func setModified(_ time: Timestamp, of id: NodeID) throws {
@@ -260,13 +269,14 @@ struct NameIndex {
 }
 
 extension NameIndex.Record {
-    /// From the columns `inode`, `folder`, `name` and `modified`.
+    /// From the columns `inode`, `folder`, `name`, `modified` and `cleaned`.
     /// - Throws: `.damaged` for a name that this program never writes: the kernel would refuse the whole listing.
     init(_ row: borrowing Row, of owner: NameIndex.Owner) throws(NamespaceError) {
         id = NodeID(row.unsigned("inode"))
         folder = NodeID(row.unsigned("folder"))
         name = EntryName(row.bytes("name"))
         modified = row.timestampOrNil("modified")
+        isCleaned = row.bool("cleaned")
         self.owner = owner
         guard id >= .firstStored, name.canBeShown else { throw .damaged }
     }

@@ -74,21 +74,22 @@ extension Namespace {
 
     /// A draft was handed to the core: its node, name and time are the item's from now on. A node
     /// that the item was shown under before anyone knew is taken away.
+    /// - Parameter isCleaned: metadata was removed from what was written.
     public func draft(
-        _ draft: DraftID, became item: ChatItem, modified: Timestamp
+        _ draft: DraftID, became item: ChatItem, modified: Timestamp, isCleaned: Bool = false
     ) throws(NamespaceError) -> [NamespaceChange] {
-        try hand(.draft(draft), to: item, modified: modified)
+        try hand(.draft(draft), to: item, modified: modified, isCleaned: isCleaned)
     }
 
     /// A file was sent once more, in a message that takes the place of an earlier one: its node, name and
     /// time are the new one's from now on.
     public func item(_ earlier: ChatItem, became item: ChatItem) throws(NamespaceError) -> [NamespaceChange] {
-        try hand(.item(earlier.id), to: item, modified: nil)
+        try hand(.item(earlier.id), to: item, modified: nil, isCleaned: false)
     }
 
     /// - Parameter modified: nil keeps the time that it has.
     private func hand(
-        _ owner: NameIndex.Owner, to item: ChatItem, modified: Timestamp?
+        _ owner: NameIndex.Owner, to item: ChatItem, modified: Timestamp?, isCleaned: Bool
     ) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
         // Whoever sent it forgets the name once this returns.
@@ -105,10 +106,12 @@ extension Namespace {
             }
             let node = shown.node(owner)
             let modified = modified ?? record.modified ?? node?.time
-            try index.hand(record.id, to: item.id, modified: modified)
+            let isCleaned = isCleaned || record.isCleaned
+            try index.hand(record.id, to: item.id, modified: modified, isCleaned: isCleaned)
             let updated = Node(
                 id: record.id, folder: record.folder, name: record.name,
-                content: .item(item.withoutPreview), modified: modified, hasPreview: item.hasPreview)
+                content: .item(item.withoutPreview), modified: modified, hasPreview: item.hasPreview,
+                isCleaned: isCleaned)
             if let node {
                 shown.forget(node.content)
                 shown.replace(updated)

@@ -137,7 +137,7 @@ extension Namespace {
         let record = try before ?? add(.item(item.id), EntryName(of: item), in: folder, index)
         let node = Node(
             id: record.id, folder: folder, name: record.name, content: .item(item),
-            modified: record.modified, hasPreview: hasPreview)
+            modified: record.modified, hasPreview: hasPreview, isCleaned: record.isCleaned)
         shown.add(node, at: before == nil ? time ?? item.time : item.time)
         // One that has its name already was let go, or is there since an earlier mount.
         return before == nil ? .appeared(node) : .changed(node)

@@ -57,13 +57,16 @@ public final class Node: Sendable {
     public let modified: Timestamp?
     /// Whether the message of an item carries a preview, which is left out here.
     public let hasPreview: Bool
+    /// Of a sent file: its metadata was removed from what was written.
+    public let isCleaned: Bool
 
     /// For what a namespace does not hold; its own nodes it makes itself.
     public init(
         id: NodeID, folder: NodeID, name: EntryName, content: Content, modified: Timestamp? = nil,
-        hasPreview: Bool = false
+        hasPreview: Bool = false, isCleaned: Bool = false
     ) {
         self.hasPreview = hasPreview
+        self.isCleaned = isCleaned
         self.id = id
         self.folder = folder
         self.name = name
@@ -86,6 +89,7 @@ public final class Node: Sendable {
     ) -> Node {
         Node(
             id: id, folder: folder, name: name ?? self.name, content: content ?? self.content,
-            modified: modified ?? self.modified, hasPreview: hasPreview ?? self.hasPreview)
+            modified: modified ?? self.modified, hasPreview: hasPreview ?? self.hasPreview,
+            isCleaned: isCleaned)
     }
 }

@@ -39,21 +39,21 @@ public final class Outbox: Sendable {
     /// - Parameters:
     ///   - folder: the outbox's own, inside the profile's data; one process at a time.
     ///   - quietTime: how long after the last writer's close nothing may be opened.
-    ///   - previews: asked for each message that is no plain file, before it is handed over.
+    ///   - completion: asked for each message before it is handed over.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
     public convenience init(
         core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
-        previews: @escaping MessageCompletion = { $0 },
+        completion: @escaping MessageCompletion = { $0 },
         clock: any OutboxClock = SystemOutboxClock(), wallClock: any WallClock = SystemWallClock()
     ) throws(OutboxError) {
         try self.init(
-            core: core, folder: folder, quietTime: quietTime, previews: previews, clock: clock,
+            core: core, folder: folder, quietTime: quietTime, completion: completion, clock: clock,
             wallClock: wallClock, boot: DraftContext.currentBoot(), step: { _ in })
     }
 
     init(
         core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
-        previews: @escaping MessageCompletion = { $0 }, clock: any OutboxClock,
+        completion: @escaping MessageCompletion = { $0 }, clock: any OutboxClock,
         wallClock: any WallClock, boot: String, earlyCopies: EarlyCopySlots = EarlyCopySlots(),
         step: @escaping @Sendable (OutboxStep) -> Void
     ) throws(OutboxError) {
@@ -74,7 +74,7 @@ public final class Outbox: Sendable {
         self.random = random
         let staging = StagingQueue(core: core, context: context, clock: clock)
         self.staging = staging
-        worker = DeliveryWorker(core: core, context: context, clock: clock, previews: previews)
+        worker = DeliveryWorker(core: core, context: context, clock: clock, completion: completion)
         worker.start()
         // The quiet time is the drafts', whose context the staging queue needs.
         context.quietTime.whenQuiet { [weak staging] in staging?.add($0) }
@@ -204,7 +204,9 @@ public final class Outbox: Sendable {
     public func retryPostponed() { worker.retryPostponed() }
 
     /// A message that is no draft any more, with its preview.
-    func completed(_ message: ComposedMessage) async -> ComposedMessage { await worker.completed(message) }
+    func completed(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
+        try await worker.completed(message)
+    }
 
     static func requireValid(_ name: [UInt8]) throws(OutboxError) {
         guard name.count <= SafeFileName.maxLength else {

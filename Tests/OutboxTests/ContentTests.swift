@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Glibc
 import Posix
 import TestSupport
@@ -100,7 +101,7 @@ import Testing
 
     @Test func picturesAreHandedOverWithTheirPreviewAndInOrder() async throws {
         let asked = Lock<[String]>([])
-        let bench = try Workbench(previews: { message in
+        let bench = try Workbench(completion: { message in
             asked.withLock { $0.append(message.fileName) }
             var completed = message
             if message.fileName == "first.png" {
@@ -119,7 +120,56 @@ import Testing
         #expect(sent.map(\.message.fileName) == names)
         #expect(sent.map(\.message.content.kind) == [.image(preview: "data:,small"), .file, .file])
         #expect(sent.map(\.bytes) == [mark, mark, mark])
-        #expect(asked.withLock { $0.sorted() } == ["broken.png", "first.png"])
+        #expect(asked.withLock { $0.sorted() } == names.sorted())
+    }
+
+    @Test("what cannot be made ready stays, says why, holds up nothing, and is sent when it is tried again")
+    func refusedBeforehand() async throws {
+        let refuses = Lock(true)
+        let bench = try Workbench(completion: { message async throws(ChatError) in
+            guard message.fileName == "photo.jpg", refuses.withLock({ $0 }) else { return message }
+            throw ChatError(.sendingRefused, "Its metadata could not be removed.")
+        })
+        let refused = try bench.write([1, 2, 3], to: "photo.jpg")
+        try bench.write([4], to: "note.txt")
+        bench.beQuiet()
+        #expect(try await bench.messages(1).map(\.bytes) == [[4]])
+        try await wait(until: "it is refused") { refused.snapshot.state == .failed }
+        #expect(refused.snapshot.problem == "Its metadata could not be removed.")
+        refuses.withLock { $0 = false }
+        #expect(try bench.outbox.retry(refused))
+        #expect(try await bench.messages(2).map(\.bytes) == [[4], [1, 2, 3]])
+    }
+
+    private static func writeCryptoFile(_ bytes: [UInt8], to path: String) -> FileArguments? {
+        let arguments = CryptoFile.freshArguments()
+        do {
+            let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL)
+            let writer = try CryptoFileWriter(file: file, arguments: arguments)
+            try bytes.withUnsafeBytes { try writer.append($0) }
+            try writer.finish()
+            return arguments
+        } catch {
+            Issue.record(error)
+            return nil
+        }
+    }
+
+    @Test("what is sent in the place of a file is what the core gets, and none of it stays behind")
+    func replaced() async throws {
+        let bench = try Workbench(completion: { message in
+            var other = message
+            let path = message.source.path.split(separator: "/").dropLast().joined(separator: "/")
+            other.source = FileSourceLocation(path: "/\(path)/send-other", arguments: nil)
+            other.size = 2
+            other.source.arguments = Self.writeCryptoFile([8, 9], to: other.source.path)
+            return other
+        })
+        try bench.write([1, 2, 3], to: "photo.jpg")
+        bench.beQuiet()
+        #expect(try await bench.messages(1).map(\.bytes) == [[8, 9]])
+        let staging = try OpenFile(bench.core.stagingFolder, flags: O_RDONLY)
+        try await wait(until: "nothing is staged") { (try? PrivateFolder.names(in: staging)) == [] }
     }
 
     @Test func notesHaveNoLimit() async throws {

@@ -58,8 +58,10 @@ final class RecordingCore: ChatCore {
         }
         if let known = sent.first(where: { $0.message.id == message.id }) { return known.item }
         let bytes = try Self.decrypt(message.source)
-        guard UInt64(bytes.count) == message.size, message.source.path.hasSuffix("/" + message.fileName)
-        else { throw ChatError(.invalidCommand, "The staged file is not the one of the message.") }
+        let isStaged = ["/" + message.fileName, "/send-other"].contains { message.source.path.hasSuffix($0) }
+        guard UInt64(bytes.count) == message.size, isStaged else {
+            throw ChatError(.invalidCommand, "The staged file is not the one of the message.")
+        }
         let (item, hook) = state.withLock { state in
             let number = Int64(state.sent.count + 1)
             let file = ChatFile(

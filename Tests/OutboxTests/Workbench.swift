@@ -32,7 +32,7 @@ final class Workbench: Sendable {
         in folder: TemporaryFolder? = nil, core: RecordingCore? = nil, clock: ManualClock = ManualClock(),
         maxFileSize: UInt64 = 1_000_000, boot: String = "first boot", starts: Bool = true,
         step: @escaping @Sendable (OutboxStep) -> Void = { _ in },
-        previews: @escaping MessageCompletion = { $0 }
+        completion: @escaping MessageCompletion = { $0 }
     ) throws {
         let folder = try folder ?? TemporaryFolder()
         let core =
@@ -44,7 +44,7 @@ final class Workbench: Sendable {
         self.clock = clock
         outbox = try Outbox(
             core: core, folder: PrivateFolder(folder.path("outbox"), purpose: "outbox"),
-            quietTime: Self.quietTime, previews: previews, clock: clock, wallClock: clock, boot: boot,
+            quietTime: Self.quietTime, completion: completion, clock: clock, wallClock: clock, boot: boot,
             // Small, so that every test of some bytes takes this way.
             earlyCopies: EarlyCopySlots(minSize: 128 << 10, step: 64 << 10), step: step)
         let seen = Lock<[OutboxChange]>([])

@@ -64,10 +64,15 @@ final class DraftEvents: Sendable {
     private func hand(_ draft: any DraftFile, to item: ChatItem) async throws {
         let node = names.node(of: draft.entryID)
         contents.update(item)
-        let modified = draft.snapshot.modified
+        let snapshot = draft.snapshot
+        // Only metadata is ever removed from what was written.
+        let isCleaned = item.file.map { $0.size != snapshot.size } ?? false
         try await tree.change { [names] in
-            try names.draft(draft.entryID, became: item, modified: modified)
+            try names.draft(
+                draft.entryID, became: item, modified: snapshot.modified, isCleaned: isCleaned)
         }
+        // The kernel has the bytes that were written.
+        if isCleaned, let node { kernel.notify(.content(node.id)) }
         await ThreadPool.shared.run { self.acknowledge(draft) }
         drafts.remove(draft)
         if let node { references.forgetAll(of: node.id) }

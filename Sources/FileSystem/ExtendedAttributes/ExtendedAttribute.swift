@@ -46,6 +46,7 @@ struct ExtendedAttribute: Sendable {
                 let text = entry.draft?.caption ?? entry.item?.content.text ?? ""
                 return text.isEmpty ? nil : text
             }),
+        .init("user.chatfs.metadata") { $0.node.isCleaned ? "removed" : nil },
         // What is asked for by setting it.
         .init("user.chatfs.retry", set: { entry, _ in entry.sendOnceMore() }, value: { _ in nil }),
         // What programs of the desktop ask for.

@@ -39,15 +39,7 @@ struct PictureDecoder: Sendable {
         settings.confinement = Self.confinement
         let process = ConfinedProgram(
             settings: settings, timeout: timeout, maxOutput: most, places: places)
-        let outcome = await process.run { input in
-            var position: UInt64 = 0
-            while position < size {
-                let piece = try content(position, 256 << 10)
-                guard !piece.isEmpty else { throw Shortened() }
-                try input.send(piece)
-                position += UInt64(piece.count)
-            }
-        }
+        let outcome = await process.run { try StagedContent.send(content, size: size, to: $0) }
         switch outcome {
         case .ended(0, let output):
             let wanted: PictureFormat = product == .preview ? .jpeg : .png
@@ -56,9 +48,6 @@ struct PictureDecoder: Sendable {
         case .ended, .notFinished: return .unavailable
         }
     }
-
-    /// The file has fewer bytes than it should.
-    private struct Shortened: Error {}
 
     /// Whether what decodes a format is there and can be held to its limits.
     func canDecode(_ format: PictureFormat) async -> Bool {

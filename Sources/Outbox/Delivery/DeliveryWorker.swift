@@ -1,9 +1,13 @@
 import Base
 import ChatCore
+import Glibc
 import Posix
 
-/// Gives a message what takes a moment to make: its preview. As it was where there is none.
-public typealias MessageCompletion = @Sendable (ComposedMessage) async -> ComposedMessage
+/// Makes of a message what is handed over, which takes a moment: gives it its preview, takes out of its file what is
+/// not to be sent. A file of its own that it makes in the folder of the staged one is removed afterwards.
+/// - Throws: why the message cannot go out, as a core would.
+public typealias MessageCompletion =
+    @Sendable (ComposedMessage) async throws(ChatError) -> ComposedMessage
 
 /// Hands what is ready in the delivery queue to the core: chats side by side. What the core refuses for a while is
 /// tried again with growing delays and lets the others pass. Its tasks run on the cooperative pool, what blocks in
@@ -12,7 +16,7 @@ final class DeliveryWorker: Sendable {
     private let core: any ChatCore
     private let context: DraftContext
     private let clock: any OutboxClock
-    private let previews: MessageCompletion
+    private let completion: MessageCompletion
     /// Refused for now: each waits for its next try.
     private let postponed = Lock<Set<Draft>>([])
 
@@ -23,12 +27,12 @@ final class DeliveryWorker: Sendable {
 
     init(
         core: any ChatCore, context: DraftContext, clock: any OutboxClock,
-        previews: @escaping MessageCompletion
+        completion: @escaping MessageCompletion
     ) {
         self.core = core
         self.context = context
         self.clock = clock
-        self.previews = previews
+        self.completion = completion
     }
 
     /// From now on what is ready is handed over.
@@ -64,8 +68,18 @@ final class DeliveryWorker: Sendable {
             drafts.compactMap { draft in self.begin(draft).map { (draft, $0) } }
         }
         guard let chat = begun.first?.0.chat else { return }
-        let answers = await core.send(await completed(begun.map(\.1)), to: chat)
-        for ((draft, _), answer) in zip(begun, answers) { await take(answer, of: draft) }
+        let completed = await completed(begun.map(\.1))
+        let messages = completed.compactMap { try? $0.get() }
+        var answers = messages.isEmpty ? [] : await core.send(messages, to: chat)[...]
+        for ((draft, message), completed) in zip(begun, completed) {
+            switch completed {
+            case .success(let sent):
+                guard let answer = answers.popFirst() else { break }
+                if sent.source.path != message.source.path { unlink(sent.source.path) }
+                await take(answer, of: draft)
+            case .failure(let error): await take(.failure(error), of: draft)
+            }
+        }
     }
 
     /// The message to hand over, nil when it was taken back or removed. From now on the draft is immutable: the
@@ -82,21 +96,27 @@ final class DeliveryWorker: Sendable {
         return message
     }
 
-    /// With their previews, which are made side by side.
-    private func completed(_ messages: [ComposedMessage]) async -> [ComposedMessage] {
-        await withTaskGroup(of: (Int, ComposedMessage).self) { group in
-            var completed = messages
-            for (index, message) in messages.enumerated() where message.content.kind != .file {
-                group.addTask { [previews] in (index, await previews(message)) }
+    /// As they are handed over, made side by side.
+    private func completed(_ messages: [ComposedMessage]) async -> [Result<ComposedMessage, ChatError>] {
+        await withTaskGroup(of: (Int, Result<ComposedMessage, ChatError>).self) { group in
+            var completed = messages.map(Result<ComposedMessage, ChatError>.success)
+            for (index, message) in messages.enumerated() {
+                group.addTask { [completion] in
+                    do throws(ChatError) {
+                        return (index, .success(try await completion(message)))
+                    } catch {
+                        return (index, .failure(error))
+                    }
+                }
             }
             for await (index, message) in group { completed[index] = message }
             return completed
         }
     }
 
-    /// With its preview, where it has one.
-    func completed(_ message: ComposedMessage) async -> ComposedMessage {
-        await completed([message]).first ?? message
+    /// As it is handed over.
+    func completed(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
+        try await completion(message)
     }
 
     // MARK: - Answers

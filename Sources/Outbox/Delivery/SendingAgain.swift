@@ -30,7 +30,10 @@ extension Outbox {
             source: FileSourceLocation(path: staged, arguments: source.arguments), content: item.content,
             modified: item.time)
         do throws(ChatError) {
-            return try await core.send(completed(message), to: item.chat)
+            let completed = try await completed(message)
+            let sent = try await core.send(completed, to: item.chat)
+            if completed.source.path != staged { await ThreadPool.shared.run { _ = unlink(staged) } }
+            return sent
         } catch {
             await ThreadPool.shared.run { _ = unlink(staged) }
             throw error

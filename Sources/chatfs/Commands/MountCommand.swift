@@ -60,6 +60,7 @@ enum MountCommand {
                 "delete", named: "WHAT", .choice(DeletionPolicy.allCases.map(\.rawValue)),
                 default: DeletionPolicy.refused.rawValue,
                 "What rm does to a message: refused, for this user, for all (own, last 24 hours)."),
+            MessagePreparation.option,
             .value(
                 "previews", named: "WHERE", .choice(PreviewMode.allCases.map(\.rawValue)),
                 default: PreviewMode.message.rawValue,

@@ -2,6 +2,7 @@ import ChatCore
 import CommandLineKit
 import Desktop
 import EmbeddedCore
+import Media
 import Posix
 
 /// `chatfs send`: a file into a chat, without a mount or past it.
@@ -27,6 +28,7 @@ enum SendCommand {
             .flag(
                 "anew",
                 "Send it also if an earlier command, of which nothing is known, may have sent it already."),
+            MessagePreparation.option,
             CommonOptions.relay, CommonOptions.profile, CommonOptions.data, CommonOptions.core,
             CommonOptions.database,
         ],
@@ -37,7 +39,9 @@ enum SendCommand {
     ) { invocation in
         let letter = Letter(
             path: invocation.argument("FILE"), chat: invocation.argument("CHAT"),
-            caption: invocation["caption"] ?? "", startsAnew: invocation.has("anew"))
+            caption: invocation["caption"] ?? "",
+            metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
+            startsAnew: invocation.has("anew"))
         let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
         let relays = try invocation.relays()
         if choice != nil, !relays.isEmpty || invocation["profile"] != nil {

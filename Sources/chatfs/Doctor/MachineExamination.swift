@@ -52,6 +52,12 @@ enum MachineExamination {
             equipment.decodesVideos && equipment.decodesPictures
                 ? .good("videos are sent with a preview")
                 : .note("videos are sent with a grey preview: install the package ffmpeg"))
+        findings.append(
+            MetadataRemover() != nil
+                ? .good("metadata can be removed from pictures that are sent (--strip-metadata images)")
+                : .note(
+                    "metadata of pictures cannot be removed (--strip-metadata images): install the package "
+                        + MetadataRemover.package))
         return findings
     }
 

@@ -4,7 +4,6 @@ import CommandLineKit
 import Desktop
 import FileSystem
 import Glibc
-import Media
 import Namespace
 import Posix
 import XFTP
@@ -14,7 +13,7 @@ struct MountService: ProgramService {
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
     let core: MountedCore
-    let previews: PreviewMaker
+    let preparation: MessagePreparation
     let mountpoint: String
 
     private var lister: EntryLister { fileSystem.lister }
@@ -138,9 +137,10 @@ struct MountService: ProgramService {
                     source, caption: request.caption ?? "", limit: limit, stagingFolder: core.stagingFolder,
                     isInterrupted: {})
             }
-            var message = await previews.completed(composed.message)
+            // The core has moved what it took, and needs nothing of a repetition.
+            defer { unlink(composed.message.source.path) }
+            var message = try await preparation.completed(composed.message)
             if let mark { message.id = mark }
-            // The core has moved it, or needs nothing of a repetition.
             defer { unlink(message.source.path) }
             await fileSystem.wasSent(try await core.send(message, to: folder.chat.reference))
             return ProgramResult(done: true)

@@ -6,6 +6,7 @@ import FileSystem
 import Fuse
 import Glibc
 import Hydration
+import Media
 import Network
 import OfficialCore
 import XFTP
@@ -20,6 +21,8 @@ struct MountSettings: Sendable {
     var relays: [RelayAddress]
     var quietTime: Duration
     var deletion: DeletionPolicy
+    /// What is made of messages before they are sent.
+    var preparation: MessagePreparation
     var previews: PreviewMode
     /// Which programs may have files fetched.
     var callers: CallerPolicy
@@ -47,6 +50,8 @@ struct MountSettings: Sendable {
         }
         self.quietTime = quietTime
         deletion = invocation["delete"].flatMap(DeletionPolicy.init) ?? .refused
+        preparation = try MessagePreparation(
+            invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never)
         previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
         callers = CallerPolicy(
             previews: previews, refused: try Self.patterns(invocation, "refuse"),

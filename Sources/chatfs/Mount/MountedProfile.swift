@@ -89,13 +89,14 @@ final class MountedProfile: Sendable {
         _ opened: MountedCore, _ settings: MountSettings, at mountpoint: Mountpoint
     ) async throws -> MountedProfile {
         let (core, own) = (opened.core, opened.folder)
-        let previews = PreviewMaker()
+        let preparation = settings.preparation
         let (names, outbox, cache) = try await ThreadPool.shared.run {
             (
                 try Namespace(path: own + "/names.sqlite"),
                 try Outbox(
                     core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
-                    quietTime: settings.quietTime, previews: { await previews.completed($0) }),
+                    quietTime: settings.quietTime,
+                    completion: { message throws(ChatError) in try await preparation.completed(message) }),
                 try PrivateFolder(
                     settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
             )
@@ -126,6 +127,7 @@ final class MountedProfile: Sendable {
             let cacheRequests = CacheRequestHandler(hydrator: hydrator, fileSystem: fileSystem, core: core)
             let control = try ControlServer(
                 profileFolder: own, core: core, mountpoint: settings.mountpoint,
+                removesMetadata: preparation.removesMetadata,
                 whenSent: { await fileSystem.wasSent($0) },
                 answerCacheRequest: { await cacheRequests.answer($0) })
             let programs: ProgramServer
@@ -133,7 +135,7 @@ final class MountedProfile: Sendable {
                 programs = try ProgramServer(
                     MountService(
                         fileSystem: fileSystem, cacheRequests: cacheRequests, core: opened,
-                        previews: previews,
+                        preparation: preparation,
                         mountpoint: settings.mountpoint), at: programSocket)
             } catch {
                 control.stop()

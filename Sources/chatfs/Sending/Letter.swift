@@ -9,6 +9,8 @@ struct Letter: Sendable {
     let path: String
     let chat: String
     let caption: String
+    /// What of its pictures is not sent; a mount that sends it may want more removed.
+    let metadata: MetadataPolicy
     /// An earlier request for the same whose outcome is not known does not count.
     let startsAnew: Bool
 
@@ -51,6 +53,7 @@ private struct Request: Sendable {
     ) async throws {
         let pool = ThreadPool.shared
         self.letter = letter
+        let preparation = try MessagePreparation(terms.removesMetadata == true ? .images : letter.metadata)
         unanswered = try await pool.run { () throws(DesktopError) in
             try UnansweredRequests(profileFolder: profileFolder)
         }
@@ -60,8 +63,16 @@ private struct Request: Sendable {
                 stagingFolder: terms.stagingFolder,
                 isInterrupted: { try stage.check() })
         }
-        message = await PreviewMaker().completed(composed.message)
         mark = composed.mark(of: terms.chat)
+        do throws(ChatError) {
+            message = try await preparation.completed(composed.message)
+        } catch {
+            await pool.run { _ = unlink(composed.message.source.path) }
+            throw error
+        }
+        if message.source.path != composed.message.source.path {
+            await pool.run { _ = unlink(composed.message.source.path) }
+        }
     }
 
     /// Has the daemon send it. Blocks meanwhile.

@@ -1,0 +1,150 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// Whether pictures are sent with what they tell beside what they show (`--strip-metadata`).
+public enum MetadataPolicy: String, CaseIterable, Sendable {
+    /// As they were written.
+    case never
+    /// Not those that are JPEG, PNG or WebP.
+    case images
+}
+
+/// Takes out of pictures, before they are sent, what they tell beside what they show: EXIF with place and camera, XMP,
+/// IPTC, comments, small copies of the picture, and what follows its end.
+///
+/// What the pixels need stays as it is, byte for byte, and so do the colour profile and which side is up. It is done by
+/// `exiftool`, which gets a file in memory, can read nothing of the user's and write nothing
+/// (`ChildProcess.Confinement`); nothing decrypted touches a disk on the way.
+public struct MetadataRemover: Sendable {
+    /// The package that has the program, in Debian.
+    public static let package = "libimage-exiftool-perl"
+    /// Bytes. The program holds the picture several times.
+    static let maxPictureSize: UInt64 = 64 << 20
+
+    private let program: String
+    private let timeout: Duration
+
+    private static let formats: Set<PictureFormat> = [.jpeg, .png, .webp]
+    private static let confinement = ChildProcess.Confinement(maxMemory: 1 << 30, maxSeconds: 20)
+    /// Without a configuration of the user, which would be a program. The orientation is put back alone.
+    private static let arguments = [
+        "-config", "", "-q", "-q", "-all=", "--icc_profile:all", "-tagsfromfile", "@", "-orientation", "-o",
+        "-",
+        "-",
+    ]
+    /// What the orientation alone may add to a picture that had nothing else.
+    private static let maxGrowth = 64 << 10
+
+    /// Nil where the program is not installed.
+    /// - Parameters:
+    ///   - searchPath: the folders in which `exiftool` is looked for.
+    ///   - timeout: how long one picture may take on a busy machine.
+    public init?(searchPath: [String] = ProgramSearch.folders(), timeout: Duration = .seconds(60)) {
+        guard let program = ProgramSearch.path(of: "exiftool", in: searchPath) else { return nil }
+        self.program = program
+        self.timeout = timeout
+    }
+
+    /// The same message with a file beside the staged one that has nothing but the picture; the same one where the
+    /// file is no such picture, by its first bytes, or tells nothing. Whoever sends it removes that file. Takes a tenth
+    /// of a second to `timeout`; never blocks its thread.
+    /// - Throws: `.sendingRefused` when it cannot be done with this picture, `.file` when it may be done later.
+    public func cleaned(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
+        do {
+            let content = try await ThreadPool.shared.run { try Self.picture(of: message) }
+            guard let content else { return message }
+            guard message.size <= Self.maxPictureSize else {
+                throw ChatError(
+                    .sendingRefused,
+                    "This picture is too large to have its metadata removed (64 MiB at most), so it is not sent."
+                )
+            }
+            let picture = try await picture(content, size: message.size)
+            return try await ThreadPool.shared.run {
+                if try Self.isSame(picture, as: content, size: message.size) { return message }
+                return try Self.staged(picture, insteadOf: message)
+            }
+        } catch let error as ChatError {
+            throw error
+        } catch let error as SystemError where error.code == ENOSPC || error.code == EDQUOT {
+            throw ChatError(.file(.noSpace), "The disk is full.", cause: error)
+        } catch {
+            // Tried again; the core has not seen it.
+            throw ChatError(
+                .file(.timedOut),
+                "The metadata of a picture could not be removed: its file could not be used.",
+                cause: error)
+        }
+    }
+
+    /// Reads the staged file, nil when it is no picture of which metadata is removed.
+    private static func picture(of message: ComposedMessage) throws -> SharedContent? {
+        let content = try StagedContent.reader(of: message)
+        let format = PictureFormat(start: try content(0, PictureFormat.bytesToTell))
+        return format.map(formats.contains) == true ? content : nil
+    }
+
+    private func picture(_ content: @escaping SharedContent, size: UInt64) async throws -> [UInt8] {
+        let input = try await ThreadPool.shared.run { try StagedContent.inMemory(content, size: size) }
+        var settings = ChildProcess.Settings(program, Self.arguments)
+        settings.environment = ["PERL5LIB": nil, "PERL5OPT": nil, "EXIFTOOL_HOME": nil, "LC_ALL": "C"]
+        settings.input = .file(input)
+        settings.output = .pipe
+        settings.errors = .null
+        settings.confinement = Self.confinement
+        let process = ConfinedProgram(
+            settings: settings, timeout: timeout, maxOutput: Int(size) + Self.maxGrowth)
+        let outcome = await process.run { _ in }
+        switch outcome {
+        case .ended(0, let output) where PictureFormat(start: output).map(Self.formats.contains) == true:
+            return output
+        case .ended, .crashed:
+            throw ChatError(
+                .sendingRefused,
+                "The metadata of this picture could not be removed, so it is not sent. It may be damaged: save it anew, "
+                    + "or mount with --strip-metadata never.")
+        case .notFinished:
+            throw ChatError(
+                .file(.timedOut),
+                "The metadata of this picture could not be removed in time; it is tried again.")
+        }
+    }
+
+    private static func isSame(_ picture: [UInt8], as content: SharedContent, size: UInt64) throws -> Bool {
+        guard picture.count == Int(size) else { return false }
+        var position = 0
+        while position < picture.count {
+            let piece = try content(UInt64(position), 256 << 10)
+            guard !piece.isEmpty, picture[position...].starts(with: piece) else { return false }
+            position += piece.count
+        }
+        return true
+    }
+
+    /// In the same folder, under a name that the sweep of a folder of sent files knows. Durable: the core may take it as
+    /// it is. Blocks.
+    private static func staged(
+        _ picture: [UInt8], insteadOf message: ComposedMessage
+    ) throws -> ComposedMessage {
+        let folder = message.source.path.split(separator: "/").dropLast().joined(separator: "/")
+        let path = "/\(folder)/send-" + Hexadecimal.encode(SystemRandomSource().bytes(16))
+        var message = message
+        message.source = FileSourceLocation(path: path, arguments: CryptoFile.freshArguments())
+        message.size = UInt64(picture.count)
+        do {
+            let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL)
+            guard let arguments = message.source.arguments else { return message }
+            let writer = try CryptoFileWriter(file: file, arguments: arguments)
+            try picture.withUnsafeBytes { try writer.append($0) }
+            try writer.finish()
+            try file.synchronise()
+        } catch {
+            unlink(path)
+            throw error
+        }
+        return message
+    }
+}
