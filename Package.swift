@@ -68,6 +68,7 @@ let package = Package(
             uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails"]),
         module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
+        module("Notifications", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
         module("ScriptedCore", uses: ["Base", "Posix"]),
         .executableTarget(
@@ -76,7 +77,7 @@ let package = Package(
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
                 "OfficialCore", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails", "FileSystem",
                 "Fuse",
-                "Desktop", "CommandLineKit",
+                "Desktop", "Notifications", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -114,6 +115,7 @@ let package = Package(
         tests(of: "Fuse", uses: ["ChatCore", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
+        tests(of: "Notifications", uses: ["ChatCore"]),
         .testTarget(
             name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
             swiftSettings: settings),
@@ -146,7 +148,7 @@ if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay", "CoreServices",
         "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox", "Thumbnails", "Desktop",
-        "CommandLineKit", "CLibFuzzer",
+        "Notifications", "CommandLineKit", "CLibFuzzer",
     ]
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),

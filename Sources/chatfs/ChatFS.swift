@@ -20,6 +20,8 @@ enum ChatFS {
             ListCommand.command,
             FindCommand.command,
             EventsCommand.command,
+            MuteCommand.command,
+            UnmuteCommand.command,
             RetryCommand.command,
             CancelCommand.command,
             HydrateCommand.command,
@@ -76,6 +78,7 @@ enum ChatFS {
             "LC_ALL, LC_CTYPE, LANG, TERM",
             "What a terminal can show: plain ASCII, and lines in place of bars."
         ),
+        ("DBUS_SESSION_BUS_ADDRESS", "Where notifications are shown; else $XDG_RUNTIME_DIR/bus."),
         ("JOURNAL_STREAM", "Set by systemd: log lines carry their level."),
     ]
 

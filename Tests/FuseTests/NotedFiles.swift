@@ -148,6 +148,10 @@ final class NotedFiles: FileOperations {
     ) -> Answer<Void> {
         answer("rename \(name) in \(folder.rawValue) to \(newName) in \(newFolder.rawValue) \(flags)", ())
     }
+    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        answer("makeFolder \(name) in \(folder.rawValue)", ())
+    }
+
     func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
         answer("unlink \(name) in \(folder.rawValue)", ())
     }

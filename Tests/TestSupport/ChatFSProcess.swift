@@ -19,6 +19,12 @@ public enum ChatFSProcess {
             + "/chatfs-test-cache-\(geteuid())"
     ]
 
+    /// Nor are their desktop and its runtime folder.
+    private static let surroundings: [String: String?] = [
+        "COLUMNS": "80", "SWIFT_BACKTRACE": "enable=no", "DBUS_SESSION_BUS_ADDRESS": nil,
+        "XDG_RUNTIME_DIR": nil,
+    ]
+
     /// Starts `chatfs` with these arguments. Its terminal, cache, data folder and runtime folder are never
     /// the user's own: pass `--data`, or HOME and the XDG variables, in `environment`.
     public static func start(
@@ -26,7 +32,7 @@ public enum ChatFSProcess {
         ignoredSignals: [Int32] = [], blockedSignals: [Int32] = []
     ) async throws -> RunningProcess {
         var settings = ChildProcess.Settings(path, arguments)
-        settings.environment = ["COLUMNS": "80", "SWIFT_BACKTRACE": "enable=no"].merging(environment) { $1 }
+        settings.environment = surroundings.merging(environment) { $1 }
         if environment["HOME"] == nil, environment["XDG_CACHE_HOME"] == nil {
             settings.environment.merge(cache) { $1 }
         }

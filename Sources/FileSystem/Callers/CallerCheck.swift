@@ -32,6 +32,7 @@ final class CallerCheck: Sendable {
 
     private let policy: CallerPolicy
     private let identify: Identify
+    private let user: UserConnection?
     private let state = Lock(State())
     /// Of their own: a command line that cannot be read holds up no work of others.
     private static let threads = ThreadPool(name: "callers", threads: 2)
@@ -44,8 +45,12 @@ final class CallerCheck: Sendable {
     /// More executables than open files at one time on any machine.
     private static let maxVisibilities = 256
 
-    init(_ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller) {
+    init(
+        _ policy: CallerPolicy, identify: @escaping Identify = CallerCheck.systemCaller,
+        user: UserConnection? = nil
+    ) {
         self.policy = policy
+        self.user = user
         self.identify = identify
     }
 
@@ -66,6 +71,8 @@ final class CallerCheck: Sendable {
                 && state.told.insert(caller.name).inserted
         }
         if isNew {
+            user?.notify(
+                .refused(RefusalNotice(request: .fetch(kind), code: EACCES, name: caller.printableName)))
             log.notice(
                 "\(caller.printableName) (\(kind.noun)) is refused files that are not here; 'chatfs mount --allow' "
                     + "lets a program fetch them")

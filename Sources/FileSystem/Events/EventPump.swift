@@ -180,7 +180,7 @@ extension ChatEvent {
     }
 
     /// The item of which an event tells that its message or its file is another now.
-    var changedItem: ChatItem? {
+    public var changedItem: ChatItem? {
         switch self {
         case .chatItemUpdated(let item), .rcvFileDescrReady(let item), .rcvFileAccepted(let item),
             .rcvFileStart(let item), .rcvFileProgressXFTP(let item, _, _), .rcvFileComplete(let item),

@@ -16,6 +16,7 @@ final class FileOpener: Sendable {
     private let core: any ChatCore
     private let callers: CallerCheck
     private let thumbnails: ThumbnailFiles?
+    private let user: UserConnection
     private let deadline: Duration
 
     /// Longest wait of a program that makes previews, or looks at beginnings: it has many files to look at.
@@ -25,7 +26,8 @@ final class FileOpener: Sendable {
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
         drafts: DraftChanges, control: ControlFiles, contents: any ContentStore,
-        core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, deadline: Duration
+        core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, user: UserConnection,
+        deadline: Duration
     ) {
         self.names = names
         self.nodes = nodes
@@ -37,6 +39,7 @@ final class FileOpener: Sendable {
         self.core = core
         self.callers = callers
         self.thumbnails = thumbnails
+        self.user = user
         self.deadline = deadline
     }
 
@@ -65,7 +68,7 @@ final class FileOpener: Sendable {
             guard !writes else { return .refused(.notPermitted) }
             guard isHere(item) else { return .later { [self] in await fetch(node, item, for: thread) } }
             if item.direction == .received {
-                callers.whenSeen(by: thread) { [core] in core.noteOpened(item.id, in: item.chat) }
+                callers.whenSeen(by: thread) { [self] in noteOpened(item) }
             }
             return .done(read(node, item))
         case .draft(let draft):
@@ -73,6 +76,11 @@ final class FileOpener: Sendable {
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
             return .blocking { [self] in try open(file, at: node, flags: flags, writes: writes) }
         }
+    }
+
+    private func noteOpened(_ item: ChatItem) {
+        core.noteOpened(item.id, in: item.chat)
+        user.notify(.opened(item.id))
     }
 
     private func produce(_ node: Node) async -> FileHandle {
@@ -96,7 +104,7 @@ final class FileOpener: Sendable {
         let source: any OpenSource
         switch await callers.access(of: thread) {
         case .full:
-            if item.direction == .received { core.noteOpened(item.id, in: item.chat) }
+            if item.direction == .received { noteOpened(item) }
             source = ItemSource(item, in: contents, deadline: deadline)
         case .impatient:
             source = ItemSource(item, in: contents, deadline: min(deadline, Self.shortDeadline))

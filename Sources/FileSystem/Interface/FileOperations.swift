@@ -67,6 +67,8 @@ public protocol FileOperations: Sendable {
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void>
     func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void>
+    /// Always refused: folders are chats.
+    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void>
 
     // MARK: - Extended attributes
 

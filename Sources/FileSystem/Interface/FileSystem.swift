@@ -17,6 +17,7 @@ public final class FileSystem: FileOperations {
     private let cacheDisk: OpenFile
 
     private let kernel = KernelConnection()
+    private let user: UserConnection
     private let folders = KnownFolders()
     private let watchers: FolderWatchers
     private let references = KernelReferences()
@@ -53,7 +54,8 @@ public final class FileSystem: FileOperations {
         watchers = FolderWatchers(known: folders, entries: entries)
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
         loader = FolderLoader(names: names, core: core, kernel: kernel, memory: memory, deadline: deadline)
-        let callers = CallerCheck(settings.callers, identify: settings.identifyCaller)
+        user = UserConnection(names: names)
+        let callers = CallerCheck(settings.callers, identify: settings.identifyCaller, user: user)
         offers = PreviewOffers(names: names, desktop: settings.desktop, maker: settings.thumbnailMaker)
         names.watch(with: offers.observer)
         thumbnails = settings.thumbnailMaker.map { [kernel, loader, offers] maker in
@@ -74,7 +76,7 @@ public final class FileSystem: FileOperations {
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             control: control, contents: contents, core: core, callers: callers, thumbnails: thumbnails,
-            deadline: deadline)
+            user: user, deadline: deadline)
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
@@ -169,6 +171,9 @@ extension FileSystem {
         announcer.subscribe(limit: limit, whenAvailable: whenAvailable)
     }
 
+    /// What its user may want to be told of from now on. Called on any thread; must not wait.
+    public func tellUser(through send: (@Sendable (UserNotice) -> Void)?) { user.tell(through: send) }
+
     /// The state of the mount at this moment.
     public func status() async -> MountStatus { await control.status() }
 }
@@ -241,16 +246,22 @@ extension FileSystem {
     public func parent(of id: NodeID) -> NodeID { nodes.node(id)?.folder ?? .root }
 
     public func open(_ id: NodeID, flags: Int32, by thread: pid_t) -> Answer<FileHandle> {
-        loader.whenKnown(id) { [opener] in opener.open(id, flags: flags, by: thread) }
+        let answer = loader.whenKnown(id) { [opener] in opener.open(id, flags: flags, by: thread) }
+        // Who opens for writing without emptying mostly goes on reading when that is refused.
+        guard flags & O_TRUNC != 0 else { return answer }
+        return answer.whenRefused { [user, nodes] error in
+            if let node = nodes.node(id) { user.refused(.overwrite, error, node.name, in: node.folder) }
+        }
     }
 
     public func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
         if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        return loader.whenLoaded(folder) { [opener] in
+        let answer = loader.whenLoaded(folder) { [opener] in
             opener.create(name, in: folder, flags: flags, by: thread)
         }
+        return answer.whenRefused { [user] in user.refused(.create, $0, name, in: folder) }
     }
 
     public func read(
@@ -261,7 +272,13 @@ extension FileSystem {
 
     public func write(
         _ handle: FileHandle, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, by thread: pid_t
-    ) -> Result<Int, FileSystemError> { handle.source.write(bytes, at: offset, by: thread) }
+    ) -> Result<Int, FileSystemError> {
+        let result = handle.source.write(bytes, at: offset, by: thread)
+        if case .failure(let error) = result, error.code == EFBIG {
+            user.refused(.write, error, handle.node.name, in: handle.node.folder)
+        }
+        return result
+    }
 
     public func flush(_ handle: FileHandle, by thread: pid_t) { handle.source.flush(by: thread) }
 
@@ -277,14 +294,24 @@ extension FileSystem {
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void> {
         if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        return loader.whenLoaded(folder) { [drafts] in
+        let answer = loader.whenLoaded(folder) { [drafts] in
             drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
         }
+        return answer.whenRefused { [user] in user.refused(.rename, $0, name, in: folder) }
     }
 
     public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
         if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        return loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
+        let answer = loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
+        return answer.whenRefused { [user] in user.refused(.remove, $0, name, in: folder) }
+    }
+
+    public func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        // File managers try these by themselves, and then offer to delete.
+        if !name.description.hasPrefix(".Trash") {
+            user.refused(.makeFolder, .notPermitted, name, in: folder)
+        }
+        return .refused(.notPermitted)
     }
 
     public func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {

@@ -24,6 +24,8 @@ public struct FileSystemError: DescribedError, Equatable {
     }
 
     public var sentence: String { words ?? String(cString: strerror(code)) }
+    /// What it says beyond its errno.
+    var ownSentence: String? { words }
 
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 

@@ -1,6 +1,7 @@
 import ChatCore
 import Glibc
 import Namespace
+import Posix
 
 /// Describes chats and entries to programs that ask the daemon instead of the kernel. What a chat holds is loaded
 /// first, as for a listing; the kernel is told nothing. Has no state of its own. Any thread.
@@ -26,6 +27,18 @@ public final class EntryLister: Sendable {
 
     /// One of them.
     public func folder(_ id: NodeID) -> FolderDescription? { names.node(id).flatMap(folder) }
+
+    /// That of a chat.
+    public func folder(of chat: ChatReference) -> FolderDescription? { names.node(of: chat).flatMap(folder) }
+
+    /// The number of an item's entry.
+    public func number(of item: ItemID) async -> NodeID? {
+        // Where the index cannot be read, none is known.
+        await ThreadPool.shared.run { [names] in (try? names.id(of: item)) ?? nil }
+    }
+
+    /// The number of a draft's entry.
+    public func number(ofDraft id: Int64) -> NodeID? { names.node(of: DraftID(id))?.id }
 
     private func folder(_ node: Node) -> FolderDescription? {
         guard case .chat(let chat) = node.content else { return nil }

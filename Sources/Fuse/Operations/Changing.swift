@@ -36,8 +36,22 @@ extension Operations {
         guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
             node.folder == folder
         else { return request.fail(EPERM) }
+        show(request, node)
+    }
+
+    static func makeFolder(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
+        let context = request.context
+        guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
+            node.folder == folder
+        else { return request.answer(context.fileSystem.makeFolder(name, in: folder)) }
+        show(request, node)
+    }
+
+    /// What our own call makes.
+    private static func show(_ request: consuming Request, _ node: Node) {
+        let context = request.context
         // Not from the notice: it may have gone since, or its folder may have been let go of.
-        request.answer(context.fileSystem.lookup(name, in: folder)) { request, found in
+        request.answer(context.fileSystem.lookup(node.name, in: node.folder)) { request, found in
             let isThere = found.id == node.id
             if !isThere {
                 request.fail(ENOENT)

@@ -99,7 +99,7 @@ enum Operations {
     /// Folders are chats, and there are no links or devices.
     private static func addRefused(to table: inout fuse_lowlevel_ops) {
         table.mkdir = { request, folder, name, _ in
-            Operations.make(Request(request, "mkdir", folder), EntryName(name), in: NodeID(folder))
+            Operations.makeFolder(Request(request, "mkdir", folder), EntryName(name), in: NodeID(folder))
         }
         table.rmdir = { request, folder, _ in Operations.rmdir(Request(request, "rmdir", folder)) }
         table.symlink = { request, _, folder, _ in Request(request, "symlink", folder).fail(EPERM) }

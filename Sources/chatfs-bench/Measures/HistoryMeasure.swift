@@ -57,7 +57,7 @@ private struct History: Sendable {
         let process = try await stage.start(
             Stage.chatfs,
             [
-                "mount", path, "--profile", "reader", "--data", data, "--cache-dir",
+                "mount", path, "--notifications", "off", "--profile", "reader", "--data", data, "--cache-dir",
                 stage.path("cache-history"),
             ])
         return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)

@@ -25,7 +25,10 @@ struct Chats: Sendable {
         let path = try stage.makeFolder("mount-" + member)
         let process = try await stage.start(
             Stage.chatfs,
-            ["mount", path, "--profile", member, "--quiet-time", "0", "--data", data]
+            [
+                "mount", path, "--notifications", "off", "--profile", member, "--quiet-time", "0", "--data",
+                data,
+            ]
                 + ["--cache-dir", stage.path("cache-" + member)]
                 + relays.flatMap { ["--relay", $0] } + more)
         return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)

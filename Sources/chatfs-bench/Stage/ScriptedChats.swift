@@ -26,7 +26,8 @@ final class ScriptedChats: Sendable {
         let process = try await stage.start(
             Stage.chatfs,
             [
-                "mount", path, "--core", "ws://127.0.0.1:\(server.port)", "--files-folder", filesFolder,
+                "mount", path, "--notifications", "off", "--core", "ws://127.0.0.1:\(server.port)",
+                "--files-folder", filesFolder,
                 "--data", stage.path("simplex-data"), "--cache-dir", stage.path("simplex-cache"),
             ])
         return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)

@@ -3,6 +3,7 @@ import EmbeddedCore
 import FileSystem
 import Fuse
 import Hydration
+import Notifications
 import Posix
 
 /// `chatfs mount`: the chats of a profile as folders.
@@ -73,6 +74,15 @@ enum MountCommand {
             .value(
                 "allow", named: "PROGRAM", .text, repeats: true,
                 "A program that may fetch all the same. Of several that fit the longest decides."),
+            .value(
+                "notifications", named: "WHEN", .choice(NotificationMode.allCases.map(\.rawValue)),
+                default: NotificationMode.instant.rawValue,
+                "When the desktop tells what arrived, waits for you or could not be sent: at once, every 20 minutes, "
+                    + "or never."),
+            .value(
+                "notification-previews", named: "WHAT", .choice(NotificationPreview.allCases.map(\.rawValue)),
+                default: NotificationPreview.message.rawValue,
+                "What it says: names of files and what was written with them, only the chat, or neither."),
             .flag("background", "Come back when the folder is ready."),
         ],
         examples: [

@@ -48,7 +48,10 @@ struct Demo {
         for person in DemoFolder.people {
             let mount = try await DemoChild.start(
                 "The mount of \(person)",
-                ["mount", folder.mountpoint(of: person), "--profile", person, "--relay", address]
+                [
+                    "mount", folder.mountpoint(of: person), "--notifications", "off", "--profile", person,
+                    "--relay", address,
+                ]
                     + ["--cache-dir", folder.state("cache-" + person)] + data)
             children.append(mount)
             try await waitForMount(mount, person)

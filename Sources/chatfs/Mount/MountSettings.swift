@@ -8,6 +8,7 @@ import Glibc
 import Hydration
 import Media
 import Network
+import Notifications
 import OfficialCore
 import XFTP
 
@@ -24,6 +25,9 @@ struct MountSettings: Sendable {
     /// What is made of messages before they are sent.
     var preparation: MessagePreparation
     var previews: PreviewMode
+    /// When users are told what happens, and how much of it.
+    var notifications: NotificationMode
+    var notificationPreviews: NotificationPreview
     /// Which programs may have files fetched.
     var callers: CallerPolicy
     /// nil: the embedded core.
@@ -53,6 +57,9 @@ struct MountSettings: Sendable {
         preparation = try MessagePreparation(
             invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never)
         previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
+        notifications = invocation["notifications"].flatMap(NotificationMode.init) ?? .instant
+        notificationPreviews =
+            invocation["notification-previews"].flatMap(NotificationPreview.init) ?? .message
         callers = CallerPolicy(
             previews: previews, refused: try Self.patterns(invocation, "refuse"),
             allowed: try Self.patterns(invocation, "allow"))

@@ -33,6 +33,7 @@ final class MountedProfile: Sendable {
     private let programs: ProgramServer
     private let cache: PrivateFolder
     private let traces: DesktopTraces?
+    private let notifications: MountNotifications?
     /// Requested when the connection to the kernel has ended, through whomever.
     private let ended = StopRequest()
     /// Requested when the mount has left the mount table. The connection may outlive it: through open files, and
@@ -42,7 +43,7 @@ final class MountedProfile: Sendable {
     private init(
         core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, pump: EventPump,
         session: FuseSession, control: ControlServer, programs: ProgramServer, cache: PrivateFolder,
-        traces: DesktopTraces?
+        traces: DesktopTraces?, notifications: MountNotifications?
     ) {
         self.core = core
         self.hydrator = hydrator
@@ -54,6 +55,7 @@ final class MountedProfile: Sendable {
         self.programs = programs
         self.cache = cache
         self.traces = traces
+        self.notifications = notifications
         mountpoint = session.mountpoint
     }
 
@@ -152,11 +154,15 @@ final class MountedProfile: Sendable {
                 throw error
             }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
+            let notifications = MountNotifications(
+                settings, core: opened, outbox: outbox, hydrator: hydrator, fileSystem: fileSystem,
+                cacheRequests: cacheRequests)
             outbox.start()
             Task { await cacheRequests.resume() }
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, pump: pump,
-                session: session, control: control, programs: programs, cache: cache, traces: traces)
+                session: session, control: control, programs: programs, cache: cache, traces: traces,
+                notifications: notifications)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -182,6 +188,7 @@ final class MountedProfile: Sendable {
         let watch = await ThreadPool.shared.run { [session, left] in watchMount(of: session, left: left) }
         await Self.first(of: stop, left, ended)
         session.stopTellingWatchers()
+        await notifications?.stop()
         core.announceEnd()
         control.stop()
         programs.stop()

@@ -1,0 +1,129 @@
+import Glibc
+import Posix
+
+/// What the process on the bus is told, as bytes.
+enum BusRequest: Hashable, Sendable {
+    case show(token: UInt64, NotificationText)
+    case close(token: UInt64)
+    case count(UInt64)
+
+    var encoded: [UInt8] {
+        switch self {
+        case .show(let token, let text):
+            [0] + BusFrame.bytes(token) + BusFrame.bytes(UInt64(text.urgency.rawValue))
+                + [text.summary, text.body, text.button ?? "", text.category].flatMap(BusFrame.bytes)
+        case .close(let token): [1] + BusFrame.bytes(token)
+        case .count(let count): [2] + BusFrame.bytes(count)
+        }
+    }
+
+    init?(encoded: [UInt8]) {
+        var rest = encoded[...]
+        guard let kind = rest.popFirst(), let number = BusFrame.number(&rest) else { return nil }
+        switch kind {
+        case 0:
+            guard let level = BusFrame.number(&rest), let level = UInt8(exactly: level),
+                let urgency = NotificationText.Urgency(rawValue: level),
+                let summary = BusFrame.text(&rest), let body = BusFrame.text(&rest),
+                let button = BusFrame.text(&rest), let category = BusFrame.text(&rest)
+            else { return nil }
+            self = .show(
+                token: number,
+                NotificationText(
+                    summary: summary, body: body, button: button.isEmpty ? nil : button, urgency: urgency,
+                    category: category))
+        case 1: self = .close(token: number)
+        case 2: self = .count(number)
+        default: return nil
+        }
+        guard rest.isEmpty else { return nil }
+    }
+}
+
+/// What it says, as bytes.
+extension NotificationMachine.Answer {
+    var encoded: [UInt8] {
+        switch self {
+        case .ready(let capabilities): [0] + capabilities.flatMap(BusFrame.bytes)
+        case .noService: [1]
+        case .shown(let token): [2] + BusFrame.bytes(token)
+        case .failed(let token): [3] + BusFrame.bytes(token)
+        case .closed(let token): [4] + BusFrame.bytes(token)
+        case .acted(let token): [5] + BusFrame.bytes(token)
+        // Said by the end of the process.
+        case .ended: []
+        }
+    }
+
+    init?(encoded: [UInt8]) {
+        var rest = encoded[...]
+        guard let kind = rest.popFirst() else { return nil }
+        switch kind {
+        case 0:
+            var capabilities: [String] = []
+            while !rest.isEmpty {
+                guard let capability = BusFrame.text(&rest) else { return nil }
+                capabilities.append(capability)
+            }
+            self = .ready(capabilities: capabilities)
+        case 1: self = .noService
+        default:
+            guard let token = BusFrame.number(&rest) else { return nil }
+            switch kind {
+            case 2: self = .shown(token: token)
+            case 3: self = .failed(token: token)
+            case 4: self = .closed(token: token)
+            case 5: self = .acted(token: token)
+            default: return nil
+            }
+        }
+        guard rest.isEmpty else { return nil }
+    }
+}
+
+/// Frames: four bytes of length, and so many bytes: a kind, numbers of eight bytes, texts that end with a NUL.
+enum BusFrame {
+    /// With its length: what a pipe that has room takes at once (PIPE_BUF).
+    static let maxLength = 4096
+
+    static func framed(_ bytes: [UInt8]) -> [UInt8]? {
+        guard bytes.count + 4 <= maxLength else { return nil }
+        return withUnsafeBytes(of: UInt32(bytes.count)) { Array($0) } + bytes
+    }
+
+    static func bytes(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
+
+    static func bytes(_ text: String) -> [UInt8] { text.utf8.filter { $0 != 0 } + [0] }
+
+    static func number(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
+        guard rest.count >= 8 else { return nil }
+        defer { rest = rest.dropFirst(8) }
+        return Array(rest.prefix(8)).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+    }
+
+    static func text(_ rest: inout ArraySlice<UInt8>) -> String? {
+        guard let end = rest.firstIndex(of: 0) else { return nil }
+        defer { rest = rest[(end + 1)...] }
+        return String(decoding: rest[..<end], as: UTF8.self)
+    }
+}
+
+/// Bytes of a pipe as frames, in whatever pieces they come.
+struct BusFrames {
+    private var bytes: [UInt8] = []
+
+    mutating func add(_ more: some Sequence<UInt8>) { bytes += more }
+
+    /// Nil: no whole one is there. An empty one: what follows makes no sense any more.
+    mutating func next() -> [UInt8]? {
+        guard bytes.count >= 4 else { return nil }
+        let length = bytes.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
+        guard length > 0, length + 4 <= BusFrame.maxLength else {
+            bytes = []
+            return []
+        }
+        guard bytes.count >= length + 4 else { return nil }
+        defer { bytes.removeFirst(length + 4) }
+        return Array(bytes[4..<(length + 4)])
+    }
+}

@@ -1,0 +1,296 @@
+import Glibc
+
+/// What is used of libdbus-1, loaded at run time: only the process on the bus needs it, and ChatFS works without. The C
+/// interface has been stable since version 1.2 (its reference manual).
+///
+/// One thread. A message is given back by who made or popped it.
+struct BusLibrary {
+    typealias Connection = OpaquePointer
+    typealias Message = OpaquePointer
+    /// DBusMessageIter, which its callers allocate: 72 bytes on machines of 64 bits.
+    typealias Iterator = UnsafeMutableRawPointer
+
+    private typealias Text = UnsafePointer<CChar>
+    private typealias Failure = UnsafeMutableRawPointer?
+
+    private let openBus: @convention(c) (Int32, Failure) -> Connection?
+    private let exitOnDisconnect: @convention(c) (Connection, UInt32) -> Void
+    private let descriptorOf: @convention(c) (Connection, UnsafeMutablePointer<Int32>) -> UInt32
+    private let readWrite: @convention(c) (Connection, Int32) -> UInt32
+    private let hasOutput: @convention(c) (Connection) -> UInt32
+    private let isOpen: @convention(c) (Connection) -> UInt32
+    private let popMessage: @convention(c) (Connection) -> Message?
+    private let sendMessage: @convention(c) (Connection, Message, UnsafeMutablePointer<UInt32>?) -> UInt32
+    private let addMatch: @convention(c) (Connection, Text, Failure) -> Void
+    private let makeCall: @convention(c) (Text, Text, Text, Text) -> Message?
+    private let makeSignal: @convention(c) (Text, Text, Text) -> Message?
+    private let drop: @convention(c) (Message) -> Void
+    private let typeOf: @convention(c) (Message) -> Int32
+    private let replySerial: @convention(c) (Message) -> UInt32
+    private let senderOf: @convention(c) (Message) -> Text?
+    private let isSignalNamed: @convention(c) (Message, Text, Text) -> UInt32
+    private let beginAppending: @convention(c) (Message, Iterator) -> Void
+    private let appendBasic: @convention(c) (Iterator, Int32, UnsafeRawPointer) -> UInt32
+    private let openContainer: @convention(c) (Iterator, Int32, Text?, Iterator) -> UInt32
+    private let closeContainer: @convention(c) (Iterator, Iterator) -> UInt32
+    private let beginReading: @convention(c) (Message, Iterator) -> UInt32
+    private let argumentType: @convention(c) (Iterator) -> Int32
+    private let getBasic: @convention(c) (Iterator, UnsafeMutableRawPointer) -> Void
+    private let advance: @convention(c) (Iterator) -> UInt32
+    private let recurse: @convention(c) (Iterator, Iterator) -> Void
+
+    /// nil when it is not installed.
+    init?() {
+        guard let library = dlopen("libdbus-1.so.3", RTLD_NOW | RTLD_LOCAL) else { return nil }
+        func symbol<Function>(_ name: String) -> Function? {
+            dlsym(library, "dbus_" + name).map { unsafeBitCast($0, to: Function.self) }
+        }
+        guard let openBus: @convention(c) (Int32, Failure) -> Connection? = symbol("bus_get_private"),
+            let exitOnDisconnect: @convention(c) (Connection, UInt32) -> Void =
+                symbol("connection_set_exit_on_disconnect"),
+            let descriptorOf: @convention(c) (Connection, UnsafeMutablePointer<Int32>) -> UInt32 =
+                symbol("connection_get_unix_fd"),
+            let readWrite: @convention(c) (Connection, Int32) -> UInt32 = symbol("connection_read_write"),
+            let hasOutput: @convention(c) (Connection) -> UInt32 =
+                symbol("connection_has_messages_to_send"),
+            let isOpen: @convention(c) (Connection) -> UInt32 = symbol("connection_get_is_connected"),
+            let popMessage: @convention(c) (Connection) -> Message? = symbol("connection_pop_message"),
+            let sendMessage: @convention(c) (Connection, Message, UnsafeMutablePointer<UInt32>?) -> UInt32 =
+                symbol("connection_send"),
+            let addMatch: @convention(c) (Connection, Text, Failure) -> Void = symbol("bus_add_match"),
+            let makeCall: @convention(c) (Text, Text, Text, Text) -> Message? =
+                symbol("message_new_method_call"),
+            let makeSignal: @convention(c) (Text, Text, Text) -> Message? = symbol("message_new_signal"),
+            let drop: @convention(c) (Message) -> Void = symbol("message_unref"),
+            let typeOf: @convention(c) (Message) -> Int32 = symbol("message_get_type"),
+            let replySerial: @convention(c) (Message) -> UInt32 = symbol("message_get_reply_serial"),
+            let senderOf: @convention(c) (Message) -> Text? = symbol("message_get_sender"),
+            let isSignalNamed: @convention(c) (Message, Text, Text) -> UInt32 = symbol("message_is_signal"),
+            let beginAppending: @convention(c) (Message, Iterator) -> Void =
+                symbol("message_iter_init_append"),
+            let appendBasic: @convention(c) (Iterator, Int32, UnsafeRawPointer) -> UInt32 =
+                symbol("message_iter_append_basic"),
+            let openContainer: @convention(c) (Iterator, Int32, Text?, Iterator) -> UInt32 =
+                symbol("message_iter_open_container"),
+            let closeContainer: @convention(c) (Iterator, Iterator) -> UInt32 =
+                symbol("message_iter_close_container"),
+            let beginReading: @convention(c) (Message, Iterator) -> UInt32 = symbol("message_iter_init"),
+            let argumentType: @convention(c) (Iterator) -> Int32 = symbol("message_iter_get_arg_type"),
+            let getBasic: @convention(c) (Iterator, UnsafeMutableRawPointer) -> Void =
+                symbol("message_iter_get_basic"),
+            let advance: @convention(c) (Iterator) -> UInt32 = symbol("message_iter_next"),
+            let recurse: @convention(c) (Iterator, Iterator) -> Void = symbol("message_iter_recurse")
+        else { return nil }
+        self.openBus = openBus
+        self.exitOnDisconnect = exitOnDisconnect
+        self.descriptorOf = descriptorOf
+        self.readWrite = readWrite
+        self.hasOutput = hasOutput
+        self.isOpen = isOpen
+        self.popMessage = popMessage
+        self.sendMessage = sendMessage
+        self.addMatch = addMatch
+        self.makeCall = makeCall
+        self.makeSignal = makeSignal
+        self.drop = drop
+        self.typeOf = typeOf
+        self.replySerial = replySerial
+        self.senderOf = senderOf
+        self.isSignalNamed = isSignalNamed
+        self.beginAppending = beginAppending
+        self.appendBasic = appendBasic
+        self.openContainer = openContainer
+        self.closeContainer = closeContainer
+        self.beginReading = beginReading
+        self.argumentType = argumentType
+        self.getBasic = getBasic
+        self.advance = advance
+        self.recurse = recurse
+    }
+
+    // MARK: - The connection
+
+    /// To the session bus; nil when there is none. Waits for its greeting, 25 seconds at most.
+    func connect() -> Connection? {
+        guard let connection = openBus(0, nil) else { return nil }
+        exitOnDisconnect(connection, 0)
+        return connection
+    }
+
+    func descriptor(of connection: Connection) -> Int32? {
+        var descriptor: Int32 = -1
+        return descriptorOf(connection, &descriptor) != 0 ? descriptor : nil
+    }
+
+    /// Reads and writes what goes without waiting. False when the other side has gone.
+    func exchange(_ connection: Connection) -> Bool {
+        readWrite(connection, 0) != 0 && isOpen(connection) != 0
+    }
+
+    func hasOutput(_ connection: Connection) -> Bool { hasOutput(connection) != 0 }
+
+    func next(_ connection: Connection) -> Message? { popMessage(connection) }
+
+    /// Does not wait for the bus to agree.
+    func match(_ rule: String, on connection: Connection) { addMatch(connection, rule, nil) }
+
+    /// The number that its answer will name; nil without memory.
+    func send(_ message: Message, over connection: Connection) -> UInt32? {
+        var serial: UInt32 = 0
+        return sendMessage(connection, message, &serial) != 0 ? serial : nil
+    }
+
+    func release(_ message: Message) { drop(message) }
+
+    // MARK: - Messages
+
+    func call(_ destination: String, _ path: String, _ interface: String, _ method: String) -> Message? {
+        makeCall(destination, path, interface, method)
+    }
+
+    func signal(_ path: String, _ interface: String, _ name: String) -> Message? {
+        makeSignal(path, interface, name)
+    }
+
+    /// What an answer is about: its serial, and whether it is an error.
+    func reply(_ message: Message) -> (serial: UInt32, isError: Bool)? {
+        switch typeOf(message) {
+        case 2: (replySerial(message), false)
+        case 3: (replySerial(message), true)
+        default: nil
+        }
+    }
+
+    func isSignal(_ message: Message, _ interface: String, _ name: String) -> Bool {
+        isSignalNamed(message, interface, name) != 0
+    }
+
+    func sender(_ message: Message) -> String? { senderOf(message).map { String(cString: $0) } }
+
+    // MARK: - Writing
+
+    func append(to message: Message, _ values: [BusValue]) {
+        withIterator { iterator in
+            beginAppending(message, iterator)
+            for value in values { append(value, iterator) }
+        }
+    }
+
+    private func append(_ value: BusValue, _ iterator: Iterator) {
+        switch value {
+        case .text(let text):
+            text.withCString { pointer in
+                withUnsafePointer(to: pointer) { _ = appendBasic(iterator, BusValue.textType, $0) }
+            }
+        case .number(let number):
+            withUnsafePointer(to: number) { _ = appendBasic(iterator, BusValue.numberType, $0) }
+        case .integer(let number):
+            withUnsafePointer(to: number) { _ = appendBasic(iterator, BusValue.integerType, $0) }
+        case .long(let number):
+            withUnsafePointer(to: number) { _ = appendBasic(iterator, BusValue.longType, $0) }
+        case .byte(let byte): withUnsafePointer(to: byte) { _ = appendBasic(iterator, BusValue.byteType, $0) }
+        case .flag(let flag):
+            withUnsafePointer(to: UInt32(flag ? 1 : 0)) { _ = appendBasic(iterator, BusValue.flagType, $0) }
+        case .texts(let texts):
+            nested(BusValue.arrayType, "s", iterator) { inner in
+                for text in texts { append(.text(text), inner) }
+            }
+        case .hints(let hints):
+            nested(BusValue.arrayType, "{sv}", iterator) { array in
+                for (name, value) in hints {
+                    nested(BusValue.entryType, nil, array) { entry in
+                        append(.text(name), entry)
+                        nested(BusValue.variantType, value.signature, entry) { append(value, $0) }
+                    }
+                }
+            }
+        }
+    }
+
+    private func nested(
+        _ type: Int32, _ signature: String?, _ iterator: Iterator, _ body: (Iterator) -> Void
+    ) {
+        withIterator { inner in
+            let isOpen =
+                signature.map { $0.withCString { openContainer(iterator, type, $0, inner) } }
+                ?? openContainer(iterator, type, nil, inner)
+            guard isOpen != 0 else { return }
+            body(inner)
+            _ = closeContainer(iterator, inner)
+        }
+    }
+
+    // MARK: - Reading
+
+    /// The arguments that are numbers and texts, in order; others are left out.
+    func arguments(of message: Message) -> [BusValue] {
+        withIterator { iterator in
+            beginReading(message, iterator) != 0 ? values(iterator) : []
+        }
+    }
+
+    private func values(_ iterator: Iterator) -> [BusValue] {
+        var values: [BusValue] = []
+        repeat {
+            switch argumentType(iterator) {
+            case BusValue.textType:
+                var pointer: UnsafePointer<CChar>?
+                withUnsafeMutablePointer(to: &pointer) { getBasic(iterator, $0) }
+                values.append(.text(pointer.map { String(cString: $0) } ?? ""))
+            case BusValue.numberType:
+                var number: UInt32 = 0
+                withUnsafeMutablePointer(to: &number) { getBasic(iterator, $0) }
+                values.append(.number(number))
+            case BusValue.arrayType:
+                let inner = withIterator { inner in
+                    recurse(iterator, inner)
+                    return self.values(inner)
+                }
+                values.append(.texts(inner.compactMap { if case .text(let text) = $0 { text } else { nil } }))
+            default: break
+            }
+        } while advance(iterator) != 0
+        return values
+    }
+
+    private func withIterator<Result>(_ body: (Iterator) -> Result) -> Result {
+        let iterator = UnsafeMutableRawPointer.allocate(byteCount: 128, alignment: 16)
+        defer { iterator.deallocate() }
+        return body(iterator)
+    }
+}
+
+/// A value of D-Bus, of the types that are used here.
+enum BusValue: Hashable {
+    case text(String)
+    case number(UInt32)
+    case integer(Int32)
+    case long(Int64)
+    case byte(UInt8)
+    case flag(Bool)
+    case texts([String])
+    case hints([String: BusValue])
+
+    fileprivate static let textType = Int32(UInt8(ascii: "s"))
+    fileprivate static let numberType = Int32(UInt8(ascii: "u"))
+    fileprivate static let integerType = Int32(UInt8(ascii: "i"))
+    fileprivate static let longType = Int32(UInt8(ascii: "x"))
+    fileprivate static let byteType = Int32(UInt8(ascii: "y"))
+    fileprivate static let flagType = Int32(UInt8(ascii: "b"))
+    fileprivate static let arrayType = Int32(UInt8(ascii: "a"))
+    fileprivate static let entryType = Int32(UInt8(ascii: "e"))
+    fileprivate static let variantType = Int32(UInt8(ascii: "v"))
+
+    fileprivate var signature: String {
+        switch self {
+        case .text: "s"
+        case .number: "u"
+        case .integer: "i"
+        case .long: "x"
+        case .byte: "y"
+        case .flag: "b"
+        case .texts: "as"
+        case .hints: "a{sv}"
+        }
+    }
+}

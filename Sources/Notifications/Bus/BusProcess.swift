@@ -1,0 +1,219 @@
+import CLinux
+import Glibc
+import Posix
+
+/// The process that speaks with the desktop: this same program, started by `Notifier`.
+///
+/// A process of its own, because the library of the bus is written in C and meets what others on the bus send, because
+/// a bus may be slow to answer, and because what it is taken over for is little: it has no key and no file, and gets
+/// texts that were meant to be seen. It ends when the bus or the daemon does.
+public enum BusProcess {
+    /// As the first argument it makes `chatfs` this process.
+    public static let word = "show-notifications"
+
+    public static func main() -> Never {
+        ProcessHardening.apply()
+        _ = chatfs_confine_daemon()
+        signal(SIGPIPE, SIG_IGN)
+        if let library = BusLibrary(), let connection = library.connect(),
+            var conversation = BusConversation(library, connection)
+        {
+            conversation.run()
+        }
+        _exit(0)
+    }
+}
+
+/// Requests of the daemon on one side, the bus on the other. One thread.
+struct BusConversation {
+    private let library: BusLibrary
+    private let connection: BusLibrary.Connection
+    private let bus: Int32
+    private let input = OpenFile(adopting: STDIN_FILENO)
+    private let output = OpenFile(adopting: STDOUT_FILENO)
+    private var frames = BusFrames()
+
+    /// What the answer to a call will be about.
+    private enum Call {
+        case capabilities
+        case notify(token: UInt64)
+    }
+
+    private var calls: [UInt32: Call] = [:]
+    /// The service that answers, by the name that nobody else has.
+    private var service: String?
+    /// Its numbers of what is on show.
+    private var numbers: [UInt64: UInt32] = [:]
+
+    private static let name = "org.freedesktop.Notifications"
+    private static let path = "/org/freedesktop/Notifications"
+    private static let busName = "org.freedesktop.DBus"
+    private static let launcher = "com.canonical.Unity.LauncherEntry"
+    /// One button each.
+    private static let button = "act"
+
+    init?(_ library: BusLibrary, _ connection: BusLibrary.Connection) {
+        guard let bus = library.descriptor(of: connection) else { return nil }
+        self.library = library
+        self.connection = connection
+        self.bus = bus
+    }
+
+    mutating func run() {
+        library.match("type='signal',sender='\(Self.name)',interface='\(Self.name)'", on: connection)
+        library.match(
+            "type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.name)'",
+            on: connection)
+        askCapabilities()
+        while true {
+            guard library.exchange(connection) else { return }
+            while let message = library.next(connection) {
+                let isHeard = hear(message)
+                library.release(message)
+                guard isHeard else { return }
+            }
+            let waitsToWrite = library.hasOutput(connection) ? Int16(POLLOUT) : 0
+            var requests = [
+                pollfd(fd: input.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: bus, events: Int16(POLLIN) | waitsToWrite, revents: 0),
+            ]
+            poll(&requests, milliseconds: -1)
+            if requests[0].revents != 0 {
+                guard takeRequests() else { return }
+            }
+        }
+    }
+
+    // MARK: - From the daemon
+
+    /// False when nobody writes any more.
+    private mutating func takeRequests() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = read(input.descriptor, &buffer, buffer.count)
+        if count < 0 { return errno == EINTR }
+        guard count > 0 else { return false }
+        frames.add(buffer[..<count])
+        while let frame = frames.next() {
+            guard let request = BusRequest(encoded: frame) else { return false }
+            carryOut(request)
+        }
+        return true
+    }
+
+    private mutating func carryOut(_ request: BusRequest) {
+        switch request {
+        case .show(let token, let text):
+            let hints: [String: BusValue] = [
+                "urgency": .byte(text.urgency.rawValue), "category": .text(text.category),
+                "desktop-entry": .text("chatfs"),
+            ]
+            let actions = text.button.map { [Self.button, $0] } ?? []
+            let serial = call(
+                "Notify",
+                [
+                    .text("ChatFS"), .number(numbers[token] ?? 0), .text("folder-remote"),
+                    .text(text.summary),
+                    .text(text.body), .texts(actions), .hints(hints), .integer(-1),
+                ])
+            if let serial { calls[serial] = .notify(token: token) } else { _ = say(.failed(token: token)) }
+        case .close(let token):
+            if let number = numbers.removeValue(forKey: token) {
+                _ = call("CloseNotification", [.number(number)])
+            }
+        case .count(let count):
+            let path = "/com/canonical/unity/launcherentry/chatfs"
+            guard let signal = library.signal(path, Self.launcher, "Update") else { return }
+            library.append(
+                to: signal,
+                [
+                    .text("application://chatfs.desktop"),
+                    .hints(["count": .long(Int64(clamping: count)), "count-visible": .flag(count > 0)]),
+                ])
+            _ = library.send(signal, over: connection)
+            library.release(signal)
+        }
+    }
+
+    private func call(_ method: String, _ arguments: [BusValue]) -> UInt32? {
+        guard let message = library.call(Self.name, Self.path, Self.name, method) else { return nil }
+        defer { library.release(message) }
+        library.append(to: message, arguments)
+        return library.send(message, over: connection)
+    }
+
+    private mutating func askCapabilities() {
+        if let serial = call("GetCapabilities", []) { calls[serial] = .capabilities }
+    }
+
+    // MARK: - From the bus
+
+    /// False when the daemon hears nobody any more.
+    private mutating func hear(_ message: BusLibrary.Message) -> Bool {
+        if let reply = library.reply(message) { return hear(reply.serial, reply.isError, message) }
+        if library.isSignal(message, Self.busName, "NameOwnerChanged"),
+            library.sender(message) == Self.busName
+        {
+            return serviceChanged(library.arguments(of: message))
+        }
+        // Whoever knows a number could say that its button was pressed.
+        guard let service, library.sender(message) == service else { return true }
+        let arguments = library.arguments(of: message)
+        guard case .number(let number)? = arguments.first,
+            let token = numbers.first(where: { $0.value == number })?.key
+        else { return true }
+        if library.isSignal(message, Self.name, "NotificationClosed") {
+            numbers[token] = nil
+            return say(.closed(token: token))
+        }
+        if library.isSignal(message, Self.name, "ActionInvoked"),
+            arguments.dropFirst().first == .text(Self.button)
+        {
+            return say(.acted(token: token))
+        }
+        return true
+    }
+
+    private mutating func hear(_ serial: UInt32, _ isError: Bool, _ message: BusLibrary.Message) -> Bool {
+        switch calls.removeValue(forKey: serial) {
+        case nil: return true
+        case .capabilities:
+            guard !isError, case .texts(let capabilities)? = library.arguments(of: message).first else {
+                return say(.noService)
+            }
+            service = library.sender(message)
+            // What it can do beyond is of no use here.
+            return say(.ready(capabilities: ["actions", "body-markup"].filter(capabilities.contains)))
+        case .notify(let token):
+            guard !isError, case .number(let number)? = library.arguments(of: message).first else {
+                return say(.failed(token: token))
+            }
+            numbers[token] = number
+            return say(.shown(token: token))
+        }
+    }
+
+    /// - Parameter arguments: the name, who had it, who has it.
+    private mutating func serviceChanged(_ arguments: [BusValue]) -> Bool {
+        guard arguments.count == 3, arguments[0] == .text(Self.name), case .text(let owner) = arguments[2]
+        else { return true }
+        // Started because it was asked: it is about to answer.
+        if service == nil, !owner.isEmpty,
+            calls.values.contains(where: { if case .capabilities = $0 { true } else { false } })
+        {
+            return true
+        }
+        numbers = [:]
+        calls = [:]
+        service = nil
+        guard owner.isEmpty else {
+            askCapabilities()
+            return true
+        }
+        return say(.noService)
+    }
+
+    private func say(_ answer: NotificationMachine.Answer) -> Bool {
+        guard let frame = BusFrame.framed(answer.encoded) else { return true }
+        return (try? output.send(frame)) != nil
+    }
+}

@@ -1,0 +1,177 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+
+/// Does what the machine decides. One thread.
+struct NotificationDriver {
+    private let settings: Notifier.Settings
+    private let totals: UnreadTotals?
+    private var machine: NotificationMachine
+    private var bus: BusPipe?
+    private var othersUnread = 0
+    private var hasComplained = false
+    private let log = Log("notifications")
+
+    init(_ settings: Notifier.Settings, _ told: ToldNotifications, _ totals: UnreadTotals?) {
+        self.settings = settings
+        self.totals = totals
+        machine = NotificationMachine(
+            mode: settings.mode, preview: settings.preview, told: told, at: .now)
+    }
+
+    /// Takes in what happened, and does what is due.
+    mutating func turn(_ events: [NotificationEvent]) {
+        let now = ContinuousClock.now
+        for event in events { machine.add(event, at: now) }
+        let others = totals?.others() ?? 0
+        if others != othersUnread {
+            othersUnread = others
+            machine.add(.unreadElsewhere(others), at: now)
+        }
+        hearBus()
+        let due = machine.chatsDue(at: .now)
+        let silent = due.isEmpty ? SilentChats() : settings.silent(due)
+        perform(machine.step(at: .now, muted: silent.muted, inFront: silent.inFront))
+        totals?.set(machine.told.unread.count)
+    }
+
+    /// Until something happens or is due.
+    func sleep(_ wakeUp: WakeUp) {
+        var requests = [wakeUp.descriptor, bus?.output.descriptor].compactMap { $0 }.map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
+        let milliseconds = machine.wake.map { wake in
+            Int32(clamping: Int((ContinuousClock.now.duration(to: wake) / .milliseconds(1)).rounded(.up)))
+        }
+        poll(&requests, milliseconds: max(-1, milliseconds.map { max(0, $0) } ?? -1))
+        wakeUp.clear()
+    }
+
+    mutating func finish() {
+        perform(machine.finish(at: .now))
+        bus = nil
+    }
+
+    // MARK: - The bus
+
+    private mutating func hearBus() {
+        while let pipe = bus {
+            switch pipe.receive() {
+            case nil: return
+            case .ended?:
+                bus = nil
+                perform(machine.hear(.ended, at: .now))
+            case let answer?: perform(machine.hear(answer, at: .now))
+            }
+        }
+    }
+
+    private mutating func perform(_ effects: [NotificationMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .start: start()
+            case .stop:
+                bus = nil
+            case .record(let told): record(told)
+            case .show(let token, let text):
+                if bus?.send(.show(token: token, text)) != true {
+                    perform(machine.hear(.failed(token: token), at: .now))
+                }
+            case .close(let token): _ = bus?.send(.close(token: token))
+            case .count(let count): _ = bus?.send(.count(UInt64(max(0, count))))
+            case .perform(let action): settings.perform(action)
+            }
+        }
+    }
+
+    private mutating func start() {
+        guard let address = BusAddress.session(runtimeFolder: settings.runtimeFolder) else {
+            return perform(machine.hear(.ended, at: .now))
+        }
+        do {
+            bus = try BusPipe(address: address)
+        } catch {
+            complain(error.sentence)
+            perform(machine.hear(.ended, at: .now))
+        }
+    }
+
+    private mutating func record(_ told: ToldNotifications) {
+        do throws(SystemError) {
+            try ToldFile.write(told, in: settings.folder)
+        } catch {
+            complain(error.sentence)
+        }
+    }
+
+    /// Once: it is no more important than what it keeps from being told.
+    private mutating func complain(_ sentence: String) {
+        guard !hasComplained else { return }
+        hasComplained = true
+        log.warning("Notifications may be missing, or come again: \(sentence)")
+    }
+}
+
+/// Where the bus of the user's session is.
+enum BusAddress {
+    /// As the session says, else where systemd has it; nil where there is none.
+    static func session(runtimeFolder: String?) -> String? {
+        if let address = getenv("DBUS_SESSION_BUS_ADDRESS").map({ String(cString: $0) }), !address.isEmpty {
+            return address
+        }
+        guard let runtimeFolder, runtimeFolder.hasPrefix("/"), access(runtimeFolder + "/bus", F_OK) == 0
+        else { return nil }
+        return "unix:path=\(runtimeFolder)/bus"
+    }
+}
+
+/// The process on the bus, as the thread sees it that has it speak. Ends with the last reference.
+final class BusPipe {
+    private let child: ChildProcess
+    private let input: OpenFile
+    let output: OpenFile
+    private var frames = BusFrames()
+    private var hasEnded = false
+
+    /// Blocks for the time that a program takes to start.
+    init(address: String) throws(SystemError) {
+        var settings = ChildProcess.Settings("/proc/self/exe", [BusProcess.word])
+        settings.environment = [
+            "SWIFT_BACKTRACE": "enable=no", "DBUS_SESSION_BUS_ADDRESS": address,
+        ]
+        settings.folder = "/"
+        settings.input = .pipe
+        settings.output = .pipe
+        settings.errors = .null
+        settings.ownGroup = true
+        child = try ChildProcess.startBlocking(settings)
+        guard let input = child.input, let output = child.output else {
+            throw SystemError(code: EBADF, operation: "talk to a program")
+        }
+        (self.input, self.output) = (input, output)
+    }
+
+    /// False when it does not take it at once: it may be silent, and then nothing waits for it.
+    func send(_ request: BusRequest) -> Bool {
+        guard let frame = BusFrame.framed(request.encoded) else { return false }
+        var requests = [pollfd(fd: input.descriptor, events: Int16(POLLOUT), revents: 0)]
+        guard poll(&requests, milliseconds: 0) == 1, requests[0].revents == Int16(POLLOUT) else {
+            return false
+        }
+        return (try? input.send(frame)) != nil
+    }
+
+    /// What it said, nil for nothing at present. `ended` when it has gone, or makes no sense.
+    func receive() -> NotificationMachine.Answer? {
+        while true {
+            if let frame = frames.next() { return NotificationMachine.Answer(encoded: frame) ?? .ended }
+            if hasEnded { return .ended }
+            var requests = [pollfd(fd: output.descriptor, events: Int16(POLLIN), revents: 0)]
+            guard poll(&requests, milliseconds: 0) == 1 else { return nil }
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = read(output.descriptor, &buffer, buffer.count)
+            if count > 0 { frames.add(buffer[..<count]) } else { hasEnded = count == 0 || errno != EINTR }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import ChatCore
+import Glibc
+import Posix
+
+/// Which chats are muted: a folder in that of a profile with an empty file for each, so that the mount and any number
+/// of commands may look and change at the same time. Blocks.
+public struct MutedChats: Sendable {
+    private let profile: OpenFile
+    private static let name = "muted"
+
+    /// - Parameter profile: the folder of a profile.
+    public init(in profile: OpenFile) { self.profile = profile }
+
+    public func all() throws(SystemError) -> Set<ChatReference> {
+        guard faccessat(profile.descriptor, Self.name, F_OK, 0) == 0 else { return [] }
+        let folder = try OpenFile(Self.name, flags: O_RDONLY, in: profile)
+        return Set(try PrivateFolder.names(in: folder).compactMap { ChatReference($0) })
+    }
+
+    public func mute(_ chat: ChatReference) throws(SystemError) {
+        let folder = try PrivateFolder.folder(Self.name, in: profile)
+        try OpenFile(chat.description, flags: O_WRONLY | O_CREAT, in: folder).synchronise()
+        try folder.synchronise()
+    }
+
+    /// Nothing happens where it is not muted.
+    public func unmute(_ chat: ChatReference) throws(SystemError) {
+        let folder = try PrivateFolder.folder(Self.name, in: profile)
+        if unlinkat(folder.descriptor, chat.description, 0) != 0, errno != ENOENT {
+            throw SystemError(code: errno, operation: "remove a file")
+        }
+        try folder.synchronise()
+    }
+}

@@ -1,0 +1,80 @@
+import Base
+import Glibc
+import Posix
+
+/// How many files nobody has opened, over all mounts of a user: each keeps its own number in a file that it has locked,
+/// below `$XDG_RUNTIME_DIR`, and is told when one is written to. What a mount that was killed left there goes at the
+/// next look. Used by one thread.
+final class UnreadTotals: Sendable {
+    private let folder: OpenFile
+    private let own: OpenFile
+    private let name: String
+    private let watch: FileWatch?
+    private let token: FileWatch.Token?
+    private let last = Lock<Int?>(nil)
+
+    private static let nextNumber = Lock(0)
+
+    /// Nil where it cannot be kept: then this mount counts alone.
+    /// - Parameter changed: called on the thread of all watches; must not wait.
+    init?(in runtimeFolder: String, changed: @escaping @Sendable () -> Void) {
+        let number = Self.nextNumber.withLock { number in
+            number += 1
+            return number
+        }
+        let name = "\(getpid())-\(number)"
+        guard runtimeFolder.hasPrefix("/"), let outer = try? OpenFile(runtimeFolder, flags: O_RDONLY),
+            let chatfs = try? PrivateFolder.folder("chatfs", in: outer),
+            let folder = try? PrivateFolder.folder("unread", in: chatfs), Self.isOurs(folder),
+            let own = try? OpenFile("." + name, flags: O_RDWR | O_CREAT | O_TRUNC, in: folder),
+            (try? own.tryLock()) == true,
+            // Locked before others find it: one that is not is of nobody.
+            renameat(folder.descriptor, "." + name, folder.descriptor, name) == 0
+        else { return nil }
+        self.folder = folder
+        self.own = own
+        self.name = name
+        let watch = try? FileWatch.shared()
+        self.watch = watch
+        token = try? watch?.add("\(runtimeFolder)/chatfs/unread", changed: changed)
+    }
+
+    private static func isOurs(_ folder: OpenFile) -> Bool {
+        guard let status = try? folder.status() else { return false }
+        return status.st_uid == geteuid() && status.st_mode & 0o077 == 0
+    }
+
+    func set(_ count: Int) {
+        guard last.withLock({ $0 }) != count else { return }
+        last.withLock { $0 = count }
+        // In a fixed width, so that it is never seen in part.
+        let digits = String(count)
+        let text = String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+        try? own.write(Array(text.utf8), at: 0)
+    }
+
+    /// Of the others.
+    func others() -> Int {
+        var sum = 0
+        for other in (try? PrivateFolder.names(in: folder)) ?? [] where other != name && !other.hasPrefix(".")
+        {
+            guard let file = try? OpenFile(other, flags: O_RDWR, in: folder) else { continue }
+            if (try? file.tryLock()) == true {
+                unlinkat(folder.descriptor, other, 0)
+                continue
+            }
+            let bytes = (try? file.read(count: 8, at: 0)) ?? []
+            sum += Int(String(decoding: bytes, as: UTF8.self)).map { max(0, $0) } ?? 0
+        }
+        return min(sum, Self.most)
+    }
+
+    private static let most = 1_000_000
+
+    /// At the end of the mount.
+    func remove() {
+        set(0)
+        if let token { watch?.remove(token) }
+        unlinkat(folder.descriptor, name, 0)
+    }
+}

@@ -1,0 +1,114 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import FileSystem
+import Glibc
+import Notifications
+import Posix
+
+/// `chatfs mute`: chats of which the desktop does not tell what arrives.
+enum MuteCommand {
+    static let command = Command(
+        "mute", "Tell nothing on the desktop of what arrives in a chat.",
+        discussion: """
+            Holds at once, also for a profile that is mounted, until 'chatfs unmute'. What of your own could not be \
+            sent there is told all the same. Without a chat it prints those that are muted.
+            """,
+        section: ChatFS.Section.chats,
+        arguments: [
+            Argument(
+                "CHAT", .listed("chats"), count: .optional, "Name of a contact or group, or its reference.")
+        ],
+        options: CommonOptions.access,
+        examples: [Example("chatfs mute 'Book club'", "Nothing more of that group.")]
+    ) { invocation in
+        let chats = try await MutableChats.of(invocation)
+        guard let name = invocation.optionalArgument("CHAT") else {
+            let muted = try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.all() }
+            for chat in chats.all where muted.contains(chat.reference) {
+                Terminal.print(PrintableText.escaping(chat.displayName))
+            }
+            return
+        }
+        let chat = try Chat.named(name, in: chats.all)
+        try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.mute(chat.reference) }
+    }
+}
+
+/// `chatfs unmute`: the opposite.
+enum UnmuteCommand {
+    static let command = Command(
+        "unmute", "Tell again what arrives in a chat.",
+        section: ChatFS.Section.chats,
+        arguments: [
+            Argument("CHAT", .listed("chats"), "Name of a contact or group, or its reference.")
+        ],
+        options: CommonOptions.access,
+        examples: [Example("chatfs unmute 'Book club'", "What comes from now on.")]
+    ) { invocation in
+        let chats = try await MutableChats.of(invocation)
+        let chat = try Chat.named(invocation.argument("CHAT"), in: chats.all)
+        try await ThreadPool.shared.run { () throws(SystemError) in try chats.muted.unmute(chat.reference) }
+    }
+}
+
+/// The chats of a profile, and where it is kept which are muted.
+private struct MutableChats: Sendable {
+    var all: [Chat]
+    var muted: MutedChats
+
+    static func of(_ invocation: Invocation) async throws -> MutableChats {
+        let access = try ProfileAccess(invocation)
+        guard let official = access.settings.official else {
+            // What is noted in the data directory needs no core.
+            let directory = try await invocation.dataDirectory()
+            let name = invocation["profile"]
+            return try await ThreadPool.shared.run { () throws(any Error) in
+                let profile = try directory.profile(named: name)
+                return MutableChats(
+                    all: try directory.chats(of: profile),
+                    muted: try muted(in: directory.folders(of: profile).own))
+            }
+        }
+        let folder = official.folder(dataPath: access.settings.dataPath)
+        return try await access.use { _ in
+            try await ofMount(below: folder)
+        } core: { core in
+            let all = try await core.chats()
+            let own = "\(folder)/profile-\(core.profile.id)"
+            return try await ThreadPool.shared.run { () throws(SystemError) in
+                MutableChats(all: all, muted: try muted(in: own))
+            }
+        }
+    }
+
+    /// Of an official core that is mounted: its daemon has the list.
+    private static func ofMount(below folder: String) async throws -> MutableChats {
+        for mounted in try await ThreadPool.shared.run({ () throws(DesktopError) in try Mounted.all() }) {
+            guard case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
+                status.controlFolder.hasPrefix(folder + "/")
+            else { continue }
+            let client = try await ProgramAsking.client(of: mounted)
+            return try await ThreadPool.shared.run { () throws(any Error) in
+                let all = try client.ask(ProgramRequest(.listChats)).chats ?? []
+                return MutableChats(
+                    all: all.compactMap(Chat.init), muted: try muted(in: status.controlFolder))
+            }
+        }
+        throw DesktopError(.noAnswer, "The mount of this core does not answer; try again.")
+    }
+
+    private static func muted(in folder: String) throws(SystemError) -> MutedChats {
+        MutedChats(in: try OpenFile(folder, flags: O_RDONLY))
+    }
+}
+
+extension Chat {
+    fileprivate init?(_ chat: ProgramChat) {
+        guard let reference = ChatReference(chat.chat) else { return nil }
+        self.init(
+            reference: reference, displayName: chat.name, updatedAt: Timestamp(seconds: chat.updated))
+    }
+}

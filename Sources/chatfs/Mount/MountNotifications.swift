@@ -1,0 +1,145 @@
+import Base
+import ChatCore
+import Desktop
+import FileSystem
+import Glibc
+import Hydration
+import Namespace
+import Notifications
+import Outbox
+import Posix
+
+/// Tells the desktop what happens in a mount: follows its core, outbox, contents and refusals, and does what buttons
+/// say. Whatever goes wrong with that, the mount goes on.
+final class MountNotifications: Sendable {
+    private struct State {
+        var tasks: [Task<Void, Never>] = []
+        var notifier: Notifier?
+        /// What came before it was there.
+        var early: [NotificationEvent] = []
+        var isStopped = false
+    }
+
+    private let source: NotificationSource
+    private let fileSystem: FileSystem
+    private let settings: MountSettings
+    private let folder: String
+    private let actions: NotificationActions
+    private let state = Lock(State())
+    private let log = Log("notifications")
+
+    private static let maxEarly = 4096
+
+    /// Nil with `--notifications off`.
+    init?(
+        _ settings: MountSettings, core: MountedCore, outbox: Outbox, hydrator: Hydrator,
+        fileSystem: FileSystem, cacheRequests: CacheRequestHandler
+    ) {
+        let folder = core.folder
+        guard settings.notifications != .off else {
+            // What arrives until they are on again is history then.
+            ThreadPool.shared.submit {
+                if let own = try? OpenFile(folder, flags: O_RDONLY) { ToldFile.remove(in: own) }
+            }
+            return nil
+        }
+        self.settings = settings
+        self.fileSystem = fileSystem
+        self.folder = folder
+        source = NotificationSource(core: core.core, contents: hydrator, lister: fileSystem.lister)
+        actions = NotificationActions(core: core, fileSystem: fileSystem, cacheRequests: cacheRequests)
+        // Before anybody looks at what there is, so that nothing falls between.
+        let (events, drafts, contents) = (core.core.events(), outbox.draftChanges(), hydrator.changes())
+        fileSystem.tellUser { [weak self] notice in
+            guard let self else { return }
+            self.tell(source.events(of: notice))
+        }
+        let tasks = [
+            Task { for await event in events { self.tell(source.events(of: event)) } },
+            Task { for await change in drafts { self.tell(source.events(of: change)) } },
+            Task { for await change in contents { self.tell(await source.events(of: change)) } },
+            Task { await self.begin() },
+        ]
+        state.withLock { $0.tasks = tasks }
+    }
+
+    /// What would be received no more soon: `entries` with their `user.chatfs.expires`.
+    func expiring(_ entries: [EntryDescription]) { tell(entries.compactMap(source.expiry)) }
+
+    /// Nothing is told any more.
+    func stop() async {
+        fileSystem.tellUser(through: nil)
+        let ended = state.withLock { state in
+            defer { state = State(isStopped: true) }
+            return state
+        }
+        for task in ended.tasks { task.cancel() }
+        if let notifier = ended.notifier { await ThreadPool.shared.run { notifier.stop() } }
+    }
+
+    private func tell(_ events: [NotificationEvent]) {
+        let notifier = state.withLock { state -> Notifier? in
+            if state.notifier == nil, !state.isStopped, state.early.count < Self.maxEarly {
+                state.early += events
+            }
+            return state.notifier
+        }
+        notifier?.tell(events)
+    }
+
+    // MARK: - The beginning
+
+    private func begin() async {
+        do {
+            let own = try await ThreadPool.shared.run { [folder] () throws(SystemError) in
+                try OpenFile(folder, flags: O_RDONLY)
+            }
+            let before = await ThreadPool.shared.run { ToldFile.read(in: own) }
+            let told: ToldNotifications
+            var missed: [NotificationEvent] = []
+            if let before {
+                told = before
+                missed = await source.arrivals(since: before)
+            } else {
+                told = ToldNotifications(
+                    beginning: SystemWallClock().now(), history: await source.latestItem())
+                try await ThreadPool.shared.run { () throws(SystemError) in try ToldFile.write(told, in: own)
+                }
+            }
+            let notifier = try Notifier(notifierSettings(own), told: told)
+            let early = state.withLock { state -> [NotificationEvent]? in
+                guard !state.isStopped else { return nil }
+                state.notifier = notifier
+                defer { state.early = [] }
+                return state.early
+            }
+            guard let early else { return await ThreadPool.shared.run { notifier.stop() } }
+            notifier.tell(missed + early)
+        } catch {
+            log.warning("Nothing will be told on the desktop: \(Base.sentence(of: error))")
+            state.withLock { $0.isStopped = true }
+        }
+    }
+
+    private func notifierSettings(_ own: OpenFile) -> Notifier.Settings {
+        let (lister, mountpoint, muted) = (fileSystem.lister, settings.mountpoint, MutedChats(in: own))
+        return Notifier.Settings(
+            mode: settings.notifications, preview: settings.notificationPreviews, folder: own,
+            runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) },
+            silent: { chats in
+                let folders = chats.reduce(into: [UInt64: ChatReference]()) { folders, chat in
+                    if let folder = lister.folder(of: chat) { folders[folder.id.rawValue] = chat }
+                }
+                let device = (try? MountTable.mount(at: mountpoint))?.device
+                let shown = device.map { ShownFolders.shown(Set(folders.keys), on: $0) } ?? []
+                return SilentChats(
+                    muted: (try? muted.all()) ?? [], inFront: Set(shown.compactMap { folders[$0] }))
+            },
+            perform: { [actions, weak self] action in
+                Task {
+                    guard let problem = await actions.perform(action) else { return }
+                    self?.tell([.refused(RefusedRequest(problem))])
+                }
+            })
+    }
+}

@@ -1,0 +1,66 @@
+import Base
+import ChatCore
+import Desktop
+import FileSystem
+import Glibc
+import Namespace
+import Notifications
+import Posix
+import XFTP
+
+/// Does what the buttons of notifications say, as the commands of the same names do. Has no state of its own.
+struct NotificationActions: Sendable {
+    let core: MountedCore
+    let fileSystem: FileSystem
+    let cacheRequests: CacheRequestHandler
+
+    /// Why not, a sentence; nil when it is done.
+    func perform(_ action: NotificationAction) async -> String? {
+        switch action {
+        case .approve(let relays): await approve(relays.compactMap { RelayAddress($0) })
+        case .retry(let entries): await each(entries, retry)
+        case .keep(let entries): await each(entries, keep)
+        }
+    }
+
+    private func approve(_ relays: [RelayAddress]) async -> String? {
+        do {
+            try await ThreadPool.shared.run { [core] in try core.approve(relays) }
+            _ = await cacheRequests.answer(CacheRequest(.tryAgain))
+            return nil
+        } catch {
+            return "The relays could not be approved. \(Base.sentence(of: error))"
+        }
+    }
+
+    private func retry(_ node: NodeID) async -> String? {
+        let answer = fileSystem.setExtendedAttribute("user.chatfs.retry", [UInt8(ascii: "1")], of: node)
+        switch await answer.result() {
+        case .success: return nil
+        // It is on its way already.
+        case .failure(let error) where error.code == EPERM: return nil
+        case .failure(let error): return "The file could not be sent once more. \(error.sentence)"
+        }
+    }
+
+    private func keep(_ node: NodeID) async -> String? {
+        await cacheRequests.answer(CacheRequest(.pin, entry: node.rawValue)).problem
+    }
+
+    /// Of several problems the last one.
+    private func each(
+        _ entries: [NotifiedEntry], _ body: (NodeID) async -> String?
+    ) async -> String? {
+        var problem: String?
+        for entry in entries {
+            let node: NodeID? =
+                switch entry {
+                case .item(let id): await fileSystem.lister.number(of: id)
+                case .draft(let id): fileSystem.lister.number(ofDraft: id)
+                }
+            // Gone meanwhile: then there is nothing to do.
+            if let node, let found = await body(node) { problem = found }
+        }
+        return problem
+    }
+}

@@ -1,0 +1,193 @@
+import Base
+import ChatCore
+import FileSystem
+import Hydration
+import Namespace
+import Notifications
+import XFTP
+
+/// What notifications are about, from what core, outbox, contents and file system tell. Has no state of its own.
+struct NotificationSource: Sendable {
+    let core: any ChatCore
+    let contents: any ContentStore
+    let lister: EntryLister
+
+    /// Chats that are looked through for what came while nothing was mounted, those with the newest messages first,
+    /// and items of each.
+    private static let maxChats = 256
+    private static let maxItems = 200
+
+    // MARK: - The core
+
+    func events(of event: ChatEvent) -> [NotificationEvent] {
+        switch event {
+        case .newChatItems(let items): return items.flatMap(arrival) + items.flatMap(condition)
+        case .chatItemsDeleted(let items, _): return items.map { .gone(.item($0.item)) }
+        default: return event.changedItem.map(condition) ?? []
+        }
+    }
+
+    private func arrival(_ item: ChatItem) -> [NotificationEvent] {
+        guard item.direction == .received, let file = file(item) else { return [] }
+        return [.arrived(file, time: item.time)]
+    }
+
+    /// What became of a file that is known.
+    private func condition(_ item: ChatItem) -> [NotificationEvent] {
+        guard let status = item.file?.status, let file = file(item) else { return [] }
+        switch status {
+        case .sndError(let problem):
+            return [.sendingFailed(file, why: problem.sentence, mayRetry: true)]
+        case .rcvAborted(let problem), .rcvError(let problem), .rcvWarning(let problem):
+            return problem.kind == .notApproved ? [approval(file, problem)] : []
+        case .sndComplete, .sndCancelled, .rcvAccepted, .rcvComplete, .rcvCancelled:
+            return [.recovered(file.entry)]
+        case .sndStored, .sndTransfer, .sndWarning, .rcvInvitation, .rcvTransfer: return []
+        }
+    }
+
+    private func approval(_ file: NotifiedFile, _ problem: FileProblem) -> NotificationEvent {
+        let relays = problem.sentence.split(separator: " ").compactMap { RelayAddress(String($0)) }
+        let isInside = relays.contains(where: \.leadsIntoOwnNetwork)
+        return .awaitsApproval(
+            file, relays: relays.map(\.withoutPassword.text),
+            warning: isInside ? "It is inside your own network: approve it only if it is known to you." : "")
+    }
+
+    private func file(_ item: ChatItem) -> NotifiedFile? {
+        guard let file = item.file else { return nil }
+        return NotifiedFile(
+            .item(item.id), in: item.chat, named: name(of: item.chat), name: file.name,
+            sender: item.direction == .received ? item.sender : "", caption: item.content.text)
+    }
+
+    private func name(of chat: ChatReference) -> String { lister.folder(of: chat)?.name ?? "" }
+
+    // MARK: - Drafts and contents
+
+    func events(of change: DraftChange) -> [NotificationEvent] {
+        switch change {
+        case .changed(let draft):
+            let snapshot = draft.snapshot
+            let file = NotifiedFile(
+                .draft(draft.id), in: draft.chat, named: name(of: draft.chat),
+                name: String(decoding: snapshot.name, as: UTF8.self))
+            switch snapshot.state {
+            case .failed: return [.sendingFailed(file, why: snapshot.problem ?? "", mayRetry: true)]
+            case .unsure: return [.sendingFailed(file, why: snapshot.problem ?? "", mayRetry: false)]
+            case .queued, .sending, .sent: return [.recovered(file.entry)]
+            case .draft, .recovered, .removed: return []
+            }
+        case .became(let draft, _), .removed(let draft), .recovered(let draft):
+            return [.gone(.draft(draft.id))]
+        }
+    }
+
+    /// Of files that are not received by themselves, what is wrong shows when somebody reads them.
+    func events(of change: HydrationChange) async -> [NotificationEvent] {
+        guard case .conditionChanged(let id) = change, let problem = contents.condition(of: id).problem,
+            problem.kind == .notApproved, let item = try? await core.item(of: id), let file = file(item)
+        else { return [] }
+        return [approval(file, problem)]
+    }
+
+    /// Nil for what is no message with a file that goes.
+    func expiry(_ entry: EntryDescription) -> NotificationEvent? {
+        guard let chat = entry.chat, let item = entry["item-id"].flatMap({ Int64($0) }),
+            let seconds = entry["expires"].flatMap({ Int64($0) })
+        else { return nil }
+        let file = NotifiedFile(
+            .item(ItemID(item)), in: chat, named: name(of: chat), name: entry.name,
+            sender: entry["sender"] ?? "")
+        return .expires(file, at: Timestamp(seconds: seconds))
+    }
+
+    // MARK: - Before anybody listened
+
+    /// The highest number of an item; a later one only grows. The newest messages are in the chats that changed last.
+    func latestItem() async -> ItemID {
+        var latest = ItemID(0)
+        for chat in await newestChats() {
+            if let item = await items(of: chat, count: 1).first { latest = max(latest, item.id) }
+        }
+        return latest
+    }
+
+    /// What came while nothing was mounted, oldest first.
+    func arrivals(since told: ToldNotifications) async -> [NotificationEvent] {
+        var found: [ChatItem] = []
+        for chat in await newestChats() {
+            guard let newest = await items(of: chat, count: 1).first,
+                told.isNews(newest.id, in: chat, at: newest.time)
+            else { continue }
+            found += await items(of: chat, count: Self.maxItems).filter {
+                told.isNews($0.id, in: chat, at: $0.time)
+            }
+        }
+        return found.sorted { $0.id < $1.id }.flatMap(arrival)
+    }
+
+    private func newestChats() async -> [ChatReference] {
+        // A core that does not answer tells its news as events later.
+        let chats = (try? await core.chats()) ?? []
+        return chats.sorted { $0.updatedAt > $1.updatedAt }.prefix(Self.maxChats).map(\.reference)
+    }
+
+    private func items(of chat: ChatReference, count: Int) async -> [ChatItem] {
+        (try? await core.items(of: chat, before: nil, count: count)) ?? []
+    }
+}
+
+// MARK: - What was refused
+
+extension NotificationSource {
+    func events(of notice: UserNotice) -> [NotificationEvent] {
+        switch notice {
+        case .opened(let item): [.opened(.item(item))]
+        case .refused(let notice):
+            Self.sentence(notice).map { sentence in
+                [
+                    .refused(
+                        RefusedRequest(sentence, subject: Self.subject(notice), chatName: notice.folder?.name)
+                    )
+                ]
+            } ?? []
+        }
+    }
+
+    /// One explanation for all files of a folder where the reason is the same for all.
+    private static func subject(_ notice: RefusalNotice) -> String? {
+        switch notice.request {
+        case .fetch, .write: notice.name
+        case .overwrite, .create, .rename, .remove, .makeFolder: nil
+        }
+    }
+
+    /// Nil where nobody waits for an explanation.
+    private static func sentence(_ notice: RefusalNotice) -> String? {
+        switch notice.request {
+        case .fetch(let kind):
+            switch kind {
+            // They come by themselves whenever somebody looks around.
+            case .thumbnailer, .indexer: nil
+            case .scanner, .backup, .sniffer, .named:
+                "This program (\(kind.noun)) gets no files that are not here. 'chatfs mount --allow' lets it fetch "
+                    + "them."
+            }
+        case .overwrite:
+            "Files that were sent or received are never changed: give the new one another name."
+        case .create:
+            notice.sentence
+                ?? (notice.folder == nil
+                    ? "Files are sent from the folders of chats: copy this one into one of them." : nil)
+        case .rename:
+            "Only a file that was not sent yet gets another name, and only within its folder."
+        case .remove: notice.sentence
+        case .makeFolder:
+            notice.folder == nil
+                ? "A folder here is a chat: 'chatfs group create' makes one."
+                : "A folder cannot be sent: send its files, or an archive of it."
+        case .write: "The file is larger than can be sent; nothing of it was."
+        }
+    }
+}

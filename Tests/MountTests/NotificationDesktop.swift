@@ -1,0 +1,203 @@
+import Glibc
+import Posix
+import TestSupport
+
+/// A desktop as notifications see it: a bus of its own and a service on it that says what it is asked to show, both in
+/// the hands of the test.
+final class NotificationDesktop {
+    /// One call to show something.
+    struct Shown: Equatable {
+        var number: Int
+        /// Zero: nothing.
+        var replaces: Int
+        var summary: String
+        var body: String
+        var button: String
+    }
+
+    /// How the service behaves.
+    enum Service: String {
+        case answering, plain, silent, refusing
+    }
+
+    private let folder: TemporaryFolder
+    private var bus: RunningProcess?
+    private(set) var service: RunningProcess?
+
+    var address: String { "unix:path=" + folder.path("bus") }
+    /// For a mount on this desktop.
+    var environment: [String: String?] {
+        ["DBUS_SESSION_BUS_ADDRESS": address, "XDG_RUNTIME_DIR": folder.path]
+    }
+
+    static func start(_ service: Service? = .answering) async throws -> NotificationDesktop {
+        let desktop = try NotificationDesktop()
+        try await desktop.startBus()
+        if let service { try await desktop.startService(service) }
+        return desktop
+    }
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write(Array(Self.configuration(folder.path("bus")).utf8), to: "bus.conf")
+    }
+
+    deinit {
+        service?.send(SIGKILL)
+        bus?.send(SIGKILL)
+    }
+
+    func startBus() async throws {
+        unlink(folder.path("bus"))
+        let bus = try await RunningProcess.start(
+            ChildProcess.Settings(
+                Shell.find("dbus-daemon"),
+                ["--config-file", folder.path("bus.conf"), "--nofork", "--nopidfile", "--print-address=1"]))
+        try await bus.line("its address")
+        self.bus = bus
+    }
+
+    func stopBus() async throws {
+        bus?.send(SIGKILL)
+        try await bus?.ending()
+    }
+
+    func startService(_ kind: Service = .answering) async throws {
+        // That of Debian, which has the modules.
+        var settings = ChildProcess.Settings("/usr/bin/python3", ["-c", Self.script, kind.rawValue])
+        settings.environment = environment
+        settings.input = .pipe
+        let service = try await RunningProcess.start(settings)
+        try await service.line("that it serves") { $0 == "serving" }
+        self.service = service
+    }
+
+    func stopService() async throws {
+        service?.send(SIGKILL)
+        try await service?.ending()
+    }
+
+    // MARK: - What was shown
+
+    var shown: [Shown] {
+        (service?.lines ?? []).compactMap { line in
+            let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+            guard fields.count == 6, fields[0] == "notify", let number = Int(fields[1]),
+                let replaces = Int(fields[2])
+            else { return nil }
+            return Shown(
+                number: number, replaces: replaces, summary: fields[3],
+                body: fields[4].replacing("\\n", with: "\n"), button: fields[5])
+        }
+    }
+
+    /// What was counted for the launcher, in order.
+    var counts: [Int] {
+        (service?.lines ?? []).compactMap { $0.hasPrefix("count\t") ? Int($0.dropFirst(6)) : nil }
+    }
+
+    var closed: [Int] {
+        (service?.lines ?? []).compactMap { $0.hasPrefix("close\t") ? Int($0.dropFirst(6)) : nil }
+    }
+
+    @discardableResult
+    func waitForOne(
+        _ what: String, within limit: Duration = .seconds(60), where fits: (Shown) -> Bool
+    ) async throws -> Shown {
+        do {
+            return try await wait(for: "a notification of \(what)", within: limit) {
+                shown.first(where: fits)
+            }
+        } catch {
+            throw WaitedInVain("\(error); shown were \(shown); \(service?.errors ?? "")")
+        }
+    }
+
+    func press(_ shown: Shown) throws { try say("press \(shown.number)") }
+    func dismiss(_ shown: Shown) throws { try say("dismiss \(shown.number)") }
+    /// Another program says that the button was pressed.
+    func forgePress(_ shown: Shown) async throws {
+        let outcome = try await Shell.run(
+            "dbus-send",
+            [
+                "--session", "--type=signal", "/org/freedesktop/Notifications",
+                "org.freedesktop.Notifications.ActionInvoked", "uint32:\(shown.number)", "string:act",
+            ], environment: environment)
+        guard outcome.succeeded else { throw WaitedInVain(outcome.errors) }
+    }
+
+    private func say(_ line: String) throws {
+        try service?.child.input?.send(Array((line + "\n").utf8))
+    }
+
+    private static func configuration(_ path: String) -> String {
+        """
+        <busconfig><type>session</type><listen>unix:path=\(path)</listen><auth>EXTERNAL</auth>
+        <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+        </busconfig>
+        """
+    }
+
+    private static let script = #"""
+        import os, sys
+        import dbus, dbus.service, dbus.mainloop.glib
+        from gi.repository import GLib
+
+        kind = sys.argv[1]
+        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+        bus = dbus.SessionBus()
+        name = "org.freedesktop.Notifications"
+
+        def say(*fields):
+            print(*[str(field).replace("\t", " ").replace("\n", "\\n") for field in fields], sep="\t", flush=True)
+
+        class Service(dbus.service.Object):
+            last = 0
+
+            @dbus.service.method(name, in_signature="susssasa{sv}i", out_signature="u",
+                                 async_callbacks=("answer", "fail"), sender_keyword="sender")
+            def Notify(self, app, replaces, icon, summary, body, actions, hints, timeout, answer, fail, sender=None):
+                number = int(replaces)
+                if not number:
+                    Service.last += 1
+                    number = Service.last
+                say("notify", number, int(replaces), summary, body, actions[1] if actions else "")
+                if kind == "silent": return
+                if kind == "refusing": return fail(dbus.DBusException("no", name=name + ".Excess"))
+                answer(dbus.UInt32(number))
+
+            @dbus.service.method(name, out_signature="as")
+            def GetCapabilities(self):
+                return dbus.Array([] if kind == "plain" else ["actions", "body", "body-markup"], signature="s")
+
+            @dbus.service.method(name, in_signature="u")
+            def CloseNotification(self, number):
+                say("close", int(number))
+                self.NotificationClosed(number, 3)
+
+            @dbus.service.signal(name, signature="uu")
+            def NotificationClosed(self, number, reason): pass
+
+            @dbus.service.signal(name, signature="us")
+            def ActionInvoked(self, number, key): pass
+
+        def launcher(uri, properties):
+            say("count", int(properties["count"]) if properties["count-visible"] else 0)
+
+        bus.add_signal_receiver(launcher, "Update", "com.canonical.Unity.LauncherEntry")
+        service = Service(bus, "/org/freedesktop/Notifications")
+        owned = dbus.service.BusName(name, bus)
+
+        def command(source, condition):
+            line = sys.stdin.readline()
+            if not line: os._exit(0)
+            word, number = line.split()
+            if word == "press": service.ActionInvoked(dbus.UInt32(number), "act")
+            service.NotificationClosed(dbus.UInt32(number), dbus.UInt32(2))
+            return True
+
+        GLib.io_add_watch(0, GLib.IO_IN | GLib.IO_HUP, command)
+        print("serving", flush=True)
+        GLib.MainLoop().run()
+        """#
+}

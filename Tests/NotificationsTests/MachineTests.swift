@@ -1,0 +1,264 @@
+import Base
+import ChatCore
+import TestSupport
+import Testing
+
+@testable import Notifications
+
+@Suite("What is told, and when")
+struct MachineTests {
+    typealias Fixture = MachineFixture
+
+    @Test("a file is told at once, and recorded before it is shown")
+    func one() {
+        var fixture = Fixture()
+        fixture.arrive(1...1)
+        fixture.pass(.zero)
+        let effects = fixture.take()
+        #expect(effects.count == 4 && effects[0] == .start)
+        guard case .record(let told) = effects[1], case .show(let token, let text) = effects[2] else {
+            Issue.record("\(effects)")
+            return
+        }
+        #expect(!told.isNews(ItemID(1), in: .direct(1), at: Fixture.beginning))
+        #expect(token == 1 && text.summary == "chat @1" && text.body == "someone: 1.txt")
+        #expect(effects[3] == .count(1))
+        #expect(fixture.machine.wake == nil)
+    }
+
+    @Test("of one chat there is one a second at most, and what came meanwhile is in it")
+    func rate() {
+        var fixture = Fixture()
+        for second in 0..<10 {
+            for part in 0..<10 {
+                fixture.arrive(Int64(second * 10 + part + 1)...Int64(second * 10 + part + 1))
+                fixture.pass(.milliseconds(100))
+            }
+        }
+        fixture.pass(.seconds(5))
+        let shown = fixture.shown()
+        #expect(shown.count == 11 && Set(shown.map(\.token)) == [1])
+        #expect(shown.last?.text.body == "100 new files: 100.txt, 99.txt, 98.txt and 97 more")
+        #expect(fixture.machine.wake == nil)
+    }
+
+    @Test("a burst of ten thousand is two notifications")
+    func burst() {
+        var fixture = Fixture()
+        fixture.arrive(1...1)
+        fixture.pass(.zero)
+        fixture.arrive(2...10_000)
+        fixture.pass(.seconds(10))
+        let shown = fixture.shown()
+        #expect(shown.count == 2 && shown.last?.text.body.hasPrefix("10000 new files") == true)
+        #expect(fixture.machine.told.unread.count == ToldNotifications.maxUnread)
+    }
+
+    @Test("what arrives in many chats at once becomes one; in a few, one each")
+    func together() {
+        var fixture = Fixture()
+        for chat in 1...3 { fixture.arrive(Int64(chat)...Int64(chat), in: .direct(Int64(chat))) }
+        fixture.pass(.zero)
+        #expect(fixture.shown().count == 3)
+        fixture.now += .seconds(60)
+        for chat in 1...300 {
+            let id = Int64(1000 + chat * 2)
+            fixture.arrive(id...id + 1, in: .direct(Int64(chat)))
+        }
+        fixture.pass(.seconds(10))
+        let shown = fixture.shown()
+        #expect(shown.count <= 2)
+        #expect(shown.first?.text.summary == "ChatFS")
+        // More chats than are kept apart: the rest is told along with them.
+        #expect(shown.first?.text.body.hasPrefix("600 new files in 300 chats: ") == true, "\(shown)")
+    }
+
+    @Test("what is dismissed is not counted again in the next")
+    func dismissed() {
+        var fixture = Fixture()
+        fixture.arrive(1...3)
+        fixture.pass(.zero)
+        _ = fixture.take()
+        #expect(fixture.machine.hear(.closed(token: 1), at: fixture.now).isEmpty)
+        fixture.now += .seconds(5)
+        fixture.arrive(4...4)
+        fixture.pass(.zero)
+        let shown = fixture.shown()
+        #expect(shown.map(\.token) == [2] && shown[0].text.body == "someone: 4.txt")
+    }
+
+    @Test("the same item is told once, and none that was there before the first mount")
+    func history() {
+        let told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(100))
+        var fixture = Fixture(told: told)
+        fixture.arrive(90...100)
+        let old = Fixture.beginning.advanced(by: .seconds(-3600))
+        fixture.add(.arrived(Fixture.file(101), time: old))
+        fixture.pass(.seconds(5))
+        #expect(fixture.take().isEmpty)
+        fixture.arrive(102...102)
+        fixture.arrive(102...102)
+        fixture.pass(.seconds(5))
+        fixture.arrive(102...102)
+        fixture.pass(.seconds(5))
+        #expect(fixture.shown().map(\.text.body) == ["someone: 102.txt"])
+    }
+
+    @Test("what a history tells from its end on is told as a whole, and not again by the next mount")
+    func fromTheEnd() {
+        var fixture = Fixture()
+        for id in (1...50).reversed() {
+            fixture.arrive(Int64(id)...Int64(id))
+            fixture.pass(.milliseconds(500))
+        }
+        fixture.pass(.seconds(5))
+        #expect(fixture.shown().last?.text.body.hasPrefix("50 new files") == true)
+        var next = Fixture(told: fixture.machine.told)
+        next.arrive(1...50)
+        next.arrive(51...51)
+        next.pass(.seconds(5))
+        #expect(next.shown().map(\.text.body) == ["someone: 51.txt"])
+    }
+
+    @Test("a kill after any effect: what was shown is not told again, and what was not recorded is")
+    func killed() {
+        var generator = SeededGenerator(state: 7)
+        for _ in 0..<200 {
+            var fixture = Fixture()
+            for id in 1...20 {
+                fixture.arrive(Int64(id)...Int64(id), in: .direct(Int64.random(in: 1...6, using: &generator)))
+                fixture.pass(.milliseconds(Int.random(in: 0...700, using: &generator)))
+            }
+            let effects = fixture.take()
+            let end = Int.random(in: 0...effects.count, using: &generator)
+            // What the file holds at that moment, and the chats of which something was shown since.
+            var told = ToldNotifications(beginning: Fixture.beginning, history: ItemID(0))
+            var shows = 0
+            for effect in effects[..<end] {
+                switch effect {
+                case .record(let now): told = now
+                case .show: shows += 1
+                default: break
+                }
+            }
+            var next = Fixture(told: told)
+            for id in 1...20 { next.arrive(Int64(id)...Int64(id), in: .direct(1)) }
+            #expect(shows == 0 || !told.arrivals.isEmpty)
+            for (chat, id) in told.arrivals {
+                #expect(!told.isNews(id, in: chat, at: Fixture.beginning))
+            }
+        }
+    }
+
+    @Test("reports come every twenty minutes; what the user is refused is explained at once")
+    func periodic() {
+        var fixture = Fixture(.periodic)
+        let begin = fixture.now
+        #expect(fixture.pass(.seconds(3000)) == 0)
+        fixture.arrive(1...2)
+        fixture.arrive(3...3, in: .group(1))
+        fixture.add(.refused(RefusedRequest("No.")))
+        fixture.pass(.seconds(60))
+        #expect(fixture.shown().map(\.text.body) == ["No."])
+        // The next is at an hour.
+        #expect(fixture.machine.wake.map { begin.duration(to: $0) } == .seconds(3600))
+        fixture.pass(.seconds(539))
+        #expect(fixture.shown().isEmpty)
+        fixture.pass(.seconds(2))
+        #expect(fixture.shown().count == 2)
+        #expect(fixture.pass(.seconds(100_000)) == 0)
+    }
+
+    @Test("when they are off nothing is told, counted or done")
+    func off() {
+        var fixture = Fixture(.off)
+        fixture.arrive(1...5)
+        fixture.add(.refused(RefusedRequest("No.")))
+        fixture.add(.sendingFailed(Fixture.file(9), why: "", mayRetry: true))
+        #expect(fixture.pass(.seconds(10_000)) == 0 && fixture.take().isEmpty)
+    }
+
+    @Test("of a muted chat nothing is told that others do, and it is not told later; own failures are")
+    func muted() {
+        var fixture = Fixture()
+        fixture.muted = [.direct(1)]
+        fixture.arrive(1...5)
+        fixture.arrive(6...6, in: .group(1))
+        fixture.add(.awaitsApproval(Fixture.file(7), relays: ["xftp://a@b"]))
+        fixture.pass(.seconds(3))
+        #expect(fixture.shown().map(\.text.summary) == ["chat #1"])
+        fixture.muted = []
+        fixture.pass(.seconds(3))
+        fixture.add(.sendingFailed(Fixture.file(8), why: "No.", mayRetry: true))
+        fixture.muted = [.direct(1)]
+        fixture.pass(.seconds(3))
+        #expect(fixture.shown().map(\.text.body) == ["8.txt could not be sent. No."])
+        #expect(fixture.machine.told.unread == [ItemID(6)])
+    }
+
+    @Test("of a chat that somebody looks at no arrival is told, but what needs an answer")
+    func inFront() {
+        var fixture = Fixture()
+        fixture.inFront = [.direct(1)]
+        fixture.arrive(1...5)
+        fixture.add(.awaitsApproval(Fixture.file(7), relays: ["xftp://a@b"]))
+        fixture.pass(.seconds(3))
+        #expect(fixture.shown().map(\.text.button) == ["Approve relay"])
+    }
+
+    @Test("what is opened or deleted in time is not told, and what is shown of it goes")
+    func settled() {
+        var fixture = Fixture()
+        fixture.arrive(1...1)
+        fixture.pass(.zero)
+        fixture.arrive(2...3)
+        fixture.add(.opened(.item(ItemID(2))))
+        fixture.add(.gone(.item(ItemID(3))))
+        fixture.pass(.seconds(2))
+        #expect(fixture.shown().map(\.text.body) == ["someone: 1.txt"])
+        #expect(fixture.machine.told.unread == [ItemID(1)])
+        fixture.add(.opened(.item(ItemID(1))))
+        fixture.pass(.seconds(10))
+        let effects = fixture.take()
+        #expect(effects.first == .close(token: 1) && effects.contains(.count(0)))
+        #expect(effects.contains { if case .record(let told) = $0 { told.unread.isEmpty } else { false } })
+    }
+
+    @Test("the same refusal is explained once in an hour, and very many different ones are not all told")
+    func refusals() {
+        var fixture = Fixture()
+        for _ in 0..<50 { fixture.add(.refused(RefusedRequest("No.", chatName: "a"))) }
+        fixture.pass(.seconds(3000))
+        #expect(fixture.shown().count == 1)
+        fixture.now += .seconds(700)
+        fixture.add(.refused(RefusedRequest("No.", chatName: "a")))
+        fixture.pass(.zero)
+        #expect(fixture.shown().count == 1)
+        for number in 0..<1000 { fixture.add(.refused(RefusedRequest("No.", chatName: "\(number)"))) }
+        fixture.pass(.seconds(3000))
+        #expect(fixture.shown().count <= NotificationMachine.maxExplained)
+    }
+
+    @Test("a failure, an approval and an expiry are told once over mounts, and anew when they come anew")
+    func told() {
+        let events: [NotificationEvent] = [
+            .sendingFailed(Fixture.file(1), why: "No.", mayRetry: true),
+            .awaitsApproval(Fixture.file(2, in: .direct(2)), relays: ["xftp://a@b"]),
+            .expires(Fixture.file(3, in: .direct(3)), at: Fixture.beginning),
+        ]
+        var fixture = Fixture()
+        for _ in 0..<3 { for event in events { fixture.add(event) } }
+        fixture.pass(.seconds(3))
+        for event in events { fixture.add(event) }
+        fixture.pass(.seconds(3))
+        #expect(fixture.shown().map(\.text.button) == ["Try again", "Approve relay", "Keep"])
+        var next = Fixture(told: fixture.machine.told)
+        for event in events { next.add(event) }
+        next.pass(.seconds(3))
+        #expect(next.shown().isEmpty)
+        next.add(.recovered(.item(ItemID(1))))
+        for event in events { next.add(event) }
+        next.pass(.seconds(3))
+        #expect(next.shown().map(\.text.button) == ["Try again"])
+    }
+}

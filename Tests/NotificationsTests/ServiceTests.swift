@@ -1,0 +1,200 @@
+import Base
+import ChatCore
+import TestSupport
+import Testing
+
+@testable import Notifications
+
+@Suite("Services that are away, silent or rude, and buttons")
+struct ServiceTests {
+    typealias Fixture = MachineFixture
+
+    @Test("without a bus what waits is kept, and tried seldom; with nothing to tell, never")
+    func noBus() {
+        var fixture = Fixture(capabilities: nil)
+        #expect(fixture.pass(.seconds(1_000_000)) == 0)
+        fixture.arrive(1...1)
+        let turns = fixture.pass(.seconds(86_400))
+        #expect((10...300).contains(turns), "\(turns)")
+        #expect(fixture.take().allSatisfy { $0 == .start })
+        // Something new is worth a try soon, and not one try each.
+        let before = fixture.now
+        for id in 2...100 { fixture.arrive(Int64(id)...Int64(id)) }
+        #expect(fixture.machine.wake.map { before.duration(to: $0) <= .seconds(5) } == true)
+        fixture.capabilities = []
+        fixture.pass(.seconds(5))
+        #expect(fixture.shown().last?.text.body.hasPrefix("100 new files") == true)
+    }
+
+    @Test("a bus that takes long to greet is let go of after 30 seconds, and tried again later")
+    func slow() {
+        var fixture = Fixture()
+        fixture.arrive(1...1)
+        #expect(fixture.machine.step(at: fixture.now) == [.start])
+        #expect(fixture.machine.step(at: fixture.now + .seconds(29)).isEmpty)
+        #expect(fixture.machine.step(at: fixture.now + .seconds(30)) == [.stop])
+        #expect(fixture.machine.hear(.ended, at: fixture.now + .seconds(30)).isEmpty)
+        fixture.now += .seconds(60)
+        fixture.pass(.zero)
+        #expect(fixture.shown().count == 1)
+    }
+
+    @Test("a service that never answers is asked again after half a minute, of each chat one thing at a time")
+    func silent() {
+        var fixture = Fixture()
+        fixture.answers = false
+        for id in 1...100 {
+            fixture.arrive(Int64(id)...Int64(id))
+            fixture.pass(.seconds(1))
+        }
+        #expect(fixture.shown().count == 4)
+        for id in 1000...1200 {
+            fixture.arrive(Int64(id)...Int64(id), in: .group(Int64(id)))
+            fixture.pass(.milliseconds(50))
+        }
+        // 16 are waited for.
+        #expect(fixture.shown().count <= NotificationMachine.maxUnanswered + 1)
+        fixture.answers = true
+        fixture.pass(.seconds(120))
+        #expect(fixture.machine.wake == nil)
+    }
+
+    @Test("a service that refuses is asked again some times, then that is given up")
+    func refusing() {
+        var fixture = Fixture()
+        fixture.arrive(1...1)
+        fixture.answers = false
+        var shows = 0
+        for _ in 0..<1000 {
+            fixture.turn()
+            for (token, _) in fixture.shown() {
+                shows += 1
+                _ = fixture.machine.hear(.failed(token: token), at: fixture.now)
+            }
+            fixture.now += .seconds(1)
+        }
+        #expect(shows == 4)
+    }
+
+    @Test("what a service had on show has gone with it: the next begins anew, and its buttons do nothing")
+    func restarted() {
+        var fixture = Fixture()
+        fixture.add(.sendingFailed(Fixture.file(1), why: "", mayRetry: true))
+        fixture.arrive(2...2)
+        fixture.pass(.seconds(2))
+        #expect(fixture.shown().map(\.token) == [1, 2])
+        #expect(fixture.machine.hear(.noService, at: fixture.now).isEmpty)
+        fixture.arrive(3...3)
+        fixture.pass(.seconds(100))
+        #expect(fixture.shown().isEmpty && fixture.machine.wake == nil)
+        #expect(fixture.machine.hear(.acted(token: 1), at: fixture.now).isEmpty)
+        #expect(fixture.machine.hear(.ready(capabilities: []), at: fixture.now).isEmpty)
+        fixture.pass(.seconds(2))
+        let shown = fixture.shown()
+        #expect(shown.map(\.text.body) == ["someone: 3.txt"] && shown.first?.token == 3)
+    }
+
+    @Test("a button does what it says for all files of its notification, once")
+    func buttons() {
+        var fixture = Fixture()
+        for id in 1...3 { fixture.add(.sendingFailed(Fixture.file(Int64(id)), why: "No.", mayRetry: true)) }
+        fixture.pass(.zero)
+        #expect(fixture.shown().map(\.text.button) == ["Try again"])
+        let action = NotificationAction.retry((1...3).map { .item(ItemID($0)) })
+        #expect(
+            fixture.machine.hear(.acted(token: 1), at: fixture.now) == [.perform(action), .close(token: 1)])
+        #expect(fixture.machine.hear(.acted(token: 1), at: fixture.now).isEmpty)
+        fixture.add(.expires(Fixture.file(9), at: Fixture.beginning))
+        fixture.pass(.seconds(2))
+        #expect(
+            fixture.machine.hear(.acted(token: 2), at: fixture.now).first
+                == .perform(.keep([.item(ItemID(9))])))
+    }
+
+    @Test("nothing is approved by a button whose notification does not name it")
+    func approvals() {
+        func button(_ relays: [[String]], _ preview: NotificationPreview = .contact) -> String? {
+            var fixture = Fixture(preview: preview)
+            for (id, relays) in relays.enumerated() {
+                fixture.add(.awaitsApproval(Fixture.file(Int64(id + 1)), relays: relays))
+            }
+            fixture.pass(.zero)
+            return fixture.shown().first?.text.button
+        }
+        #expect(button([["xftp://a@b"]]) == "Approve relay")
+        #expect(button([["xftp://a@b", "xftp://c@d"], ["xftp://c@d", "xftp://a@b"]]) == "Approve relays")
+        #expect(button([["xftp://a@b"], ["xftp://c@d"]]) == nil)
+        #expect(button([[]]) == nil)
+        #expect(button([(1...5).map { "xftp://a@\($0)" }]) == nil)
+        #expect(button([["xftp://a@b"]], .hidden) == nil)
+    }
+
+    @Test("what may have been sent is not sent again by a button")
+    func unsure() {
+        var fixture = Fixture()
+        fixture.add(.sendingFailed(Fixture.file(1), why: "Nobody knows.", mayRetry: false))
+        fixture.pass(.zero)
+        let shown = fixture.shown()
+        #expect(shown.first?.text.button == nil && shown.first?.text.body.contains("chatfs retry") == true)
+    }
+
+    @Test("a service without buttons and markup gets neither")
+    func plain() {
+        var fixture = Fixture(capabilities: ["body"])
+        fixture.add(.sendingFailed(Fixture.file(1, named: "<b>.txt"), why: "A & B.", mayRetry: true))
+        fixture.pass(.zero)
+        let shown = fixture.shown()
+        #expect(
+            shown.first?.text.body == "<b>.txt could not be sent. A & B." && shown.first?.text.button == nil)
+    }
+
+    @Test("the count of other mounts is added, and told when it changes")
+    func count() {
+        var fixture = Fixture()
+        fixture.add(.unreadElsewhere(3))
+        fixture.pass(.seconds(1))
+        #expect(fixture.take() == [.start, .count(3)])
+        fixture.arrive(1...2)
+        fixture.pass(.seconds(3))
+        #expect(fixture.take().last == .count(5))
+        fixture.add(.unreadElsewhere(0))
+        fixture.pass(.seconds(3))
+        #expect(fixture.take() == [.count(2)])
+    }
+
+    @Test("whatever happens in whatever order, the machine comes to rest and its memory has bounds")
+    func random() {
+        var generator = SeededGenerator(state: 11)
+        for round in 0..<60 {
+            var fixture = Fixture(round % 3 == 0 ? .periodic : .instant)
+            fixture.answers = round % 2 == 0
+            for _ in 0..<400 {
+                let id = Int64.random(in: 1...60, using: &generator)
+                let file = Fixture.file(id, in: .direct(id % 7 + 1))
+                let token = UInt64.random(in: 0...20, using: &generator)
+                switch Int.random(in: 0..<14, using: &generator) {
+                case 0...3: fixture.add(.arrived(file, time: Fixture.beginning))
+                case 4: fixture.add(.awaitsApproval(file, relays: ["xftp://a@b"]))
+                case 5: fixture.add(.sendingFailed(file, why: "\(id)", mayRetry: true))
+                case 6: fixture.add(.opened(file.entry))
+                case 7: fixture.add(.recovered(file.entry))
+                case 8: fixture.add(.gone(file.entry))
+                case 9: fixture.add(.refused(RefusedRequest("\(id)")))
+                case 10: _ = fixture.machine.hear(.shown(token: token), at: fixture.now)
+                case 11: _ = fixture.machine.hear(.failed(token: token), at: fixture.now)
+                case 12: _ = fixture.machine.hear(.closed(token: token), at: fixture.now)
+                default:
+                    let answer: NotificationMachine.Answer = [
+                        .ended, .noService, .ready(capabilities: []),
+                    ][Int.random(in: 0..<3, using: &generator)]
+                    _ = fixture.machine.hear(answer, at: fixture.now)
+                }
+                fixture.pass(.milliseconds(Int.random(in: 0...400, using: &generator)))
+            }
+            fixture.answers = true
+            _ = fixture.machine.hear(.ready(capabilities: []), at: fixture.now)
+            fixture.pass(.seconds(5000))
+            #expect(fixture.machine.wake == nil, "round \(round)")
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Notifications
+
+@Suite("What is kept of what was told")
+struct StateTests {
+    private static func filled() -> ToldNotifications {
+        var told = ToldNotifications(beginning: Timestamp(seconds: 1_700_000_000), history: ItemID(5))
+        told.noteArrival(ItemID(9), in: .direct(1))
+        told.noteArrival(ItemID(7), in: .direct(1))
+        told.noteArrival(ItemID(12), in: .group(3))
+        told.noteArrival(ItemID(13), in: .notes(1))
+        for word in ["failure-9", "approval-draft-4"] { told.note(word) }
+        for id in [9, 12] { told.noteUnread(ItemID(Int64(id))) }
+        return told
+    }
+
+    @Test("it is the same after it was written and read")
+    func text() {
+        let told = Self.filled()
+        let again = ToldNotifications(told.text)
+        #expect(again == told)
+        #expect(again?.arrivals[.direct(1)] == ItemID(9))
+        #expect(again?.isNews(ItemID(9), in: .direct(1), at: Timestamp(seconds: 1_700_000_001)) == false)
+        #expect(again?.isNews(ItemID(10), in: .direct(1), at: Timestamp(seconds: 1_700_000_001)) == true)
+        #expect(again?.isNews(ItemID(5), in: .direct(2), at: Timestamp(seconds: 1_700_000_001)) == false)
+    }
+
+    @Test("cut off, changed or by another version it is nothing, or what is left makes sense")
+    func damaged() {
+        let text = Self.filled().text
+        for length in 0...text.utf8.count {
+            let part = String(decoding: Array(text.utf8)[..<length], as: UTF8.self)
+            if let told = ToldNotifications(part) { #expect(ToldNotifications(told.text) == told) }
+        }
+        #expect(ToldNotifications("") == nil)
+        #expect(ToldNotifications(text.replacing("notifications 1", with: "notifications 2")) == nil)
+        #expect(ToldNotifications(text + "arrived nonsense\narrived @1 x\nunread\ntold\n\n") == Self.filled())
+    }
+
+    @Test("it has bounds, and forgets the oldest")
+    func bounds() {
+        var told = Self.filled()
+        for number in 0..<3000 { told.note("failure-x\(number)") }
+        #expect(told.others.count == ToldNotifications.maxOthers && told.wasTold("failure-x2999"))
+        #expect(!told.wasTold("failure-9"))
+        #expect(ToldNotifications(told.text) == told)
+    }
+
+    @Test("the file is replaced as a whole, is closed to others, and one of nonsense is none")
+    func file() throws {
+        let folder = try TemporaryFolder()
+        let open = try OpenFile(folder.path, flags: O_RDONLY)
+        #expect(ToldFile.read(in: open) == nil)
+        try ToldFile.write(Self.filled(), in: open)
+        #expect(ToldFile.read(in: open) == Self.filled())
+        var status = stat()
+        #expect(lstat(folder.path(ToldFile.name), &status) == 0 && status.st_mode & 0o777 == 0o600)
+        try folder.write([0xFF, 0, 1], to: ToldFile.name)
+        #expect(ToldFile.read(in: open) == nil)
+        ToldFile.remove(in: open)
+        #expect(access(folder.path(ToldFile.name), F_OK) != 0)
+    }
+
+    @Test("chats are muted and not any more, also by several at once")
+    func muted() async throws {
+        let folder = try TemporaryFolder()
+        let muted = MutedChats(in: try OpenFile(folder.path, flags: O_RDONLY))
+        #expect(try muted.all().isEmpty)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for id in 1...20 {
+                group.addTask {
+                    try await ThreadPool.shared.run { () throws(SystemError) in
+                        try muted.mute(.direct(Int64(id)))
+                        try muted.mute(.group(Int64(id)))
+                        if id % 2 == 0 { try muted.unmute(.direct(Int64(id))) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let all = try muted.all()
+        #expect(all.count == 30 && all.contains(.direct(1)) && !all.contains(.direct(2)))
+        try muted.unmute(.notes(1))
+    }
+
+    @Test("mounts add up what nobody has opened; one that was killed counts no more")
+    func totals() throws {
+        let folder = try TemporaryFolder()
+        let rings = Lock(0)
+        let first = try #require(UnreadTotals(in: folder.path) { rings.withLock { $0 += 1 } })
+        let second = try #require(UnreadTotals(in: folder.path) {})
+        first.set(3)
+        second.set(4)
+        #expect(first.others() == 4 && second.others() == 3)
+        // As a process that was killed leaves it.
+        let left = try folder.write(Array("00000009".utf8), to: "chatfs/unread/999999-1")
+        #expect(first.others() == 4)
+        #expect(access(left, F_OK) != 0)
+        second.remove()
+        #expect(first.others() == 0)
+        #expect(UnreadTotals(in: "relative") {} == nil)
+        #expect(UnreadTotals(in: folder.path("missing")) {} == nil)
+        first.remove()
+        #expect(try folder.names(in: "chatfs/unread").isEmpty)
+    }
+
+    @Test("which folders are watched is read from what the kernel says of a descriptor")
+    func watched() {
+        let text = """
+            pos:\t0
+            flags:\t00
+            inotify wd:2 ino:2a sdev:2d mask:fc6 ignored_mask:0 fhandle-bytes:8
+            inotify wd:1 ino:ff sdev:800001 mask:fc6
+            inotify wd:3 sdev:2d mask:fc6
+            inotify wd:4 ino:zz sdev:2d
+            """
+        #expect(ShownFolders.watched(text, 0x2D) == [42])
+        #expect(ShownFolders.watched("", 0x2D).isEmpty)
+        #expect(ShownFolders.shown([1], on: "nonsense").isEmpty)
+        #expect(ShownFolders.shown([], on: "0:45").isEmpty)
+    }
+}
+
+@Suite("What goes between the mount and its process on the bus")
+struct FrameTests {
+    private static let answers: [NotificationMachine.Answer] = [
+        .ready(capabilities: []), .ready(capabilities: ["actions", "body-markup"]), .noService,
+        .shown(token: 1), .failed(token: .max), .closed(token: 0), .acted(token: 7),
+    ]
+
+    @Test("answers are the same at the other end, in whatever pieces they come")
+    func answers() {
+        let stream = Self.answers.compactMap { BusFrame.framed($0.encoded) }.flatMap { $0 }
+        for size in 1...stream.count {
+            var frames = BusFrames()
+            var heard: [NotificationMachine.Answer?] = []
+            for start in stride(from: 0, to: stream.count, by: size) {
+                frames.add(stream[start..<min(stream.count, start + size)])
+                while let frame = frames.next() { heard.append(.init(encoded: frame)) }
+            }
+            #expect(heard == Self.answers)
+        }
+    }
+
+    @Test("what makes no sense is no request and no answer")
+    func nonsense() {
+        var frames = BusFrames()
+        frames.add([0xFF, 0xFF, 0xFF, 0xFF, 1])
+        #expect(frames.next() == [])
+        #expect(BusFrame.framed([UInt8](repeating: 1, count: BusFrame.maxLength)) == nil)
+        var generator = SeededGenerator(state: 3)
+        let request = BusRequest.show(token: 3, NotificationText(summary: "a", body: "b", button: "c"))
+        for _ in 0..<5000 {
+            var bytes = request.encoded
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(
+                    in: 0...255, using: &generator)
+            }
+            bytes.removeLast(Int.random(in: 0...3, using: &generator))
+            if let read = BusRequest(encoded: bytes) { #expect(BusRequest(encoded: read.encoded) == read) }
+            if let read = NotificationMachine.Answer(encoded: bytes) {
+                #expect(NotificationMachine.Answer(encoded: read.encoded) == read)
+            }
+        }
+        #expect(BusRequest(encoded: []) == nil && NotificationMachine.Answer(encoded: []) == nil)
+        #expect(BusRequest(encoded: BusRequest.close(token: 1).encoded + [0]) == nil)
+    }
+}
