@@ -18,7 +18,10 @@ func tests(of name: String, uses: [String] = []) -> Target {
     .testTarget(
         name: name + "Tests",
         dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
-        resources: [.copy("Resources")].filter { _ in ["Cryptography", "XFTP", "OfficialCore"].contains(name)
+        resources: [.copy("Resources")].filter { _ in
+            [
+                "Cryptography", "Ratchet", "XFTP", "OfficialCore",
+            ].contains(name)
         },
         swiftSettings: settings)
 }
@@ -49,6 +52,7 @@ let package = Package(
         module("Store", uses: ["Base", "Posix", "CSQLite"]),
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
         module("ChatCore", uses: ["Base"]),
+        module("Ratchet", uses: ["Base", "Cryptography", "CLinux"]),
         module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
@@ -97,6 +101,7 @@ let package = Package(
         tests(of: "Store"),
         tests(of: "Network", uses: ["COpenSSL"]),
         tests(of: "ChatCore"),
+        tests(of: "Ratchet", uses: ["Cryptography"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),

@@ -23,10 +23,22 @@ public struct ByteReader: Sendable {
         return Array(bytes[position..<position + count])
     }
 
+    /// The same without a copy, for what must not lie in memory twice.
+    public mutating func slice(_ count: Int) -> ArraySlice<UInt8>? {
+        guard count >= 0, remaining >= count else { return nil }
+        defer { position += count }
+        return bytes[position..<position + count]
+    }
+
     public mutating func integer<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
         let size = Number.bitWidth / 8
-        guard let field = bytes(size) else { return nil }
-        return field.reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+        guard remaining >= size else { return nil }
+        defer { position += size }
+        var number: Number = 0
+        for place in position..<position + size {
+            number = number << 8 | Number(truncatingIfNeeded: bytes[place])
+        }
+        return number
     }
 
     /// Everything that is left.

@@ -186,3 +186,8 @@ const int chatfs_o_nofollow = O_NOFOLLOW;
 const int chatfs_o_cloexec = O_CLOEXEC;
 const int chatfs_o_noatime = O_NOATIME;
 int chatfs_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+int chatfs_gcry_control(void *control, int command) {
+    int (*function)(int, ...) = (int (*)(int, ...))control;
+    return function(command, 0);
+}

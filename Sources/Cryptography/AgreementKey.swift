@@ -45,6 +45,15 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
         return shared
     }
 
+    /// The same, where it outlives a chunk.
+    public func wipedSecret(with spki: [UInt8]) throws(CryptographyError) -> WipedBytes {
+        var shared = try sharedSecret(with: spki)
+        return WipedBytes(taking: &shared)
+    }
+
+    /// Whether these bytes are a SubjectPublicKeyInfo of an X25519 key.
+    public static func isPublicKey(_ spki: [UInt8]) -> Bool { KeyForm.x25519Public.decode(spki) != nil }
+
     public var description: String { "AgreementKey(…)" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

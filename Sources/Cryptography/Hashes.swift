@@ -44,6 +44,20 @@ public struct SHA512: Sendable {
     }
 }
 
+/// SHA-3 through OpenSSL: ids of queues and keys of links are derived with it.
+public enum SHA3 {
+    /// 32 bytes.
+    public static func hash256(_ bytes: [UInt8]) -> [UInt8] { hash(bytes, .sha3Of256) }
+    /// 48 bytes.
+    public static func hash384(_ bytes: [UInt8]) -> [UInt8] { hash(bytes, .sha3Of384) }
+
+    private static func hash(_ bytes: [UInt8], _ algorithm: FetchedAlgorithm) -> [UInt8] {
+        var digest = Digest(algorithm)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return digest.finalize()
+    }
+}
+
 /// MD5 through OpenSSL: proves nothing, and is here because files of others are named by it (the desktop's
 /// thumbnails).
 public enum MD5 {
@@ -88,5 +102,7 @@ private struct Digest: Sendable {
 extension FetchedAlgorithm {
     fileprivate static let sha256 = FetchedAlgorithm(EVP_MD_fetch, "SHA2-256")
     fileprivate static let sha512 = FetchedAlgorithm(EVP_MD_fetch, "SHA2-512")
+    fileprivate static let sha3Of256 = FetchedAlgorithm(EVP_MD_fetch, "SHA3-256")
+    fileprivate static let sha3Of384 = FetchedAlgorithm(EVP_MD_fetch, "SHA3-384")
     fileprivate static let md5 = FetchedAlgorithm(EVP_MD_fetch, "MD5")
 }

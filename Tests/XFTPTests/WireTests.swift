@@ -1,7 +1,7 @@
 import Base
-import Cryptography
 import Testing
 
+@testable import Cryptography
 @testable import XFTP
 
 @Suite struct WireTests {

@@ -86,3 +86,6 @@ extern const int chatfs_o_directory;
 extern const int chatfs_o_nofollow;
 extern const int chatfs_o_cloexec;
 extern const int chatfs_o_noatime;
+
+// gcry_control of a libgcrypt that was loaded at run time, which is variadic, with a command that takes 0.
+int chatfs_gcry_control(void *control, int command);

@@ -1,3 +1,5 @@
+import Base
+
 /// Walks through DER: tag, definite length, content. Total: nil for anything malformed.
 struct DERReader {
     /// One element and what it consists of.

@@ -1,5 +1,3 @@
-import Cryptography
-
 /// The relay's X25519 key in its hello, signed by the key of its leaf certificate:
 /// `SEQUENCE { key, AlgorithmIdentifier, BIT STRING }`. The signature covers the DER of the first
 /// element, which is the SubjectPublicKeyInfo, usually within one more SEQUENCE.
@@ -37,7 +35,7 @@ public struct SignedKey: Hashable, Sendable {
     }
 
     /// The SubjectPublicKeyInfo in a certificate (RFC 5280), nil when the DER is none.
-    static func publicKey(ofCertificate der: [UInt8]) -> [UInt8]? {
+    public static func publicKey(ofCertificate der: [UInt8]) -> [UInt8]? {
         guard var fields = DERReader.sequence(der), let body = fields.next(DERReader.sequence) else {
             return nil
         }
