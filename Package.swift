@@ -20,7 +20,7 @@ func tests(of name: String, uses: [String] = []) -> Target {
         dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
         resources: [.copy("Resources")].filter { _ in
             [
-                "Cryptography", "Ratchet", "XFTP", "OfficialCore",
+                "Cryptography", "Ratchet", "SMP", "XFTP", "OfficialCore",
             ].contains(name)
         },
         swiftSettings: settings)
@@ -53,6 +53,7 @@ let package = Package(
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
         module("ChatCore", uses: ["Base"]),
         module("Ratchet", uses: ["Base", "Cryptography", "CLinux"]),
+        module("SMP", uses: ["Base", "Cryptography"]),
         module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
@@ -102,6 +103,7 @@ let package = Package(
         tests(of: "Network", uses: ["COpenSSL"]),
         tests(of: "ChatCore"),
         tests(of: "Ratchet", uses: ["Cryptography"]),
+        tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
@@ -151,9 +153,9 @@ let package = Package(
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
-        "Base", "Posix", "Cryptography", "Store", "Network", "ChatCore", "XFTP", "XFTPRelay", "CoreServices",
-        "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox", "Thumbnails", "Desktop",
-        "Notifications", "CommandLineKit", "CLibFuzzer",
+        "Base", "Posix", "Cryptography", "Store", "Network", "Ratchet", "SMP", "ChatCore", "XFTP",
+        "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox",
+        "Thumbnails", "Desktop", "Notifications", "CommandLineKit", "CLibFuzzer",
     ]
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),

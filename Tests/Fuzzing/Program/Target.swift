@@ -20,8 +20,8 @@ struct Target: Sendable {
     }
 
     static let all: [Target] =
-        descriptions + words + names + xftp + relay + http2 + sockets + officialCore + control + rows
-        + files + [salvage] + media + notifications
+        descriptions + words + names + xftp + relay + ratchet + messaging + http2 + sockets + officialCore
+        + control + rows + files + [salvage] + media + notifications
 }
 
 /// Ends the process, which libFuzzer takes for a finding, unless the condition holds.

@@ -1,0 +1,230 @@
+import Base
+import Cryptography
+
+/// One connection to a server from its hellos on, as a machine without input and output: requests and blocks go in,
+/// blocks and events come out. Any number of requests may be under way; answers come in any order.
+///
+/// It is open until `closed` was among its events, and answers nothing after that. Time is that of a clock that never
+/// goes back.
+public struct ClientSession: Sendable {
+    private struct Pending {
+        let id: ClientRequest.ID
+        let command: Command
+        let entityID: [UInt8]
+        let deadline: Duration
+        /// false of a ping of our own, which nobody waits for.
+        let isAsked: Bool
+    }
+
+    /// After so long without a word from a server that is to deliver something, it is asked whether it is there; and
+    /// again after a while.
+    static let silenceBeforePing = Duration.seconds(600)
+    static let silenceBetweenPings = Duration.seconds(150)
+    /// After so long, and so many requests without an answer, it is not.
+    static let silenceBeforeEnd = Duration.seconds(900)
+    static let unansweredBeforeEnd = 3
+
+    private let keys: SessionKeys
+    private var blocks: BlockCipher
+    private let random: any RandomSource
+    private var isOpen = true
+    private var lastID: UInt64 = 0
+    private var pending: [[UInt8]: Pending] = [:]
+    /// Encoded, in the order in which they were asked.
+    private var waiting: [[UInt8]] = []
+    private var lastReceived: Duration
+    private var lastPing: Duration?
+    /// Requests in a row that had no answer in time.
+    private var unanswered = 0
+    private var isSubscribed = false
+
+    public init(keys: SessionKeys, now: Duration, random: any RandomSource = SystemRandomSource()) {
+        self.keys = keys
+        blocks = keys.blocks
+        self.random = random
+        lastReceived = now
+    }
+
+    public var version: UInt16 { keys.version }
+
+    /// Puts a request into the next block. Throws `disconnected` when the connection is closed, and `tooLong`.
+    public mutating func submit(_ request: ClientRequest, now: Duration) throws(SMPError) -> ClientRequest.ID
+    {
+        guard isOpen else {
+            throw SMPError(.disconnected, "The connection to the messaging server is closed.")
+        }
+        return try submit(request, isAsked: true, now: now)
+    }
+
+    private mutating func submit(
+        _ request: ClientRequest, isAsked: Bool, now: Duration
+    ) throws(SMPError) -> ClientRequest.ID {
+        let correlationID = request.correlationID ?? random.bytes(Transmission.correlationLength)
+        precondition(correlationID.count == Transmission.correlationLength, "a correlation id has 24 bytes")
+        precondition(pending[correlationID] == nil, "a correlation id is used once")
+        var transmission = Transmission(
+            correlationID: correlationID, entityID: request.entityID,
+            body: request.command.encoded(version: keys.version))
+        if let key = request.key {
+            transmission.authorization = try key.authorization(
+                of: transmission.signedBytes(sessionID: keys.sessionID), correlationID: correlationID,
+                serverKey: keys.serverKey)
+        }
+        let encoded = transmission.encoded(version: keys.version)
+        guard Batch.count([encoded]) == 1 else {
+            throw SMPError(.tooLong, "This is too long to be sent to a messaging server.")
+        }
+        lastID += 1
+        let id = ClientRequest.ID(number: lastID)
+        pending[correlationID] = Pending(
+            id: id, command: request.command, entityID: request.entityID, deadline: now + request.timeout,
+            isAsked: isAsked)
+        waiting.append(encoded)
+        return id
+    }
+
+    /// The next block that is to be sent, with as many requests as it holds; nil when there is none. What it gives must
+    /// be sent, in order.
+    public mutating func takeBlock() -> [UInt8]? {
+        guard isOpen else { return nil }
+        let count = Batch.count(waiting)
+        guard count > 0 else { return nil }
+        defer { waiting.removeFirst(count) }
+        return blocks.seal(Batch.encode(Array(waiting[..<count])))
+    }
+
+    /// Takes a block of the server.
+    public mutating func receive(_ block: [UInt8], now: Duration) -> [ClientEvent] {
+        guard isOpen else { return [] }
+        let transmissions: [[UInt8]]
+        do throws(SMPError) {
+            guard let read = Batch.decode(try blocks.open(block)) else { throw .malformed }
+            transmissions = read
+        } catch {
+            return close(error.code)
+        }
+        lastReceived = now
+        unanswered = 0
+        lastPing = nil
+        var events: [ClientEvent] = []
+        for bytes in transmissions {
+            guard let transmission = Transmission(decoding: bytes, version: keys.version) else {
+                return events + close(.malformed)
+            }
+            events += take(transmission)
+        }
+        return events
+    }
+
+    private mutating func take(_ transmission: Transmission) -> [ClientEvent] {
+        let answer = Answer(decoding: transmission.body, version: keys.version)
+        let request = pending.removeValue(forKey: transmission.correlationID)
+        guard let answer else { return request.map { failed($0, .malformed) } ?? [] }
+        guard let request else { return unasked(answer, of: transmission.entityID) }
+        if case .message(let id, let body) = answer {
+            // The next message instead of OK; older servers answer a subscription so too.
+            guard transmission.entityID == request.entityID, let first = request.command.answerBeforeMessage
+            else {
+                return failed(request, .malformed)
+            }
+            return answered(request, first) + [
+                .delivered(recipientID: request.entityID, messageID: id, body: body)
+            ]
+        }
+        guard let fitting = request.command.fitting(answer) else { return failed(request, .malformed) }
+        return answered(request, fitting)
+    }
+
+    /// What a server says by itself, or too late.
+    private func unasked(_ answer: Answer, of entityID: [UInt8]) -> [ClientEvent] {
+        switch answer {
+        case .message(let id, let body): [.delivered(recipientID: entityID, messageID: id, body: body)]
+        case .end: [.ended(recipientID: entityID)]
+        case .deleted: [.deleted(recipientID: entityID)]
+        case .error(let error): [.complaint(error)]
+        case .created, .subscribed, .ok, .link, .information, .pong, .unknown: []
+        }
+    }
+
+    private mutating func answered(_ request: Pending, _ answer: Answer) -> [ClientEvent] {
+        switch (request.command, answer) {
+        case (.subscribe, .subscribed): isSubscribed = true
+        case (.create(let queue), .created): isSubscribed = isSubscribed || queue.subscribes
+        default: break
+        }
+        return request.isAsked ? [.answered(request.id, answer)] : []
+    }
+
+    private func failed(_ request: Pending, _ code: SMPErrorCode) -> [ClientEvent] {
+        request.isAsked ? [.failed(request.id, code)] : []
+    }
+
+    /// When `advance` has something to do; nil: never.
+    public var nextDeadline: Duration? {
+        guard isOpen else { return nil }
+        let first = pending.values.map(\.deadline).min()
+        return [first, isSubscribed ? nextPing : nil, end].compactMap(\.self).min()
+    }
+
+    private var nextPing: Duration {
+        max(lastReceived + Self.silenceBeforePing, (lastPing ?? .zero) + Self.silenceBetweenPings)
+    }
+
+    private var end: Duration? {
+        unanswered >= Self.unansweredBeforeEnd ? lastReceived + Self.silenceBeforeEnd : nil
+    }
+
+    /// Lets time pass: what was not answered fails, and a silent server is asked. Blocks may be there to be sent.
+    public mutating func advance(to now: Duration) -> [ClientEvent] {
+        guard isOpen else { return [] }
+        let late = pending.filter { $0.value.deadline <= now }
+        for correlationID in late.keys { pending[correlationID] = nil }
+        unanswered += late.count
+        let events = late.values.sorted { $0.id.number < $1.id.number }.flatMap { failed($0, .timedOut) }
+        if let end, end <= now { return events + close(.timedOut) }
+        if isSubscribed, nextPing <= now {
+            lastPing = now
+            // It fits into a block, and needs no key.
+            _ = try? submit(
+                ClientRequest(.ping, timeout: ClientRequest.backgroundTimeout), isAsked: false, now: now)
+        }
+        return events
+    }
+
+    /// The connection has ended, or is given up.
+    public mutating func disconnect() -> [ClientEvent] { isOpen ? close(.disconnected) : [] }
+
+    private mutating func close(_ code: SMPErrorCode) -> [ClientEvent] {
+        isOpen = false
+        let open = pending.values.sorted { $0.id.number < $1.id.number }
+        pending = [:]
+        waiting = []
+        return open.flatMap { failed($0, .disconnected) } + [.closed(code)]
+    }
+}
+
+extension Command {
+    /// What a message stands for that comes in the place of an answer.
+    fileprivate var answerBeforeMessage: Answer? {
+        switch self {
+        case .acknowledge: .ok
+        case .subscribe: .subscribed
+        default: nil
+        }
+    }
+
+    /// The answer, if it is one to this command.
+    fileprivate func fitting(_ answer: Answer) -> Answer? {
+        if case .error = answer { return answer }
+        switch (self, answer) {
+        case (.subscribe, .ok): return .subscribed
+        case (.create, .created), (.subscribe, .subscribed), (.queueInformation, .information),
+            (.ping, .pong),
+            (.openInvitation, .link), (.openContact, .link), (.secure, .ok), (.acknowledge, .ok),
+            (.suspend, .ok),
+            (.delete, .ok), (.setLink, .ok), (.deleteLink, .ok), (.secureAsSender, .ok), (.send, .ok):
+            return answer
+        default: return nil
+        }
+    }
+}

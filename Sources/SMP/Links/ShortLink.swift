@@ -1,0 +1,140 @@
+import Base
+import Cryptography
+
+/// A short link: where what it leads to lies on a server, and the key to it. Its text is a secret until it is used, and
+/// of addresses for as long as they are there.
+public struct ShortLink: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// For one person.
+        case invitation = "i"
+        case contact = "a"
+        case group = "g"
+        case channel = "c"
+        case relay = "r"
+    }
+
+    public var kind: Kind
+    public var server: ServerAddress
+    /// 24 bytes: given by the server for an invitation, made from the key for all others.
+    public var id: [UInt8]
+    /// 32 bytes.
+    public var key: [UInt8]
+
+    private static let keyLength = 32
+    private static let idLength = 24
+    private static let longest = 2048
+    private static let scheme = "simplex:"
+
+    /// nil when a length is wrong.
+    /// - Parameter id: of an invitation; of all others it follows from the key.
+    public init?(kind: Kind, server: ServerAddress, id: [UInt8]? = nil, key: [UInt8]) {
+        guard key.count == Self.keyLength, (kind == .invitation) == (id != nil),
+            id.map({ $0.count == Self.idLength }) ?? true
+        else { return nil }
+        self.kind = kind
+        self.server = server
+        self.key = key
+        self.id = id ?? LinkKeys(kind: kind, key: key).id
+    }
+
+    /// The link for people.
+    public var webLink: String { "https://\(ServerAddress.text(of: [server.hosts[0]]))/\(path(isWeb: true))" }
+    /// The link between clients.
+    public var link: String { "\(Self.scheme)/\(path(isWeb: false))" }
+
+    private func path(isWeb: Bool) -> String {
+        var parameters: [String] = []
+        let isPreset = PresetServers.address(host: server.hosts[0])?.isSame(as: server) == true
+        // The servers that every client knows are named by their host alone.
+        if !(isWeb && isPreset) {
+            let hosts = isWeb ? Array(server.hosts.dropFirst()) : server.hosts
+            if !hosts.isEmpty {
+                parameters.append("h=\(PercentEncoding.encode(ServerAddress.text(of: hosts)))")
+            }
+            if let port = server.writtenPort { parameters.append("p=\(port)") }
+            parameters.append("c=\(Self.text(server.fingerprint))")
+        }
+        let place = kind == .invitation ? "\(Self.text(id))/\(Self.text(key))" : Self.text(key)
+        let query = parameters.isEmpty ? "" : "?\(parameters.joined(separator: "&"))"
+        return "\(kind.rawValue)#\(place)\(query)"
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(Base64URL.encode(bytes).prefix { $0 != "=" })
+    }
+
+    /// Reads a short link, in both forms; throws `malformedLink`.
+    public init(link text: some StringProtocol) throws(SMPError) {
+        guard text.utf8.count <= Self.longest, let parts = LinkParts(String(text)),
+            let (webHost, word) = Self.place(parts.place), let kind = Kind(rawValue: String(word)),
+            let server = Self.server(webHost: webHost, parts)
+        else { throw .malformedLink }
+        var words = parts.path.split(separator: "/", omittingEmptySubsequences: false)[...]
+        var id: [UInt8]?
+        if kind == .invitation {
+            guard let read = words.popFirst().flatMap({ Base64URL.decode($0) }) else { throw .malformedLink }
+            id = read
+        }
+        guard words.count == 1, let key = Base64URL.decode(words[words.startIndex]),
+            let link = ShortLink(kind: kind, server: server, id: id, key: key)
+        else { throw .malformedLink }
+        self = link
+    }
+
+    /// The host of a web link, and the letter of the kind.
+    private static func place(_ place: Substring) -> (webHost: Substring?, kind: Substring)? {
+        if place.hasPrefix("\(scheme)/") { return (nil, place.dropFirst(scheme.count + 1)) }
+        guard place.hasPrefix("https://") else { return nil }
+        let words = place.dropFirst("https://".count).split(separator: "/", omittingEmptySubsequences: false)
+        return words.count == 2 ? (words[0], words[1]) : nil
+    }
+
+    private static func server(webHost: Substring?, _ parts: LinkParts) -> ServerAddress? {
+        var hosts: [String] = []
+        if let webHost {
+            guard let read = ServerAddress.hosts(webHost), read.count == 1 else { return nil }
+            hosts = read
+        }
+        if let more = parts["h"] {
+            guard let read = ServerAddress.hosts(more) else { return nil }
+            hosts += read
+        }
+        guard let first = hosts.first else { return nil }
+        guard let fingerprint = parts["c"] else {
+            // Only the servers that every client knows can do without.
+            return PresetServers.address(host: first)
+        }
+        guard let bytes = Base64URL.decode(fingerprint) else { return nil }
+        var port: UInt16?
+        if let text = parts["p"] {
+            guard let read = ServerAddress.port(text) else { return nil }
+            port = read
+        }
+        return ServerAddress(fingerprint: bytes, hosts: hosts, port: port)
+    }
+}
+
+extension ShortLink: CustomStringConvertible, CustomReflectable {
+    public var description: String { "ShortLink(…)" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// What follows from the key of a short link.
+struct LinkKeys {
+    /// Empty for an invitation, of which the server chooses it.
+    let id: [UInt8]
+    /// Opens what the link leads to.
+    let dataKey: WipedBytes
+
+    init(kind: ShortLink.Kind, key: [UInt8]) {
+        let input = WipedBytes(key)
+        if kind == .invitation {
+            id = []
+            dataKey = HKDF.derive(from: input, info: "SimpleXInvLink", count: 32)
+        } else {
+            let derived = HKDF.derive(from: input, info: "SimpleXContactLink", count: 56)
+            id = derived[0..<24].bytes
+            dataKey = derived[24..<56]
+        }
+    }
+}

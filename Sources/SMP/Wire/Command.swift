@@ -1,0 +1,214 @@
+import Base
+import Cryptography
+
+/// What a client asks of a server, at versions 15 to 17. Ids are opaque bytes, keys SubjectPublicKeyInfo DER.
+public enum Command: Hashable, Sendable {
+    case create(NewQueue)
+    case subscribe
+    /// The recipient secures the queue with its sender's key.
+    case secure(senderKey: [UInt8])
+    case acknowledge(messageID: [UInt8])
+    /// No more messages may be sent.
+    case suspend
+    case delete
+    case queueInformation
+    case setLink(id: [UInt8], data: LinkBlobs)
+    case deleteLink
+    /// The sender secures the queue with its own key.
+    case secureAsSender(key: [UInt8])
+    case send(flags: [UInt8], body: [UInt8])
+    /// Opens a link for one person, who secures its queue by that.
+    case openInvitation(key: [UInt8])
+    /// Opens a link that is for everybody.
+    case openContact
+    case ping
+
+    /// What a new queue is to be.
+    public struct NewQueue: Hashable, Sendable {
+        /// Authorises what the recipient asks.
+        public var recipientKey: [UInt8]
+        /// Of X25519, for the box around each message between server and recipient.
+        public var boxKey: [UInt8]
+        /// Where the server asks for one. A secret.
+        public var password: [UInt8]?
+        /// Whether messages are delivered to this connection from now on.
+        public var subscribes: Bool
+        public var mode: QueueMode?
+        /// Data of a short link; only together with a mode.
+        public var link: NewLink?
+
+        public init(
+            recipientKey: [UInt8], boxKey: [UInt8], password: [UInt8]? = nil, subscribes: Bool = true,
+            mode: QueueMode?, link: NewLink? = nil
+        ) {
+            self.recipientKey = recipientKey
+            self.boxKey = boxKey
+            self.password = password
+            self.subscribes = subscribes
+            self.mode = mode
+            self.link = link
+        }
+    }
+
+    /// A short link that is made together with its queue.
+    public struct NewLink: Hashable, Sendable {
+        /// Chosen by the client, for contact queues only: for others the server chooses.
+        public var id: [UInt8]?
+        /// `Command.senderID(of:)` of this command's correlation id.
+        public var senderID: [UInt8]
+        public var data: LinkBlobs
+
+        public init(id: [UInt8]?, senderID: [UInt8], data: LinkBlobs) {
+            self.id = id
+            self.senderID = senderID
+            self.data = data
+        }
+    }
+
+    /// The sender's id of a queue that is made with a link.
+    public static func senderID(of correlationID: [UInt8]) -> [UInt8] {
+        Array(SHA3.hash384(correlationID).prefix(24))
+    }
+}
+
+/// The two encrypted parts of what a short link leads to.
+public struct LinkBlobs: Hashable, Sendable {
+    /// Never changes: the link is made of it.
+    public var fixed: [UInt8]
+    public var user: [UInt8]
+
+    public init(fixed: [UInt8], user: [UInt8]) {
+        self.fixed = fixed
+        self.user = user
+    }
+}
+
+extension Command {
+    public func encoded(version: UInt16) -> [UInt8] {
+        switch self {
+        case .create(let queue): Self.word("NEW ") { $0.append(queue, version: version) }
+        case .subscribe: Self.word("SUB")
+        case .secure(let key): Self.word("KEY ") { $0.append(byteString: key) }
+        case .acknowledge(let id): Self.word("ACK ") { $0.append(byteString: id) }
+        case .suspend: Self.word("OFF")
+        case .delete: Self.word("DEL")
+        case .queueInformation: Self.word("QUE")
+        case .setLink(let id, let data):
+            Self.word("LSET ") { bytes in
+                bytes.append(byteString: id)
+                bytes.append(data)
+            }
+        case .deleteLink: Self.word("LDEL")
+        case .secureAsSender(let key): Self.word("SKEY ") { $0.append(byteString: key) }
+        case .send(let flags, let body): Self.word("SEND ") { $0 += flags + [UInt8(ascii: " ")] + body }
+        case .openInvitation(let key): Self.word("LKEY ") { $0.append(byteString: key) }
+        case .openContact: Self.word("LGET")
+        case .ping: Self.word("PING")
+        }
+    }
+
+    private static func word(_ word: String, _ parameters: (inout [UInt8]) -> Void = { _ in }) -> [UInt8] {
+        var bytes = Array(word.utf8)
+        parameters(&bytes)
+        return bytes
+    }
+
+    /// Reads a command, or nil when it is none of these, or malformed.
+    public init?(decoding bytes: [UInt8], version: UInt16) {
+        let word = bytes.prefix { $0 != UInt8(ascii: " ") }
+        // Between a word and its parameters is one space; those without have none.
+        let hasParameters = word.count < bytes.count
+        var reader = ByteReader(Array(bytes.dropFirst(word.count + 1)))
+        let read: Command?
+        switch (String(decoding: word, as: UTF8.self), hasParameters) {
+        case ("SUB", false): read = .subscribe
+        case ("OFF", false): read = .suspend
+        case ("DEL", false): read = .delete
+        case ("QUE", false): read = .queueInformation
+        case ("LDEL", false): read = .deleteLink
+        case ("LGET", false): read = .openContact
+        case ("PING", false): read = .ping
+        case ("NEW", true): read = reader.newQueue(version: version).map { .create($0) }
+        case ("KEY", true): read = reader.authorizationKey().map { .secure(senderKey: $0) }
+        case ("SKEY", true): read = reader.authorizationKey().map { .secureAsSender(key: $0) }
+        case ("LKEY", true): read = reader.authorizationKey().map { .openInvitation(key: $0) }
+        case ("ACK", true): read = reader.byteString().map { .acknowledge(messageID: $0) }
+        case ("LSET", true):
+            read = reader.byteString().flatMap { id in reader.linkBlobs().map { .setLink(id: id, data: $0) } }
+        case ("SEND", true):
+            let rest = reader.rest()
+            guard let space = rest.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+            read = .send(flags: Array(rest[..<space]), body: Array(rest[(space + 1)...]))
+        default: return nil
+        }
+        guard let read, reader.remaining == 0 else { return nil }
+        self = read
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(_ queue: Command.NewQueue, version: UInt16) {
+        append(byteString: queue.recipientKey)
+        append(byteString: queue.boxKey)
+        append(optional: queue.password) { $0.append(byteString: $1) }
+        append(UInt8(ascii: queue.subscribes ? "S" : "C"))
+        append(optional: queue.mode) { bytes, mode in
+            bytes.append(mode.letter)
+            bytes.append(optional: queue.link) { bytes, link in
+                if mode == .contact { bytes.append(byteString: link.id ?? []) }
+                bytes.append(byteString: link.senderID)
+                bytes.append(link.data)
+            }
+        }
+        // No notifications.
+        if version >= SMPVersion.withNotifications { append(UInt8(ascii: "0")) }
+    }
+
+    mutating func append(_ blobs: LinkBlobs) {
+        append(large: blobs.fixed)
+        append(large: blobs.user)
+    }
+}
+
+extension ByteReader {
+    mutating func linkBlobs() -> LinkBlobs? {
+        guard let fixed = large(), let user = large() else { return nil }
+        return LinkBlobs(fixed: fixed, user: user)
+    }
+
+    fileprivate mutating func newQueue(version: UInt16) -> Command.NewQueue? {
+        guard let recipientKey = authorizationKey(), let boxKey = agreementKey(),
+            let password = optionalByteString(), let subscribes = subscribeMode(),
+            let request = optional({ $0.queueRequest() }),
+            version < SMPVersion.withNotifications || byte() == UInt8(ascii: "0")
+        else { return nil }
+        return Command.NewQueue(
+            recipientKey: recipientKey, boxKey: boxKey, password: password, subscribes: subscribes,
+            mode: request?.mode, link: request?.link)
+    }
+
+    private mutating func subscribeMode() -> Bool? {
+        switch byte() {
+        case UInt8(ascii: "S"): true
+        case UInt8(ascii: "C"): false
+        default: nil
+        }
+    }
+
+    private mutating func queueRequest() -> (mode: QueueMode, link: Command.NewLink?)? {
+        guard let mode = byte().flatMap({ QueueMode(letter: $0) }),
+            let link = optional({ $0.newLink(of: mode) })
+        else { return nil }
+        return (mode, link)
+    }
+
+    private mutating func newLink(of mode: QueueMode) -> Command.NewLink? {
+        var id: [UInt8]?
+        if mode == .contact {
+            guard let read = byteString() else { return nil }
+            id = read
+        }
+        guard let senderID = byteString(), let data = linkBlobs() else { return nil }
+        return Command.NewLink(id: id, senderID: senderID, data: data)
+    }
+}

@@ -1,0 +1,123 @@
+import Base
+import Cryptography
+
+/// With what a command is authorised.
+public enum CommandKey: Sendable {
+    /// A signature, which proves to everybody who sent the command.
+    case signing(SigningKey)
+    /// Authenticated by an agreement with the server, which proves it to the server alone.
+    case agreement(AgreementKey)
+
+    /// SubjectPublicKeyInfo, as the server gets it.
+    public var publicKey: [UInt8] {
+        switch self {
+        case .signing(let key): key.publicKey
+        case .agreement(let key): key.publicKey
+        }
+    }
+
+    /// - Parameters:
+    ///   - bytes: `Transmission.signedBytes`.
+    ///   - correlationID: 24 bytes, which no other command has.
+    ///   - serverKey: of the session.
+    func authorization(of bytes: [UInt8], correlationID: [UInt8], serverKey: [UInt8]) throws(SMPError)
+        -> [UInt8]
+    {
+        switch self {
+        case .signing(let key): return key.sign(bytes)
+        case .agreement(let key):
+            do throws(CryptographyError) {
+                let secret = try key.wipedSecret(with: serverKey)
+                return MessageBox.seal(SHA512.hash(bytes), key: secret, nonce: correlationID)
+            } catch {
+                throw SMPError(.wrongIdentity, "The messaging server's key is unusable.", cause: error)
+            }
+        }
+    }
+}
+
+/// One command or answer: who authorises it, which one it is, and what it is about.
+public struct Transmission: Hashable, Sendable {
+    /// 64 bytes of Ed25519, 80 of an authenticator, or empty. Answers have none.
+    public var authorization: [UInt8]
+    /// 24 bytes; empty for what a server says unasked.
+    public var correlationID: [UInt8]
+    /// A recipient's, sender's or link's id, or empty.
+    public var entityID: [UInt8]
+    /// An encoded command or answer.
+    public var body: [UInt8]
+
+    public static let correlationLength = 24
+
+    public init(authorization: [UInt8] = [], correlationID: [UInt8], entityID: [UInt8], body: [UInt8]) {
+        self.authorization = authorization
+        self.correlationID = correlationID
+        self.entityID = entityID
+        self.body = body
+    }
+
+    /// What an authorisation covers: it is good in one session alone, although the session's id is not sent.
+    public func signedBytes(sessionID: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(byteString: sessionID)
+        append(to: &bytes)
+        return bytes
+    }
+
+    private func append(to bytes: inout [UInt8]) {
+        bytes.append(byteString: correlationID)
+        bytes.append(byteString: entityID)
+        bytes += body
+    }
+
+    public func encoded(version: UInt16) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(byteString: authorization)
+        // No signature of a service. It is not covered by the authorisation.
+        if version >= SMPVersion.withServices, !authorization.isEmpty { bytes.append(UInt8(ascii: "0")) }
+        append(to: &bytes)
+        return bytes
+    }
+
+    /// nil when it is none. A signature of a service is refused: nobody here is one.
+    public init?(decoding bytes: [UInt8], version: UInt16) {
+        var reader = ByteReader(bytes)
+        guard let authorization = reader.byteString() else { return nil }
+        if version >= SMPVersion.withServices, !authorization.isEmpty {
+            guard reader.byte() == UInt8(ascii: "0") else { return nil }
+        }
+        guard let correlationID = reader.byteString(), let entityID = reader.byteString() else { return nil }
+        self.init(
+            authorization: authorization, correlationID: correlationID, entityID: entityID,
+            body: reader.rest())
+    }
+}
+
+/// Several transmissions in one block.
+public enum Batch {
+    /// The content of a block.
+    /// - Parameter transmissions: encoded, 1 to 255, `fits` together.
+    public static func encode(_ transmissions: [[UInt8]]) -> [UInt8] {
+        var content: [UInt8] = []
+        content.append(list: transmissions) { $0.append(large: $1) }
+        return content
+    }
+
+    /// The transmissions in a block, encoded; nil when its content is malformed.
+    public static func decode(_ content: [UInt8]) -> [[UInt8]]? {
+        var reader = ByteReader(content)
+        guard let transmissions = reader.list({ $0.large() }), reader.remaining == 0 else { return nil }
+        return transmissions
+    }
+
+    /// So many transmissions from the front go into the next block; 0 when the first is too long for any.
+    static func count(_ transmissions: some Sequence<[UInt8]>) -> Int {
+        var (room, count) = (TransportBlock.capacity - 1, 0)
+        for transmission in transmissions {
+            room -= 2 + transmission.count
+            guard room >= 0, count < 255 else { break }
+            count += 1
+        }
+        return count
+    }
+}
