@@ -18,6 +18,8 @@ final class NotificationDesktop {
     /// How the service behaves.
     enum Service: String {
         case answering, plain, silent, refusing
+        /// Answers what no service does.
+        case wrong
     }
 
     private let folder: TemporaryFolder
@@ -154,8 +156,8 @@ final class NotificationDesktop {
         class Service(dbus.service.Object):
             last = 0
 
-            @dbus.service.method(name, in_signature="susssasa{sv}i", out_signature="u",
-                                 async_callbacks=("answer", "fail"), sender_keyword="sender")
+            @dbus.service.method(name, in_signature="susssasa{sv}i", 
+                                 out_signature=None if kind == "wrong" else "u", async_callbacks=("answer", "fail"), sender_keyword="sender")
             def Notify(self, app, replaces, icon, summary, body, actions, hints, timeout, answer, fail, sender=None):
                 number = int(replaces)
                 if not number:
@@ -164,7 +166,7 @@ final class NotificationDesktop {
                 say("notify", number, int(replaces), summary, body, actions[1] if actions else "")
                 if kind == "silent": return
                 if kind == "refusing": return fail(dbus.DBusException("no", name=name + ".Excess"))
-                answer(dbus.UInt32(number))
+                answer("wrong" if kind == "wrong" else dbus.UInt32(number))
 
             @dbus.service.method(name, out_signature="as")
             def GetCapabilities(self):

@@ -213,8 +213,8 @@ struct NotificationTests {
     }
 
     @Test(
-        "a service that never answers, or refuses, holds up nothing",
-        arguments: [NotificationDesktop.Service.silent, .refusing])
+        "a service that never answers, refuses, or answers nonsense holds up nothing",
+        arguments: [NotificationDesktop.Service.silent, .refusing, .wrong])
     func silent(kind: NotificationDesktop.Service) async throws {
         let desktop = try await NotificationDesktop.start(kind)
         let mounts = try await Self.mounts(desktop)
@@ -224,6 +224,36 @@ struct NotificationTests {
         #expect(try mounts.read("bob/alice/49.txt") == [1])
         #expect(desktop.shown.count == 1)
         #expect(try await mounts.leave("bob") == .code(0))
+    }
+
+    @Test("the process on the bus is one, which is replaced when it is killed, and ends with its mount")
+    func process() async throws {
+        let desktop = try await NotificationDesktop.start()
+        let mounts = try await Self.mounts(desktop)
+        let daemon = try mounts.daemon("bob")
+        #expect(Self.children(of: daemon.processIdentifier).isEmpty)
+        try mounts.write([1], to: "alice/bob/a.txt")
+        try await desktop.waitForOne("the first") { $0.body == "a.txt" }
+        let children = Self.children(of: daemon.processIdentifier)
+        #expect(children.count == 1)
+        for child in children { kill(child, SIGKILL) }
+        try mounts.write([1], to: "alice/bob/b.txt")
+        try await desktop.waitForOne("the second") { $0.body == "b.txt" }
+        let next = try #require(Self.children(of: daemon.processIdentifier).first)
+        // Only what it was given is open in it: two pipes, no errors, and the bus.
+        #expect(ProcessInformation.names(in: "/proc/\(next)/fd").count <= 5)
+        daemon.send(SIGKILL)
+        try await daemon.ending()
+        try await wait(until: "it has ended") {
+            RunningProgram.executable(of: next) == nil || kill(next, 0) != 0
+        }
+    }
+
+    private static func children(of process: pid_t) -> [pid_t] {
+        ProcessInformation.names(in: "/proc/\(process)/task").flatMap { thread -> [pid_t] in
+            let bytes = ProcessInformation.bytes(of: "/proc/\(process)/task/\(thread)/children") ?? []
+            return String(decoding: bytes, as: UTF8.self).split(separator: " ").compactMap { pid_t($0) }
+        }
     }
 
     @Test("previews say no more than they may, a muted chat nothing, and 'off' nothing at all")

@@ -57,11 +57,13 @@ public final class Notifier: Sendable {
     /// Never waits.
     public func tell(_ events: [NotificationEvent]) {
         guard !events.isEmpty else { return }
-        let isWanted = inbox.withLock { inbox in
-            if !inbox.isStopped { inbox.events += events }
-            return !inbox.isStopped
+        let isFirst = inbox.withLock { inbox in
+            guard !inbox.isStopped else { return false }
+            defer { inbox.events += events }
+            return inbox.events.isEmpty
         }
-        if isWanted { wakeUp.ring() }
+        // Who opens thousands of files does not wake it for each.
+        if isFirst { wakeUp.ring() }
     }
 
     /// Nothing is told any more; what was not is told by the next mount. Blocks for a moment.

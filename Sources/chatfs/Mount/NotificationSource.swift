@@ -34,15 +34,16 @@ struct NotificationSource: Sendable {
 
     /// What became of a file that is known.
     private func condition(_ item: ChatItem) -> [NotificationEvent] {
-        guard let status = item.file?.status, let file = file(item) else { return [] }
-        switch status {
+        // First by what nearly all events say: how far it is.
+        switch item.file?.status {
         case .sndError(let problem):
-            return [.sendingFailed(file, why: problem.sentence, mayRetry: true)]
+            return file(item).map { [.sendingFailed($0, why: problem.sentence, mayRetry: true)] } ?? []
         case .rcvAborted(let problem), .rcvError(let problem), .rcvWarning(let problem):
-            return problem.kind == .notApproved ? [approval(file, problem)] : []
+            guard problem.kind == .notApproved else { return [] }
+            return file(item).map { [approval($0, problem)] } ?? []
         case .sndComplete, .sndCancelled, .rcvAccepted, .rcvComplete, .rcvCancelled:
-            return [.recovered(file.entry)]
-        case .sndStored, .sndTransfer, .sndWarning, .rcvInvitation, .rcvTransfer: return []
+            return [.recovered(.item(item.id))]
+        case nil, .sndStored, .sndTransfer, .sndWarning, .rcvInvitation, .rcvTransfer: return []
         }
     }
 
