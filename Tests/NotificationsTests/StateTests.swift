@@ -43,6 +43,13 @@ struct StateTests {
         #expect(ToldNotifications(text + "arrived nonsense\narrived @1 x\nunread\ntold\n\n") == Self.filled())
     }
 
+    @Test("a carriage return, which nobody wrote, ends no line and eats none")
+    func carriageReturn() throws {
+        let told = try #require(ToldNotifications(Self.filled().text + "told 9\r\ntold 10\n"))
+        #expect(told.wasTold("9\r") && told.wasTold("10"))
+        #expect(ToldNotifications(told.text) == told)
+    }
+
     @Test("it has bounds, and forgets the oldest")
     func bounds() {
         var told = Self.filled()

@@ -77,7 +77,8 @@ extension ToldNotifications {
 
     /// Reads it back; nil for what is no such text, or was cut off within its head.
     public init?(_ text: String) {
-        let lines = text.split(separator: "\n")
+        // By bytes: a carriage return and what follows it are one character.
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n")).map { Substring($0) }
         guard lines.count >= 3, lines[0] == Self.head,
             let beginning = Self.number("beginning", lines[1]),
             let history = Self.number("history", lines[2])
