@@ -1,0 +1,145 @@
+#define _GNU_SOURCE
+#include "chatfs-entry.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "chatfs-tables.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static bool contains(const char *text, const char *part) {
+    return text && strstr(text, part);
+}
+
+void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
+                       const char *link) {
+    *entry = (ChatfsEntry){0};
+    if (!state || strlen(state) >= sizeof entry->state) return;
+    strcpy(entry->state, state);
+    entry->is_sent = direction && !strcmp(direction, "sent");
+    entry->has_problem = error && *error;
+    entry->has_relays = contains(error, "chatfs approve") && contains(error, "xftp://");
+    entry->may_resend = entry->is_sent && (strcmp(state, "draft") || contains(error, "chatfs retry"));
+    entry->link = link && *link ? strdup(link) : NULL;
+}
+
+/* NULL where there is none, or it is too long: no attribute of a mount is. */
+static char *attribute(const char *path, const char *name, size_t limit) {
+    char *value = malloc(limit + 1);
+    ssize_t length = value ? lgetxattr(path, name, value, limit) : -1;
+    if (length < 0 || memchr(value, 0, (size_t)length)) {
+        free(value);
+        return NULL;
+    }
+    value[length] = 0;
+    return value;
+}
+
+void chatfs_entry_read(ChatfsEntry *entry, const char *path) {
+    char *state = attribute(path, "user.chatfs.state", 64);
+    char *direction = state ? attribute(path, "user.chatfs.direction", 64) : NULL;
+    char *error = state ? attribute(path, "user.chatfs.error", 16384) : NULL;
+    char *link = state ? attribute(path, "user.chatfs.link", 65536) : NULL;
+    chatfs_entry_init(entry, state, direction, error, link);
+    free(state);
+    free(direction);
+    free(error);
+    free(link);
+}
+
+void chatfs_entry_clear(ChatfsEntry *entry) {
+    free(entry->link);
+    *entry = (ChatfsEntry){0};
+}
+
+const ChatfsAction *chatfs_action(size_t index) {
+    return index < COUNT(chatfs_actions) ? &chatfs_actions[index] : NULL;
+}
+
+static bool is_among(const char *state, const char *states) {
+    char word[sizeof((ChatfsEntry *)0)->state + 3];
+    snprintf(word, sizeof word, " %s ", state);
+    return strstr(states, word);
+}
+
+bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
+    if (!*entry->state || (*action->states && !is_among(entry->state, action->states))) return false;
+    if (!strcmp(action->needs, "relays")) return entry->has_relays;
+    if (!strcmp(action->needs, "no-relays")) return !entry->has_relays;
+    if (!strcmp(action->needs, "resend")) return entry->may_resend;
+    if (!strcmp(action->needs, "link")) return entry->link;
+    return !*action->needs;
+}
+
+const char *const *chatfs_entry_emblems(const ChatfsEntry *entry) {
+    if (!*entry->state) return NULL;
+    /* The first of the table is for problems. */
+    if (entry->has_problem) return chatfs_emblems[0].icons;
+    for (size_t index = 0; index < COUNT(chatfs_emblems); index++)
+        if (is_among(entry->state, chatfs_emblems[index].states)) return chatfs_emblems[index].icons;
+    return NULL;
+}
+
+/* \ooo, as the kernel writes spaces, tabs, newlines and backslashes. */
+static void unescape(char *text) {
+    char *to = text;
+    for (const char *from = text; *from; to++) {
+        if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' && from[3] >= '0'
+            && from[3] <= '7') {
+            *to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+            from += 4;
+        } else {
+            *to = *from++;
+        }
+    }
+    *to = 0;
+}
+
+bool chatfs_is_mounted_by(char *mountinfo, const char *path) {
+    char *rest = NULL;
+    for (char *line = strtok_r(mountinfo, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *type = strstr(line, " - ");
+        if (!type || strncmp(type, " - fuse.chatfs ", 15)) continue;
+        *type = 0;
+        /* ID, parent, device, root, mountpoint. */
+        char *point = line;
+        for (int word = 0; point && word < 4; word++) point = strchr(point, ' ') ? strchr(point, ' ') + 1 : NULL;
+        if (!point) continue;
+        point[strcspn(point, " ")] = 0;
+        unescape(point);
+        size_t length = strlen(point);
+        if (!strncmp(path, point, length) && (path[length] == 0 || path[length] == '/')) return true;
+    }
+    return false;
+}
+
+bool chatfs_is_mounted(const char *path) {
+    static const size_t limit = 1 << 20;
+    static int file = -1;
+    static char *table;
+    if (file < 0) file = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    struct pollfd changes = {.fd = file, .events = POLLPRI};
+    if (!table || poll(&changes, 1, 0) > 0) {
+        free(table);
+        table = malloc(limit + 1);
+        if (!table) return false;
+        size_t length = 0;
+        lseek(file, 0, SEEK_SET);
+        for (ssize_t count; length < limit && (count = read(file, table + length, limit - length)) > 0;)
+            length += (size_t)count;
+        table[length] = 0;
+    }
+    /* Where nothing of it is mounted, nothing is copied. */
+    if (!strstr(table, " - fuse.chatfs ")) return false;
+    char *copy = strdup(table);
+    bool is_there = copy && chatfs_is_mounted_by(copy, path);
+    free(copy);
+    return is_there;
+}

@@ -1,0 +1,57 @@
+/* What file managers written in C and C++ know of the entries of a ChatFS mount. The tables are made of
+ * chatfs_entries.py. */
+#ifndef CHATFS_ENTRY_H
+#define CHATFS_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    const char *name, *label, *icon;
+    /* Each with a space on both sides; empty: any. */
+    const char *states;
+    const char *needs;
+    /* Asked before it is done; may be empty. */
+    const char *question;
+} ChatfsAction;
+
+typedef struct {
+    const char *states;
+    /* The best first, then NULL. */
+    const char *icons[5];
+} ChatfsEmblem;
+
+/* An entry by its extended attributes; all zero where there is none. */
+typedef struct {
+    char state[24];
+    bool is_sent, has_problem, has_relays, may_resend;
+    /* Of the heap, or NULL. */
+    char *link;
+} ChatfsEntry;
+
+/* Any of the texts may be NULL. */
+void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
+                       const char *link);
+/* Reads the extended attributes: waits for the mount, so never in a main loop. */
+void chatfs_entry_read(ChatfsEntry *entry, const char *path);
+void chatfs_entry_clear(ChatfsEntry *entry);
+
+/* The actions, then NULL. */
+const ChatfsAction *chatfs_action(size_t index);
+bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action);
+/* Names of icons, the best first, then NULL; NULL where an entry has none. */
+const char *const *chatfs_entry_emblems(const ChatfsEntry *entry);
+
+/* Whether ChatFS is mounted there or above, by the kernel's table. Touches no mount; one thread only. */
+bool chatfs_is_mounted(const char *path);
+/* The same for the text of a mountinfo, which is changed. */
+bool chatfs_is_mounted_by(char *mountinfo, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

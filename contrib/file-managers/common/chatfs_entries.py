@@ -1,0 +1,157 @@
+"""What file managers offer for the entries of a ChatFS mount, and how they mark them.
+
+The tables here are the only ones: the Nautilus extension reads them, and what is written in C and C++ includes them as
+a header ('python3 chatfs_entries.py'). Nothing here touches a mount: a file manager may call it in its main loop.
+"""
+
+import dataclasses
+import os
+import re
+import select
+
+
+@dataclasses.dataclass(frozen=True)
+class Action:
+    """An item of the context menu, offered where an entry is in one of its states and has what it needs."""
+
+    name: str
+    label: str
+    icon: str
+    # Of docs/semantics.md, "States"; none: any.
+    states: tuple = ()
+    # A fact of an entry, see Entry.has.
+    needs: str = ""
+    # Asked before it is done.
+    question: str = ""
+
+
+ACTIONS = (
+    Action("hydrate", "Receive Now", "folder-download", ("remote",), "no-relays"),
+    Action("pin", "Keep on This Device", "emblem-favorite", ("remote", "receiving", "stored", "hydrated"), "no-relays"),
+    Action("unpin", "Stop Keeping", "list-remove", ("receiving", "stored", "hydrated")),
+    Action("dehydrate", "Free Up Space", "edit-clear", ("hydrated",)),
+    Action("approve", "Approve Relays…", "dialog-ok", ("remote", "receiving", "failed"), "relays",
+           "The sender has chosen the relays on which a file lies, and whoever runs them sees your network address "
+           "when you receive it. Approve the relays of what is selected?"),
+    Action("cancel", "Cancel Transfer", "process-stop", ("receiving", "sending")),
+    Action("retry", "Send Again…", "view-refresh", ("failed", "unsure", "draft"), "resend",
+           "Look into the chat first: what is there already may arrive twice. Send what is selected again?"),
+    Action("copy-link", "Copy Link", "edit-copy", (), "link"),
+)
+
+# How an entry is marked: the first icon that the theme has. An entry with a problem is marked by that alone. The
+# themes have no good one for what is elsewhere, so that one is ours.
+PROBLEM = ("emblem-important", "emblem-important-symbolic")
+EMBLEMS = (
+    (("unsure", "expired", "cancelled", "blocked", "failed", "recovered"), PROBLEM),
+    (("remote",), ("emblem-chatfs-remote", "emblem-downloads", "vcs-update-required", "folder-download-symbolic")),
+    (("receiving", "draft", "queued", "sending"),
+     ("emblem-synchronizing", "vcs-locally-modified", "emblem-synchronizing-symbolic")),
+    (("stored", "hydrated", "sent"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
+)
+
+ATTRIBUTES = ("state", "direction", "error", "link")
+
+# In the sentence of an entry whose relays are not approved.
+RELAY = re.compile(r"xftp://[^\s,;()]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """The extended attributes of an entry that matter here; empty where there are none."""
+
+    state: str = ""
+    direction: str = ""
+    error: str = ""
+    link: str = ""
+
+    def has(self, fact):
+        if fact == "relays":
+            return "chatfs approve" in self.error and "xftp://" in self.error
+        if fact == "no-relays":
+            return not self.has("relays")
+        if fact == "resend":
+            return self.direction == "sent" and (self.state != "draft" or "chatfs retry" in self.error)
+        if fact == "link":
+            return self.link != ""
+        return fact == ""
+
+    def allows(self, action):
+        return (self.state != "" and (not action.states or self.state in action.states)
+                and self.has(action.needs))
+
+    @property
+    def emblems(self):
+        """Names of icons, the best first."""
+        if self.state and self.error:
+            return PROBLEM
+        return next((icons for states, icons in EMBLEMS if self.state in states), ())
+
+
+def relays(sentence):
+    return RELAY.findall(sentence)
+
+
+def offers(entries):
+    """The actions for a selection, each with the places of those that it is for. Nothing where one is no entry."""
+    if not entries or not all(entry.state for entry in entries):
+        return []
+    found = [(action, [place for place, entry in enumerate(entries) if entry.allows(action)]) for action in ACTIONS]
+    return [(action, places) for action, places in found if places]
+
+
+class Mounts:
+    """Where ChatFS is mounted, by the kernel's table, which is read again only when it has changed."""
+
+    LIMIT = 1 << 20
+
+    def __init__(self, path="/proc/self/mountinfo"):
+        self._file = open(path, "rb", buffering=0)
+        self._poll = select.poll()
+        self._poll.register(self._file, select.POLLPRI)
+        self._points = None
+
+    def point(self, path):
+        """The mountpoint that holds the path, or nothing."""
+        if self._points is None or self._poll.poll(0):
+            self._points = self._read()
+        inside = [point for point in self._points if path == point or path.startswith(point + "/")]
+        return max(inside, key=len, default=None)
+
+    def _read(self):
+        self._file.seek(0)
+        data = b""
+        while len(data) < self.LIMIT and (piece := self._file.read(65536)):
+            data += piece
+        return points(data)
+
+
+def points(mountinfo):
+    """The mountpoints of type fuse.chatfs in what /proc/PID/mountinfo says."""
+    found = []
+    for line in mountinfo.split(b"\n"):
+        front, _, back = line.partition(b" - ")
+        words = front.split(b" ")
+        if len(words) > 4 and back.startswith(b"fuse.chatfs "):
+            plain = re.sub(rb"\\([0-3][0-7]{2})", lambda match: bytes([int(match[1], 8)]), words[4])
+            found.append(os.fsdecode(plain))
+    return found
+
+
+def header():
+    """The tables for C."""
+    text = lambda word: '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    words = lambda names: text(" " + " ".join(names) + " " if names else "")
+    icons = lambda names: "{" + ", ".join([text(name) for name in names] + ["NULL"]) + "}"
+    lines = ["/* Made by chatfs_entries.py. */", "static const ChatfsAction chatfs_actions[] = {"]
+    for action in ACTIONS:
+        members = [text(action.name), text(action.label), text(action.icon), words(action.states), text(action.needs),
+                   text(action.question)]
+        lines.append("    {" + ", ".join(members) + "},")
+    lines += ["};", "static const ChatfsEmblem chatfs_emblems[] = {"]
+    lines += ["    {" + words(states) + ", " + icons(names) + "}," for states, names in EMBLEMS]
+    return "\n".join(lines + ["};", ""])
+
+
+if __name__ == "__main__":
+    print(header(), end="")

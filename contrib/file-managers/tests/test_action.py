@@ -1,0 +1,128 @@
+"""What chatfs-file-action says where there is no mount, and where one is strange."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common", "chatfs-file-action")
+
+
+def program():
+    loader = importlib.machinery.SourceFileLoader("file_action", PROGRAM)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("file_action", loader))
+    loader.exec_module(module)
+    return module
+
+
+def run(*words, paths=()):
+    data = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    return subprocess.run([sys.executable, "-B", PROGRAM, *words], input=data, capture_output=True, check=False)
+
+
+class Strange:
+    """A mountpoint whose socket answers with given lines, one for each that it hears, after the greeting."""
+
+    def __init__(self, *lines):
+        self._folder = tempfile.TemporaryDirectory()
+        self.point = self._folder.name
+        os.mkdir(self.point + "/.chatfs")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self.point + "/s")
+        self._listener.listen()
+        with open(self.point + "/.chatfs/status.json", "w") as file:
+            json.dump({"programSocket": self.point + "/s"}, file)
+        self.heard = []
+        self._thread = threading.Thread(target=self._serve, args=(lines,))
+        self._thread.start()
+
+    def _serve(self, lines):
+        connection, _ = self._listener.accept()
+        with connection, connection.makefile("rb") as reader:
+            try:
+                connection.sendall(lines[0])
+                for line in lines[1:]:
+                    self.heard.append(json.loads(reader.readline()))
+                    connection.sendall(line)
+            except (OSError, ValueError):
+                pass
+
+    def end(self):
+        self._listener.close()
+        self._thread.join()
+        self._folder.cleanup()
+
+
+GREETING = b'{"chatfs":1,"mountpoint":"/x","pid":1,"profile":"ann"}\n'
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        self.module = program()
+
+    def carry_out(self, action, *lines):
+        mount = Strange(*lines)
+        try:
+            self.module.carry_out(action, mount.point, mount.point + "/Alice/a.jpg")
+        finally:
+            mount.end()
+        return mount.heard
+
+    def test_it_asks_for_the_path_below_the_mountpoint(self):
+        heard = self.carry_out("pin", GREETING, b'{"id":1,"result":{"done":true}}\n')
+        self.assertEqual(heard, [{"id": 1, "method": "pin", "path": "Alice/a.jpg"}])
+
+    def test_a_file_is_asked_for_until_all_of_it_is_there(self):
+        pending = b'{"id":1,"result":{"done":false,"item":{"progress":%d}}}\n'
+        heard = self.carry_out("hydrate", GREETING, pending % 10, pending % 20, b'{"id":3,"result":{"done":true}}\n')
+        self.assertEqual([line["method"] for line in heard], ["hydrate"] * 3)
+
+    def test_a_refusal_is_told_in_the_words_of_the_mount(self):
+        with self.assertRaisesRegex(self.module.Failure, "^It is pinned.$"):
+            self.carry_out("dehydrate", GREETING, b'{"id":1,"error":{"code":"refused","message":"It is pinned."}}\n')
+
+    def test_what_is_no_conversation_ends_with_a_sentence(self):
+        for lines in ([b"nonsense\n"], [b"[1]\n"], [b""], [b"x" * 5000], [GREETING, b"{\n"], [GREETING, b""],
+                      [b'{"chatfs":2}\n'], [b"{}\n"], [GREETING, b'{"id":1,"error":7}\n'], [GREETING, b"\xff\xfe\n"]):
+            with self.assertRaises(self.module.Failure, msg=lines):
+                self.carry_out("pin", *lines)
+
+    def test_a_line_without_an_end_is_not_read_for_ever(self):
+        self.module.LIMIT = 100000
+        with self.assertRaises(self.module.Failure):
+            self.carry_out("pin", b"x" * 300000)
+
+    def test_a_folder_without_a_mount_is_said_to_be_none(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(self.module.Failure):
+            self.module.carry_out("pin", folder, folder + "/a")
+
+
+class Commands(unittest.TestCase):
+    def test_a_file_outside_is_named_with_a_sentence(self):
+        ended = run("hydrate", paths=["/etc/hostname", b"/tmp/\xff"])
+        self.assertEqual(ended.returncode, 1)
+        self.assertEqual(ended.stderr.splitlines()[0], b"hostname: It is in no mount of ChatFS.")
+        self.assertEqual(len(ended.stderr.splitlines()), 2)
+
+    def test_of_many_problems_a_few_are_told(self):
+        ended = run("pin", paths=[f"/none/{number}" for number in range(40)])
+        self.assertEqual(len(ended.stderr.splitlines()), 11)
+        self.assertEqual(ended.stderr.splitlines()[-1], b"And 30 more.")
+
+    def test_nothing_is_done_for_nothing(self):
+        self.assertEqual(run("hydrate").returncode, 0)
+        self.assertEqual(run("hydrate", paths=["relative"]).returncode, 0)
+
+    def test_what_it_cannot_do_is_an_error_of_the_caller(self):
+        for words in ((), ("copy-link",), ("delete",), ("pin", "more")):
+            self.assertEqual(run(*words).returncode, 64)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,181 @@
+"""What is offered and shown for entries: the same in Python and in C, and only what makes sense."""
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "common")
+sys.path.insert(0, COMMON)
+from chatfs_entries import ACTIONS, Entry, Mounts, header, offers, points, relays  # noqa: E402
+
+STATES = ("remote", "receiving", "stored", "hydrated", "draft", "queued", "sending", "sent", "unsure", "expired",
+          "cancelled", "blocked", "failed", "recovered")
+UNKNOWN_RELAY = "It is on relays that would see your address. To allow them: chatfs approve xftp://key@relay.example:443"
+KILLED = "The program that wrote it was killed: write it again, or use chatfs retry to send it as it is."
+LINK = "https://relay.example/file#key"
+
+# Prints what the C code makes of the entries on standard input, a line each, with tabs between.
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+#include "chatfs-entry.h"
+int main(int count, char **words) {
+    char line[4096], *fields[4];
+    for (int index = 1; index < count; index++) printf("%d\n", chatfs_is_mounted(words[index]));
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        char *rest = line;
+        for (int field = 0; field < 4; field++) fields[field] = strsep(&rest, "\t");
+        ChatfsEntry entry;
+        chatfs_entry_init(&entry, fields[0], fields[1], fields[2], fields[3]);
+        for (size_t index = 0; chatfs_action(index); index++)
+            if (chatfs_entry_allows(&entry, chatfs_action(index))) printf("%s ", chatfs_action(index)->name);
+        const char *const *icons = chatfs_entry_emblems(&entry);
+        printf("|");
+        for (; icons && *icons; icons++) printf(" %s", *icons);
+        printf("\n");
+        chatfs_entry_clear(&entry);
+    }
+    return 0;
+}
+"""
+MOUNTED_BY = r"""
+#include <stdio.h>
+#include "chatfs-entry.h"
+int main(int count, char **words) {
+    static char table[65536];
+    fread(table, 1, sizeof table - 1, stdin);
+    return count == 2 && chatfs_is_mounted_by(table, words[1]) ? 0 : 1;
+}
+"""
+MOUNTINFO = (
+    b"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+    b"40 22 0:50 / /home/ann/My\\040Chats rw,nosuid shared:3 - fuse.chatfs chatfs rw\n"
+    b"41 22 0:51 / /home/ann/My\\040Chats/inner rw - fuse.chatfs chatfs rw\n"
+    b"42 22 0:52 / /mnt/other rw - fuse.sshfs host rw\n"
+    b"43 22 0:53 / /mnt/back\\134slash rw - fuse.chatfs chatfs rw\n"
+    b"broken\n\n - fuse.chatfs \n1 2 3 4 - fuse.chatfs chatfs rw\n")
+
+
+def names(entry):
+    return [action.name for action in ACTIONS if entry.allows(action)]
+
+
+def build(folder, source):
+    with open(folder + "/chatfs-tables.h", "w") as file:
+        file.write(header())
+    with open(folder + "/program.c", "w") as file:
+        file.write(source)
+    subprocess.run(["cc", "-std=gnu11", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-I" + COMMON,
+                    "-I" + folder, folder + "/program.c", COMMON + "/chatfs-entry.c", "-o", folder + "/program"], check=True)
+    return folder + "/program"
+
+
+class Offers(unittest.TestCase):
+    def test_what_makes_sense_for_each_state(self):
+        self.assertEqual(names(Entry("remote", "received")), ["hydrate", "pin"])
+        self.assertEqual(names(Entry("receiving", "received")), ["pin", "unpin", "cancel"])
+        self.assertEqual(names(Entry("stored", "received")), ["pin", "unpin"])
+        self.assertEqual(names(Entry("hydrated", "received")), ["pin", "unpin", "dehydrate"])
+        self.assertEqual(names(Entry("sending", "sent")), ["cancel"])
+        self.assertEqual(names(Entry("failed", "sent", "Refused.")), ["retry"])
+        self.assertEqual(names(Entry("unsure", "sent", "Unsure.")), ["retry"])
+        for state in ("queued", "sent", "expired", "cancelled", "blocked", "recovered"):
+            self.assertEqual(names(Entry(state, "received", "Gone.")), [])
+
+    def test_a_file_whose_relays_are_not_approved_is_approved_before_it_is_received(self):
+        self.assertEqual(names(Entry("remote", "received", UNKNOWN_RELAY)), ["approve"])
+        self.assertEqual(relays(UNKNOWN_RELAY), ["xftp://key@relay.example:443"])
+        self.assertEqual(relays("(xftp://a@one, xftp://b@two:1); no more (and 3 more)"), ["xftp://a@one", "xftp://b@two:1"])
+
+    def test_only_what_cannot_be_sent_otherwise_is_sent_again(self):
+        self.assertEqual(names(Entry("draft", "sent")), [])
+        self.assertEqual(names(Entry("draft", "sent", "It stays local.")), [])
+        self.assertEqual(names(Entry("draft", "sent", KILLED)), ["retry"])
+        self.assertEqual(names(Entry("failed", "received", "Damaged.")), [])
+
+    def test_a_link_is_copied_wherever_there_is_one(self):
+        for state in STATES:
+            self.assertIn("copy-link", names(Entry(state, "sent", "", LINK)))
+
+    def test_nothing_is_offered_where_one_of_the_selection_is_no_entry(self):
+        self.assertEqual(offers([]), [])
+        self.assertEqual(offers([Entry("remote"), Entry()]), [])
+
+    def test_of_a_selection_each_action_is_for_those_that_allow_it(self):
+        found = {action.name: places for action, places in
+                 offers([Entry("remote"), Entry("hydrated"), Entry("sent"), Entry("remote")])}
+        self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [1], "dehydrate": [1]})
+
+    def test_every_state_is_marked_and_a_problem_is_seen(self):
+        for state in STATES:
+            self.assertTrue(Entry(state).emblems, state)
+        self.assertEqual(Entry("remote", "received", UNKNOWN_RELAY).emblems[0], "emblem-important")
+        self.assertNotEqual(Entry("remote").emblems, Entry("hydrated").emblems)
+        self.assertEqual(Entry().emblems, ())
+
+
+class MountTable(unittest.TestCase):
+    def test_mountpoints_are_read_as_the_kernel_writes_them(self):
+        self.assertEqual(points(MOUNTINFO), ["/home/ann/My Chats", "/home/ann/My Chats/inner", "/mnt/back\\slash"])
+        self.assertEqual(points(b""), [])
+
+    def test_a_path_belongs_to_the_innermost_mount(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(MOUNTINFO)
+            file.flush()
+            # A regular file cannot be polled for changes; what matters here is which mountpoint is found.
+            mounts = Mounts(file.name)
+            mounts._points = points(MOUNTINFO)
+            mounts._file.close()
+            mounts._poll = type("Poll", (), {"poll": lambda self, timeout: []})()
+        self.assertEqual(mounts.point("/home/ann/My Chats/inner/a"), "/home/ann/My Chats/inner")
+        self.assertEqual(mounts.point("/home/ann/My Chats/x"), "/home/ann/My Chats")
+        self.assertEqual(mounts.point("/home/ann/My Chats"), "/home/ann/My Chats")
+        self.assertIsNone(mounts.point("/home/ann/My Chats 2/x"))
+        self.assertIsNone(mounts.point("/mnt/other/x"))
+
+    def test_this_system_has_a_mount_table(self):
+        mounts = Mounts()
+        self.assertIsNone(mounts.point("/proc/self/status"))
+        mounts._file.close()
+
+
+@unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+class Agreement(unittest.TestCase):
+    """What Thunar and Dolphin use says the same."""
+
+    def test_of_every_entry(self):
+        entries = [Entry(*values) for values in itertools.product(
+            STATES + ("", "an-unknown-state", "a-state-much-longer-than-any-there-is"), ("", "sent", "received"),
+            ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK))]
+        with tempfile.TemporaryDirectory() as folder:
+            text = "".join("\t".join((entry.state, entry.direction, entry.error, entry.link)) + "\n" for entry in entries)
+            said = subprocess.run([build(folder, PROGRAM), "/", "/proc"], input=text, stdout=subprocess.PIPE, text=True,
+                                  check=True).stdout.splitlines()
+        self.assertEqual(said[:2], ["0", "0"], "nothing of ChatFS is mounted there")
+        self.assertEqual(len(said) - 2, len(entries))
+        for entry, line in zip(entries, said[2:]):
+            if entry.state == "a-state-much-longer-than-any-there-is":
+                # No state that there is; it is no entry.
+                self.assertEqual(line, "|")
+                continue
+            there, icons = line.split("|")
+            self.assertEqual(there.split(), names(entry), entry)
+            self.assertEqual(icons.split(), list(entry.emblems), entry)
+
+    def test_of_the_mount_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(folder, MOUNTED_BY)
+            for path, expected in [("/home/ann/My Chats", 0), ("/home/ann/My Chats/a", 0), ("/home/ann/My Chats 2", 1),
+                                   ("/mnt/back\\slash/x", 0), ("/mnt/other", 1), ("/", 1), ("", 1)]:
+                ended = subprocess.run([program, path], input=MOUNTINFO, check=False)
+                self.assertEqual(ended.returncode, expected, path)
+
+
+if __name__ == "__main__":
+    unittest.main()
