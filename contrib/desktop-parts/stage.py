@@ -1,0 +1,99 @@
+"""People, a relay and mounts for contrib/desktop, and the processes that are started for it."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+
+def run(command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def until(what, seconds, condition):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f"desktop: waited in vain until {what}")
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def process(command, log, **options):
+    """A process group that ends with the block: first asked, then killed."""
+    with open(log, "ab") as output:
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                   start_new_session=True, **options)
+    try:
+        yield started
+    finally:
+        for number, patience in [(signal.SIGTERM, 20), (signal.SIGKILL, 5)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                started.wait(patience)
+                break
+
+
+class Stage:
+    """Alice, who has sent her files to bob, and bob's home."""
+
+    def __init__(self, program, folder):
+        self.program = program
+        self.folder = folder
+        self.data = folder + "/data"
+        self.home = folder + "/home"
+        # Where the extensions of file managers are installed; None: nowhere.
+        self.extensions = None
+        self.chats = self.home + "/Chats"
+        self.environment = dict(os.environ, HOME=folder + "/alice", TMPDIR=folder, COLUMNS="80")
+        for name in ["XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "DBUS_SESSION_BUS_ADDRESS"]:
+            self.environment.pop(name, None)
+        os.makedirs(folder + "/alice")
+
+    def make_home(self):
+        """An empty one, with the theme and the size of windows of the file managers."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        os.makedirs(self.home, 0o700)
+        os.makedirs(self.home + "/.config")
+        with open(self.home + "/.config/kdeglobals", "w") as file:
+            file.write("[Icons]\nTheme=breeze\n")
+        os.makedirs(self.home + "/.config/glib-2.0/settings")
+        with open(self.home + "/.config/glib-2.0/settings/keyfile", "w") as file:
+            file.write("[org/gnome/nautilus/window-state]\nmaximized=true\n")
+
+    def chatfs(self, *words):
+        return run([self.program, *words, "--data", self.data], env=self.environment)
+
+    @contextlib.contextmanager
+    def relay(self):
+        log = self.folder + "/relay.log"
+        with process([self.program, "relay", "--dir", self.folder + "/relay"], log, env=self.environment):
+            address = lambda: re.search(r"xftp://\S+", open(log).read())
+            until("the relay is there", 30, address)
+            yield address().group()
+
+    @contextlib.contextmanager
+    def mount(self, profile, folder, environment, *options):
+        log = f"{self.folder}/{profile}.log"
+        before = open(log).read() if os.path.exists(log) else ""
+        with process([self.program, "mount", folder, "--notifications", "off", "--profile", profile, "--data", self.data,
+                      "--cache-dir", f"{self.folder}/cache-{profile}", *options], log, env=environment):
+            until("it is mounted", 60, lambda: "is mounted at" in open(log).read()[len(before):])
+            yield
+
+    def send(self, relay, source):
+        for name in ["alice", "bob"]:
+            self.chatfs("profile", "create", name, "--relay", relay)
+        self.chatfs("connect", "alice", "bob")
+        names = sorted(os.listdir(source))
+        with self.mount("alice", self.folder + "/a", self.environment):
+            for name in names:
+                shutil.copyfile(f"{source}/{name}", f"{self.folder}/a/bob/{name}")
+            sent = lambda name: os.getxattr(f"{self.folder}/a/bob/{name}", "user.chatfs.state") == b"sent"
+            until("all is sent", 900, lambda: all(map(sent, names)))
+        return names
