@@ -83,7 +83,7 @@ public struct ChatFile: Hashable, Sendable {
     public var transport: Transport
     /// Where the core keeps the bytes: readable when `status.isReadable`. Sent files have one too.
     public var source: FileSourceLocation?
-    /// When relays drop it, where known.
+    /// When relays drop it, as far as that is known: some time after its upload began (`FilePolicy.relayRetention`).
     public var expires: Timestamp?
 
     public init(

@@ -31,6 +31,12 @@ public protocol ChatReading: OpenProfile {
     /// what expired, or was cancelled or blocked, is not among them.
     func unsettledItems() async throws(ChatError) -> [ChatItem]
 
+    /// Received messages whose file is not here and may still come from a relay: offered, waiting, on its way, or
+    /// failed for a reason that may pass. At most `count` of them, those that relays drop first (`ChatFile.expires`)
+    /// first; as quick however many older ones there are.
+    /// - Parameter position: only what comes after it in that order.
+    func receivableItems(after position: ExpiryPosition, count: Int) async throws(ChatError) -> [ChatItem]
+
     /// Somebody opened the file of a received message. Returns at once, promises nothing: what follows from
     /// that is the core's business.
     func noteOpened(_ item: ItemID, in chat: ChatReference)
@@ -41,6 +47,11 @@ extension ChatReading {
     public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
         try await self.item(item, in: chat).content.preview
     }
+
+    /// For cores whose files do not expire.
+    public func receivableItems(
+        after position: ExpiryPosition, count: Int
+    ) async throws(ChatError) -> [ChatItem] { [] }
 
     /// For cores without messages that disappear.
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {}

@@ -8,6 +8,9 @@ public enum FilePolicy {
     /// Largest file over XFTP in a chat.
     public static let xftpLimit: UInt64 = 1_073_741_824
     public static let smpLimit: UInt64 = 8_000_000
+    /// Relays keep a file that long, counted from the moment at which its upload began (default of the official relay,
+    /// which rounds that moment down to the full hour). Nothing in a message says what its relays really do.
+    public static let relayRetention = Duration.seconds(48 * 3600)
     public static let maxVoiceSeconds = 300
     public static let maxPreviewCharacters = 14_000
 

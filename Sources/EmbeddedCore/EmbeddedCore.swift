@@ -209,6 +209,14 @@ public final class EmbeddedCore: ChatCore {
         try await blocking.run { [store] in try store.read { try $0.items.unsettled() } }
     }
 
+    public func receivableItems(
+        after position: ExpiryPosition, count: Int
+    ) async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [store] in
+            try store.read { try $0.items.leaving(after: position, count: count) }
+        }
+    }
+
     // MARK: - Sending and deleting
 
     public func expectToSend(_ size: UInt64) { uploads.expect(size) }

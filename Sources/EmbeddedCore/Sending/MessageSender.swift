@@ -153,7 +153,7 @@ final class MessageSender: Sendable {
         let now = store.clock.now()
         let envelope = ItemTable.Envelope(
             message: message, transport: transport, created: now,
-            expires: transport == .xftp ? now.advanced(by: TransferTimes.relayExpiry) : nil,
+            expires: transport == .xftp ? now.advanced(by: FilePolicy.relayRetention) : nil,
             recipients: recipients.count)
         let origin = try tables.items.insertSent(envelope, in: chat, storedName: storedName)
         try tables.chats.noteMessage(in: chat, at: now)

@@ -79,6 +79,16 @@ struct ItemTable {
             """, profile, row: item)
     }
 
+    /// Those of which `Schema.isLeaving` holds, in the order in which relays drop their files.
+    func leaving(after position: ExpiryPosition, count: Int) throws -> [ChatItem] {
+        try connection.query(
+            """
+            \(Self.query) WHERE f.id IN (SELECT id FROM file WHERE profile = ? AND \(Schema.isLeaving)
+                AND (expires, item) > (?, ?) ORDER BY expires, item LIMIT ?)
+            ORDER BY f.expires, f.item
+            """, profile, position.time, position.item.rawValue, max(0, count), row: item)
+    }
+
     func ids(in chat: Int64) throws -> [ItemID] {
         try connection.query("SELECT id FROM item WHERE chat = ?", chat) { ItemID($0.integer("id")) }
     }

@@ -18,6 +18,8 @@ enum Schema {
             CREATE INDEX file_stored ON file (profile, stored_name) WHERE stored_name IS NOT NULL;
             CREATE INDEX file_described ON file (profile, status) WHERE description IS NOT NULL;
             """),
+        Migration(
+            "leaving", "CREATE INDEX file_leaving ON file (profile, expires, item) WHERE \(isLeaving)"),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -26,6 +28,13 @@ enum Schema {
         item IS NOT NULL AND (status IN ('snd_transfer', 'snd_error', 'snd_warning', 'rcv_accepted', 'rcv_transfer', \
         'rcv_aborted', 'rcv_warning') OR status = 'snd_stored' AND transport != 'local' OR status = 'rcv_error' AND \
         coalesce(problem, '') NOT IN ('expired', 'neverUploaded', 'cancelledBySender', 'blocked'))
+        """
+
+    /// Received files that are not here and that relays drop at some time, as a condition for the same use.
+    static let isLeaving = """
+        item IS NOT NULL AND expires IS NOT NULL AND (status IN ('rcv_invitation', 'rcv_accepted', 'rcv_transfer', \
+        'rcv_aborted', 'rcv_warning') OR status = 'rcv_error' AND coalesce(problem, '') NOT IN ('expired', \
+        'neverUploaded', 'cancelledBySender', 'blocked'))
         """
 
     /// `item` and `file` rows belong to one profile each: the sender's, and one for every recipient,

@@ -59,7 +59,7 @@ final class ChunkDeletions: Sendable {
             try await transfers.deleteChunks(of: deletion.remains)
         } catch {
             if Task.isCancelled { return false }
-            let isOver = store.clock.now() > deletion.created.advanced(by: TransferTimes.relayExpiry)
+            let isOver = store.clock.now() > deletion.created.advanced(by: FilePolicy.relayRetention)
             if error.isTemporary && !isOver { return true }
             log.notice("Chunks could not be deleted from a relay: \(error.problem.sentence)")
         }

@@ -50,7 +50,7 @@ final class Downloads: Sendable {
             case .failure where Task.isCancelled:
                 return false
             case .failure(let failure):
-                let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.relayExpiry)
+                let isOver = store.clock.now() > job.created.advanced(by: FilePolicy.relayRetention)
                 let isFinal = isOver || !failure.isTemporary
                 try await blocking.run { [self] in try note(failure.problem, isFinal: isFinal, of: file) }
                 return !isFinal

@@ -55,7 +55,7 @@ final class StandaloneFiles: Sendable {
         return try store.commit { change in
             try change.tables.uploads.insertStandalone(
                 path: path, size: size, link: link, created: now,
-                expires: now.advanced(by: TransferTimes.relayExpiry))
+                expires: now.advanced(by: FilePolicy.relayRetention))
         }
     }
 
@@ -78,7 +78,7 @@ final class StandaloneFiles: Sendable {
             return false
         } catch {
             if Task.isCancelled { return false }
-            let isOver = store.clock.now() > job.created.advanced(by: TransferTimes.relayExpiry)
+            let isOver = store.clock.now() > job.created.advanced(by: FilePolicy.relayRetention)
             if error.isTemporary && !isOver {
                 store.events.tell(.standaloneFileWarning(file, error.problem))
                 return true

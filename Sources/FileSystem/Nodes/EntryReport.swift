@@ -70,7 +70,9 @@ final class EntryReporter: Sendable {
             }
             if problem.isFinal { report.state = EntryState(problem.kind) }
         }
-        if report.state == .expired, let expires = file.expires, expires <= clock.now() {
+        // One that was tried in vain until then, too.
+        let isLost = report.state == .expired || report.state == .remote && report.problem != nil
+        if isLost, let expires = file.expires, expires <= clock.now() {
             report.problem =
                 (report.problem.map { $0 + " " } ?? "") + "Its time on the relay ended at \(expires.text)."
         }

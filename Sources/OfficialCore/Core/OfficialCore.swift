@@ -241,6 +241,14 @@ public final class OfficialCore: ChatCore {
         try await blocking.run { [index] in try index.read { try $0.items.unsettled() } }
     }
 
+    public func receivableItems(
+        after position: ExpiryPosition, count: Int
+    ) async throws(ChatError) -> [ChatItem] {
+        try await blocking.run { [index] in
+            try index.read { try $0.items.leaving(after: position, count: count) }
+        }
+    }
+
     public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
         try await claims.location(of: file)
     }

@@ -52,10 +52,12 @@ public struct APIFile: Hashable, Sendable {
     }
 
     /// The file in the words of ChatFS.
-    public func chatFile(filesFolder: String, expires: Timestamp? = nil) -> ChatFile {
+    /// - Parameter time: of its message, which goes out when the upload begins.
+    public func chatFile(filesFolder: String, of time: Timestamp) -> ChatFile {
         ChatFile(
             id: id, name: name, size: size, status: status, transport: transport,
-            source: source?.location(filesFolder: filesFolder), expires: expires)
+            source: source?.location(filesFolder: filesFolder),
+            expires: ChatFile.expiry(transport, of: time))
     }
 }
 

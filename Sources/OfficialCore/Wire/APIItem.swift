@@ -71,11 +71,11 @@ public struct APIItem: Hashable, Sendable {
 
     /// The item in the words of ChatFS; nil when it is no message or a stub. `own` is the name of the
     /// user's profile.
-    public func chatItem(own: String, filesFolder: String, fileExpires: Timestamp? = nil) -> ChatItem? {
+    public func chatItem(own: String, filesFolder: String) -> ChatItem? {
         guard let content, deletion == nil else { return nil }
         return ChatItem(
             id: id, chat: chat.reference.chat, direction: direction, sender: sender ?? own, time: time,
-            content: content, file: file?.chatFile(filesFolder: filesFolder, expires: fileExpires))
+            content: content, file: file?.chatFile(filesFolder: filesFolder, of: time))
     }
 }
 

@@ -36,7 +36,8 @@ import Testing
             file: ChatFile(
                 id: FileID(id * 10), name: "\(id).jpg", size: UInt64(id) << 33, status: status,
                 transport: id % 3 == 0 ? .local : .xftp,
-                source: id % 4 == 0 ? FileSourceLocation(path: "/f/\(id)", arguments: nil) : nil),
+                source: id % 4 == 0 ? FileSourceLocation(path: "/f/\(id)", arguments: nil) : nil,
+                expires: id % 3 == 0 ? nil : Timestamp(seconds: id + 48 * 3600)),
             hasPreview: id % 4 < 2)
     }
 

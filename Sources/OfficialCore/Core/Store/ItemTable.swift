@@ -42,6 +42,15 @@ struct ItemTable {
             .compactMap(\.self)
     }
 
+    /// Those of which `Schema.isLeaving` holds, in the order in which relays drop their files.
+    func leaving(after position: ExpiryPosition, count: Int) throws -> [ChatItem] {
+        let sent = position.time.advanced(by: .zero - FilePolicy.relayRetention)
+        return try connection.query(
+            "\(Self.query) WHERE \(Schema.isLeaving) AND (time, id) > (?, ?) ORDER BY time, id LIMIT ?",
+            sent, position.item.rawValue, max(0, count), row: item
+        ).compactMap(\.self)
+    }
+
     func ids(of chat: ChatReference) throws -> [ItemID] {
         try connection.query("SELECT id FROM item WHERE chat = ?", chat.description) {
             ItemID($0.integer("id"))
@@ -62,11 +71,12 @@ struct ItemTable {
         let kind = try row.value("kind", as: StoredContentKind.self)
         // Keys are not in the index: `location(of:)` asks the core for them.
         let path = row.bool("sealed") ? nil : row.textOrNil("path")
+        let transport = try row.value("transport", as: ChatFile.Transport.self)
         let file = ChatFile(
             id: FileID(row.integer("file")), name: row.text("name"), size: row.unsigned("size"),
             status: try StoredFileStatus(row).status(isDescribed: row.bool("described")),
-            transport: try row.value("transport", as: ChatFile.Transport.self),
-            source: path.map { FileSourceLocation(path: $0, arguments: nil) })
+            transport: transport, source: path.map { FileSourceLocation(path: $0, arguments: nil) },
+            expires: ChatFile.expiry(transport, of: row.timestamp("time")))
         return ChatItem(
             id: ItemID(row.integer("id")), chat: chat,
             direction: try row.value("direction", as: StoredDirection.self).direction,

@@ -89,7 +89,15 @@ enum Schema {
             ALTER TABLE item ADD COLUMN preview INTEGER NOT NULL DEFAULT 0;
             UPDATE item SET preview = 1 WHERE kind IN ('image', 'video');
             """),
+        Migration("leaving", "CREATE INDEX leaving_item ON item (time, id) WHERE \(isLeaving)"),
     ]
+
+    /// The same for received items whose file is not here and that relays drop at some time.
+    static let isLeaving = """
+        direction = 'received' AND transport = 'xftp' AND (status IN ('rcvInvitation', 'rcvAccepted', 'rcvTransfer', \
+        'rcvAborted', 'rcvWarning') OR status = 'rcvError' AND coalesce(problem, '') NOT IN ('expired', \
+        'neverUploaded', 'cancelledBySender', 'blocked'))
+        """
 
     /// The same for items whose file is on its way or failed for a reason that may pass.
     static let isUnsettled = """
