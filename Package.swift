@@ -65,6 +65,7 @@ let package = Package(
             uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP", "CoreServices"]),
         module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
+        module("Keeping", uses: ["Base", "Posix", "Store", "ChatCore"]),
         module("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
         module("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
         module("Thumbnails", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
@@ -82,7 +83,7 @@ let package = Package(
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
                 "OfficialCore", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails", "FileSystem",
                 "Fuse",
-                "Desktop", "Notifications", "CommandLineKit",
+                "Desktop", "Keeping", "Notifications", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -113,6 +114,7 @@ let package = Package(
         tests(of: "OfficialCore", uses: ["ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
+        tests(of: "Keeping", uses: ["ChatCore", "Store"]),
         tests(of: "Media", uses: ["ChatCore", "Cryptography"]),
         tests(of: "Outbox", uses: ["ChatCore", "Cryptography", "Store"]),
         tests(of: "Thumbnails", uses: ["Cryptography"]),
@@ -154,7 +156,7 @@ let package = Package(
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "Store", "Network", "Ratchet", "SMP", "ChatCore", "XFTP",
-        "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace", "Media", "Outbox",
+        "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace", "Keeping", "Media", "Outbox",
         "Thumbnails", "Desktop", "Notifications", "CommandLineKit", "CLibFuzzer",
     ]
     package.targets += [

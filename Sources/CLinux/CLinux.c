@@ -18,11 +18,19 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 int chatfs_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+int chatfs_wall_timer(void) { return timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK); }
+
+int chatfs_set_wall_timer(int descriptor, int64_t seconds, int64_t nanoseconds) {
+    struct itimerspec when = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
+    return timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &when, NULL);
+}
 
 int chatfs_rename_without_replacing(int from_directory, const char *from, int to_directory, const char *to) {
     return renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE);

@@ -83,6 +83,15 @@ public final class ControlClient: Sendable {
         return answer
     }
 
+    /// Shows or changes the rules about what is kept. `.refused` with the daemon's reason.
+    public func ask(_ request: KeepRequest) throws(DesktopError) -> [KeepAnswer.Rule] {
+        try channel.send(request)
+        let answer = try channel.receive(KeepAnswer.self)
+        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        guard let rules = answer.rules else { throw DesktopError.malformed }
+        return rules
+    }
+
     /// Has the daemon do something with chats. `.refused` with the daemon's reason.
     /// - Returns: as `ManagingRequest.carryOut`; of a list all names.
     public func manage(_ request: ManagingRequest) throws(DesktopError) -> [String] {

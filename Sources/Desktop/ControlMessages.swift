@@ -3,7 +3,7 @@ import ChatCore
 import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
-/// send, a request about the cache, what is wanted of chats, or a file that belongs to none.
+/// send, a request about the cache, what is wanted of chats, a file that belongs to none, or what is to be kept.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
@@ -13,9 +13,10 @@ enum ControlLine: Decodable {
     case cache(CacheRequest)
     case manage(ManagingRequest)
     case transfer(StandaloneRequest)
+    case keep(KeepRequest)
 
     private enum Key: CodingKey {
-        case action, destination, manage, transfer
+        case action, destination, keep, manage, transfer
     }
 
     init(from decoder: any Decoder) throws {
@@ -24,6 +25,8 @@ enum ControlLine: Decodable {
             self = .cache(try CacheRequest(from: decoder))
         } else if keys.contains(.manage) {
             self = .manage(try ManagingRequest(from: decoder))
+        } else if keys.contains(.keep) {
+            self = .keep(try KeepRequest(from: decoder))
         } else if keys.contains(.transfer) {
             self = .transfer(try StandaloneRequest(from: decoder))
         } else if keys.contains(.destination) {

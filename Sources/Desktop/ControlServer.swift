@@ -21,6 +21,7 @@ public final class ControlServer: Sendable {
     private let transfers = Lock(Transfers())
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
+    private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
     private let sends = SendsInTurn()
 
     /// Listens from now on.
@@ -31,16 +32,19 @@ public final class ControlServer: Sendable {
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
+    ///   - answerKeepRequest: the same of the rules about what is kept.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
-        answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer
+        answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer,
+        answerKeepRequest: @escaping @Sendable (KeepRequest) async -> KeepAnswer
     ) throws(DesktopError) {
         self.core = core
         self.mountpoint = mountpoint
         self.removesMetadata = removesMetadata
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
+        self.answerKeepRequest = answerKeepRequest
         do throws(SystemError) {
             let opened = try SocketListener(
                 in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
@@ -85,6 +89,9 @@ public final class ControlServer: Sendable {
                 case .manage(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .transfer(let request): try transfer(request, channel)
+                case .keep(let request):
+                    try channel.send(
+                        BlockingTask.value { [answerKeepRequest] in await answerKeepRequest(request) })
                 case .cache(let request):
                     try channel.send(
                         BlockingTask.value { [answerCacheRequest] in await answerCacheRequest(request) })

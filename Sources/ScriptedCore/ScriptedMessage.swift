@@ -1,3 +1,5 @@
+import Base
+
 /// A message with a file, as the scripted core has it.
 public struct ScriptedMessage: Sendable {
     /// Also its age: higher numbers are newer. Its file has the number `fileID`.
@@ -19,6 +21,8 @@ public struct ScriptedMessage: Sendable {
     /// The picture in an image's message: text of any length without quotes.
     public var preview = ""
     public var disappears = false
+    /// When it was sent, in seconds since 1970; else by its number.
+    public var time: Int64?
     /// What a stub says became of the message: `deleted`, `moderated`, `blocked`, `blockedByAdmin`.
     public var deletion: String?
 
@@ -45,6 +49,11 @@ public struct ScriptedMessage: Sendable {
             + "\(two(id / 3600 % 24)):\(two(id / 60 % 60)):\(two(id % 60)).5Z"
     }
 
+    private static func text(_ seconds: Int64) -> String {
+        let minute = Timestamp(seconds: seconds).text.replacing(" UTC", with: "").replacing(" ", with: "T")
+        return minute + ":00Z"
+    }
+
     /// `ChatItem` of the chat API.
     var json: String {
         let kind = chat.hasPrefix("#") ? "group" : chat.hasPrefix("*") ? "local" : "direct"
@@ -55,7 +64,7 @@ public struct ScriptedMessage: Sendable {
         let source =
             path.map { #","fileSource":{"filePath":"\#(escaped($0))"\#(arguments)}"# } ?? ""
         let picture = type == "image" ? #","image":"\#(preview)""# : ""
-        let time = Self.time(of: id)
+        let time = time.map(Self.text) ?? Self.time(of: id)
         let timed = disappears ? #","itemTimed":{"ttl":60,"deleteAt":"\#(time)"}"# : ""
         let deleted = deletion.map { #","itemDeleted":{"type":"\#($0)"}"# } ?? ""
         return """

@@ -28,6 +28,7 @@ enum ChatFS {
             DehydrateCommand.command,
             PinCommand.command,
             UnpinCommand.command,
+            KeepCommand.command,
             CacheCommand.command,
             ProfileCommand.command,
             ConnectCommand.command,

@@ -26,11 +26,19 @@ struct ProfileAccess: Sendable {
             official: official)
     }
 
+    /// As `use(daemon:opened:)`, for who needs nothing but the core.
+    func use<Result: Sendable>(
+        daemon: @Sendable (ControlClient) async throws -> Result,
+        core: @Sendable (any ChatCore) async throws -> Result
+    ) async throws -> Result {
+        try await use(daemon: daemon, opened: { try await core($0.core) })
+    }
+
     /// Runs the one of both that fits. A mount that has just begun, or is just leaving, has the profile but hears
     /// nobody: it is waited for.
     func use<Result: Sendable>(
         daemon: @Sendable (ControlClient) async throws -> Result,
-        core: @Sendable (any ChatCore) async throws -> Result
+        opened body: @Sendable (MountedCore) async throws -> Result
     ) async throws -> Result {
         let end = ContinuousClock.now + .seconds(5)
         while true {
@@ -46,7 +54,7 @@ struct ProfileAccess: Sendable {
                 continue
             }
             do {
-                let result = try await core(opened.core)
+                let result = try await body(opened)
                 await opened.shutDown()
                 return result
             } catch {

@@ -18,12 +18,41 @@ import Testing
         at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
     ) throws -> ControlServer {
         try ControlServer(
-            profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats", whenSent: whenSent
-        ) { request in
-            guard request.entry != 13 else {
-                return CacheAnswer(problem: "The file is open: close it first.")
+            profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats", whenSent: whenSent,
+            answerCacheRequest: { request in
+                guard request.entry != 13 else {
+                    return CacheAnswer(problem: "The file is open: close it first.")
+                }
+                return CacheAnswer(isDone: request.action != .hydrate, progress: Int(request.entry ?? 100))
+            },
+            answerKeepRequest: { request in
+                if request.chat == "nobody" { return KeepAnswer(problem: "There is no such chat.") }
+                return KeepAnswer(rules: [
+                    KeepAnswer.Rule(
+                        chat: request.chat, name: nil, what: request.what ?? "never",
+                        largest: request.largest ?? 0, minimumFree: request.minimumFree ?? 0,
+                        metered: request.metered ?? false, when: request.when ?? "arrival")
+                ])
+            })
+    }
+
+    @Test func rulesAboutWhatIsKeptAreShownChangedAndRefusedWithAReason() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            var request = KeepRequest(.set, chat: "@4")
+            (request.what, request.largest, request.minimumFree) = ("media", 5, 7)
+            (request.metered, request.when) = (true, "expiring")
+            let rule = try #require(try client.ask(request).first)
+            #expect(rule.chat == "@4" && rule.what == "media" && rule.largest == 5)
+            #expect(rule.minimumFree == 7 && rule.metered && rule.when == "expiring")
+            do throws(DesktopError) {
+                _ = try client.ask(KeepRequest(.show, chat: "nobody"))
+                Issue.record("it was not refused")
+            } catch {
+                #expect(error.code == .refused && error.sentence == "There is no such chat.")
             }
-            return CacheAnswer(isDone: request.action != .hydrate, progress: Int(request.entry ?? 100))
         }
     }
 

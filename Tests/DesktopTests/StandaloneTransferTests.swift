@@ -16,7 +16,7 @@ import Testing
     private func serve() throws -> ControlServer {
         try ControlServer(
             profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", whenSent: { _ in },
-            answerCacheRequest: { _ in CacheAnswer() })
+            answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in KeepAnswer() })
     }
 
     /// Runs a transfer to its end, as `chatfs file` does.

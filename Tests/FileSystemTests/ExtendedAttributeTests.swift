@@ -65,6 +65,26 @@ struct ExtendedAttributeTests {
         await fixture.end()
     }
 
+    @Test(
+        "what is here, or was taken back, expires no more; what was tried in vain until then says so",
+        arguments: [
+            (FileStatus.rcvComplete, false, String?.none), (.rcvCancelled, false, "The file was cancelled."),
+            (.rcvInvitation(described: true), true, nil),
+            (
+                .rcvAborted(FileProblem(.notApproved, "Its relays are not approved.")), true,
+                "Its relays are not approved. Its time on the relay ended at 2023-11-16 22:13 UTC."
+            ),
+        ])
+    func expiry(status: FileStatus, expires: Bool, error: String?) async throws {
+        let fixture = try await Fixture.make(drafts: MemoryDrafts()) { core in
+            _ = core.received("a.pdf", in: Fixture.bob, size: 10, status: status)
+        }
+        #expect(
+            try fixture.attribute("user.chatfs.expires", of: "bob/a.pdf") == (expires ? "1700172800" : nil))
+        #expect(try fixture.attribute("user.chatfs.error", of: "bob/a.pdf") == error)
+        await fixture.end()
+    }
+
     static let refusals: [(path: String, errno: Int32)] = [
         ("bob/a.pdf", EPERM), ("bob", EPERM), (".chatfs/status.json", EPERM), ("bob/sent.txt", 0),
         ("bob/b.txt", 0),

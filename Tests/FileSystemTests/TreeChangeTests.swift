@@ -36,6 +36,12 @@ struct TreeChangeTests {
         let id = try fixture.id("bob/a.bin")
         try await expect([.appeared(id)], from: changes)
         #expect(available.withLock { $0 } >= 1)
+        #expect(await fs.lister.entry(of: item.id, in: Fixture.bob)?.id == id)
+        #expect(await fs.lister.entry(of: ItemID(99), in: Fixture.bob) == nil)
+        fs.tellExpiring([id])
+        fs.askKeeping { MountStatus.Keeping(expiring: 1, waiting: 2, obstacles: ["disk": 2]) }
+        try await expect([.expiring(id)], from: changes)
+        #expect(await fs.status().keeping?.obstacles == ["disk": 2])
         item.file?.status = .rcvComplete
         core.tell(.rcvFileComplete(item))
         try await expect([.changed(id)], from: changes)

@@ -194,4 +194,45 @@ import XFTP
         #expect(source.fetches.filter { $0 == 0 }.count == 1)
         await stage.hydrator.shutDown()
     }
+
+    @Test func whatIsKeptComesBehindNobodyAndIsLetGoOfWhenItIsNotWantedAnyMore() async throws {
+        let folder = try TemporaryFolder()
+        let own = try OpenFile(folder.makeFolder("profile"), flags: O_RDONLY)
+        let stage = try Stage(retention: try RetentionList(in: own))
+        let gate = Gate()
+        let source = MemorySource(size: 20 * Self.chunk)
+        source.behaviour.withLock { $0.gate = gate }
+        let item = stage.offer(source)
+        stage.hydrator.keep(item)
+        try await wait(until: "the relay is asked") { gate.waiting > 0 }
+        #expect(stage.hydrator.condition(of: FileID(1)).stage == .receiving)
+        stage.hydrator.stopKeeping(FileID(1))
+        gate.open()
+        source.behaviour.withLock { $0.gate = nil }
+        stage.hydrator.stopKeeping(FileID(1))
+        #expect(stage.core.state.withLock { $0.completed[FileID(1)] } == nil)
+        // Wanted again, it goes on; here, it is nobody's any more.
+        stage.hydrator.keep(item)
+        try await wait(until: "it is kept") { stage.core.state.withLock { $0.completed[FileID(1)] != nil } }
+        try await wait(until: "it may go") { stage.hydrator.dehydrate(FileID(1)) }
+        #expect(stage.hydrator.condition(of: FileID(1)) == HydrationCondition())
+        #expect(stage.hydrator.retainedFiles.isEmpty)
+        await stage.hydrator.shutDown()
+        #expect(try RetentionList(in: own).unfinishedBefore.isEmpty)
+    }
+
+    @Test func aKeptFileThatCannotBeHadSaysWhyAndGoesOnForAReader() async throws {
+        let stage = try Stage()
+        let source = MemorySource(size: 3 * Self.chunk)
+        source.behaviour.withLock { $0.failsAlways = XFTPError(.unreachable, "no connection") }
+        let item = stage.offer(source)
+        stage.hydrator.keep(item)
+        try await wait(until: "it says why") {
+            stage.hydrator.condition(of: FileID(1)).problem?.kind == .unreachable
+        }
+        stage.hydrator.stopKeeping(FileID(1))
+        source.behaviour.withLock { $0.failsAlways = nil }
+        #expect(await stage.hydrator.hydrate(item) == nil)
+        await stage.hydrator.shutDown()
+    }
 }

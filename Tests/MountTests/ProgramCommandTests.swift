@@ -189,7 +189,7 @@ struct ProgramCommandTests {
 }
 
 /// Threads of another process.
-private enum Threads {
+enum Threads {
     static func count(_ name: String, of process: RunningProcess) throws -> Int {
         let tasks = "/proc/\(process.processIdentifier)/task"
         let threads = try PrivateFolder.names(in: OpenFile(tasks, flags: O_RDONLY | O_DIRECTORY))

@@ -16,6 +16,10 @@ int chatfs_replace_descriptor(int descriptor, int by);
 
 // eventfd(2) with EFD_CLOEXEC | EFD_NONBLOCK.
 int chatfs_eventfd(void);
+// timerfd_create(2) of CLOCK_REALTIME with TFD_CLOEXEC | TFD_NONBLOCK.
+int chatfs_wall_timer(void);
+// timerfd_settime(2) with TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET; 0 disarms it.
+int chatfs_set_wall_timer(int descriptor, int64_t seconds, int64_t nanoseconds);
 // renameat2(2) with RENAME_NOREPLACE.
 int chatfs_rename_without_replacing(int from_directory, const char *from, int to_directory, const char *to);
 // open(2) with O_TMPFILE | O_RDWR | O_CLOEXEC, mode 0600: a file that never has a name.

@@ -228,6 +228,8 @@ public struct ProgramEvent: Codable, Hashable, Sendable {
         case vanished
         case chatAppeared = "chat_appeared"
         case chatChanged = "chat_changed"
+        /// Relays drop the file soon, or just did, and it is not here.
+        case expiring
         case coreUnreachable = "core_unreachable"
         case coreReachable = "core_reachable"
         /// More happened than was kept: list again.

@@ -8,6 +8,12 @@ final class ControlFiles: Sendable {
         var last: [NodeID: (size: UInt64, time: Timestamp)] = [:]
         /// Why the core cannot be reached at present.
         var coreProblem: String?
+        var keeping: Keeping?
+    }
+
+    /// A struct around it, as `Lock` wants.
+    private struct Keeping {
+        var ask: @Sendable () -> MountStatus.Keeping
     }
 
     private let state = Lock(State())
@@ -25,7 +31,16 @@ final class ControlFiles: Sendable {
     /// - Parameter problem: why it cannot be reached, a sentence; nil when it can.
     func coreReachabilityChanged(problem: String?) { state.withLock { $0.coreProblem = problem } }
 
-    func status() async -> MountStatus { await report.status(coreProblem: state.withLock { $0.coreProblem }) }
+    func askKeeping(through ask: @escaping @Sendable () -> MountStatus.Keeping) {
+        state.withLock { $0.keeping = Keeping(ask: ask) }
+    }
+
+    func status() async -> MountStatus {
+        let (problem, keeping) = state.withLock { ($0.coreProblem, $0.keeping) }
+        var status = await report.status(coreProblem: problem)
+        status.keeping = keeping?.ask()
+        return status
+    }
 
     /// What a control file was when it was last made, for `stat`: making it takes longer the more is on its
     /// way, and who reads it gets all of it, whatever its size was before. Before the first time it is not

@@ -13,6 +13,22 @@ public struct MountStatus: Codable, Sendable {
         public var error: String?
     }
 
+    /// What relays drop, and what rules do about it (`chatfs keep`).
+    public struct Keeping: Codable, Sendable {
+        /// Files that relays drop within twelve hours, and that are neither here nor coming.
+        public var expiring: Int
+        /// Files that rules want and that are not here yet.
+        public var waiting: Int
+        /// How many of these wait for what: `metered`, `disk`, `approval`, `upload`, `failure`.
+        public var obstacles: [String: Int]
+
+        public init(expiring: Int, waiting: Int, obstacles: [String: Int]) {
+            self.expiring = expiring
+            self.waiting = waiting
+            self.obstacles = obstacles
+        }
+    }
+
     public var profile: String
     public var mountpoint: String
     /// Folder with the control socket.
@@ -38,6 +54,7 @@ public struct MountStatus: Codable, Sendable {
     /// Openings of files that were not here, by the kinds of programs that open files without anybody wanting to see
     /// them (`CallerKind`).
     public var callers: [String: CallerCount]?
+    public var keeping: Keeping?
 
     /// JSON in UTF-8, to be read by people too.
     var encoded: [UInt8] {

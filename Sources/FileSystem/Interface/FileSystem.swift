@@ -174,6 +174,16 @@ extension FileSystem {
     /// What its user may want to be told of from now on. Called on any thread; must not wait.
     public func tellUser(through send: (@Sendable (UserNotice) -> Void)?) { user.tell(through: send) }
 
+    /// Tells programs of entries that their relays drop soon, and that are not here.
+    public func tellExpiring(_ entries: [NodeID]) {
+        for entry in entries { announcer.tell(.expiring(entry)) }
+    }
+
+    /// How the status knows what rules keep.
+    public func askKeeping(through ask: @escaping @Sendable () -> MountStatus.Keeping) {
+        control.askKeeping(through: ask)
+    }
+
     /// The state of the mount at this moment.
     public func status() async -> MountStatus { await control.status() }
 }

@@ -86,6 +86,15 @@ public final class EntryLister: Sendable {
         return description(of: node)
     }
 
+    /// The entry of a message. Nil when it has none any more, or its chat cannot be loaded.
+    public func entry(of item: ItemID, in chat: ChatReference) async -> EntryDescription? {
+        if names.node(of: item) == nil {
+            guard let folder = names.node(of: chat)?.id else { return nil }
+            guard case .success = await loader.prepare(folder).result() else { return nil }
+        }
+        return names.node(of: item).flatMap(description(of:))
+    }
+
     private func description(of node: Node) -> EntryDescription? {
         switch node.content {
         case .item, .draft: break

@@ -9,6 +9,8 @@ public enum TreeChange: Hashable, Sendable {
     case changed(NodeID)
     /// It is gone from this path below the mountpoint.
     case vanished(NodeID, path: String)
+    /// Its relays drop it soon, or just did, and it is not here.
+    case expiring(NodeID)
     /// The core cannot be reached, with a sentence why, or can again (nil).
     case core(problem: String?)
     /// More happened than was kept: look at everything again.
@@ -88,7 +90,7 @@ struct ChangeBacklog {
         case .appeared(let id): announced.insert(id)
         case .changed(let id): guard announced.insert(id).inserted else { return false }
         case .vanished(let id, _): announced.remove(id)
-        case .core, .missed: break
+        case .expiring, .core, .missed: break
         }
         let wasEmpty = changes.isEmpty
         if changes.count < limit {

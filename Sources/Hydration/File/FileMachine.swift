@@ -210,6 +210,20 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         return retireIfUnused()
     }
 
+    /// Received to its end whether or not somebody reads it, behind what readers want. nil when the object is retired.
+    mutating func keep(_ item: ChatItem, now: Duration) -> [Effect]? {
+        guard !isRetired else { return nil }
+        if item.file?.status.isReadable == true { return retireIfUnused() }
+        retention.insert(.kept)
+        return update(item, now: now) + attempt()
+    }
+
+    /// What is under way for `keep` alone ends.
+    mutating func stopKeeping() -> [Effect] {
+        guard !isRetired, retention.remove(.kept) != nil else { return [] }
+        return [.conditionChanged] + retireIfUnused()
+    }
+
     /// Goes on with what an earlier mount left pinned or unfinished, or what has just been pinned.
     mutating func resume(_ item: ChatItem, now: Duration) -> [Effect] {
         // The core has come to its end meanwhile: opening it can wait for a reader.
@@ -553,7 +567,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     /// It is here, will never come, or was let go of.
     private mutating func finished() -> [Effect] {
-        retention.remove(.unfinished) == nil ? [] : [.retainUnfinished(false)]
+        retention.remove(.kept)
+        return retention.remove(.unfinished) == nil ? [] : [.retainUnfinished(false)]
     }
 
     private mutating func retire() -> [Effect] {

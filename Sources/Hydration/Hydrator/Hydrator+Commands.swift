@@ -92,6 +92,27 @@ extension Hydrator {
         }
     }
 
+    /// Receives a file to its end though nobody reads it, behind what readers want, until it is here, will never come,
+    /// or `stopKeeping`. What fails for a while is tried again; `condition(of:)` says why it waits. The next mount knows
+    /// nothing of it.
+    public func keep(_ item: ChatItem) {
+        guard let file = item.file else { return }
+        context.registry.withFile(of: item, file, in: context) { object in
+            var isUsable = false
+            object.step { machine, now in
+                let effects = machine.keep(item, now: now)
+                isUsable = effects != nil
+                return effects ?? []
+            }
+            return isUsable
+        }
+    }
+
+    /// What is under way of a file for `keep` alone ends; readers, a pin, and what they began go on.
+    public func stopKeeping(_ file: FileID) {
+        context.registry[file]?.step { machine, _ in machine.stopKeeping() }
+    }
+
     /// Tries at once what waits for another try: something has changed, such as which relays are approved.
     public func tryAgain() {
         for file in context.registry.all.sorted(by: { $0.id < $1.id }) {

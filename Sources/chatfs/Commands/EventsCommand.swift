@@ -62,6 +62,7 @@ enum EventsCommand {
             case .vanished: "gone       \(event.path ?? "")"
             case .chatAppeared: "new chat   \(event.chat?.folder ?? "")"
             case .chatChanged: "chat       \(event.chat?.folder ?? "")"
+            case .expiring: "expiring   \(event.item.map(ProgramAsking.line) ?? "")"
             case .coreUnreachable: "offline    \(event.message ?? "")"
             case .coreReachable: "online"
             case .missed: "missed     More happened than was kept: 'chatfs ls' shows what is there."

@@ -3,6 +3,7 @@ import CommandLineKit
 import Desktop
 import FileSystem
 import Glibc
+import Keeping
 import Posix
 
 /// `chatfs status`: what is mounted, and what is on its way.
@@ -140,7 +141,26 @@ enum StatusCommand {
         let refused = (status.callers ?? [:]).filter { $0.value.refused > 0 }.sorted { $0.key < $1.key }
             .map { "\(CallerKind(rawValue: $0.key)?.noun ?? $0.key) (\($0.value.refused))" }
         let callers = refused.isEmpty ? nil : "  nothing was fetched for: \(refused.joined(separator: ", "))"
-        return [head] + [core, kernel, callers].compactMap { $0 } + status.transfers.map(line)
+        return [head] + [core, kernel, callers].compactMap { $0 } + keeping(status.keeping)
+            + status.transfers.map(line)
+    }
+
+    private static func keeping(_ keeping: MountStatus.Keeping?) -> [String] {
+        guard let keeping else { return [] }
+        var lines: [String] = []
+        if keeping.waiting > 0 {
+            let reasons = keeping.obstacles.sorted { $0.key < $1.key }.map { name, number in
+                "\(KeepObstacle(rawValue: name)?.words ?? name) (\(number))"
+            }
+            let why = reasons.isEmpty ? "" : "; waiting for: \(reasons.joined(separator: ", "))"
+            lines.append("  to be kept and not here yet: \(count(keeping.waiting, "file"))\(why)")
+        }
+        if keeping.expiring > 0 {
+            lines.append(
+                "  \(count(keeping.expiring, "file")) will be gone from the relays within 12 hours: open, hydrate or "
+                    + "pin what you want, or see 'chatfs help keep'")
+        }
+        return lines
     }
 
     private static func count(_ number: Int, _ noun: String) -> String {

@@ -10,13 +10,15 @@ struct CacheRequestHandler: Sendable {
     let hydrator: Hydrator
     let fileSystem: FileSystem
     let core: any ChatCore
+    let keeping: KeepWorker
 
     private let requests: HydrationRequests
 
-    init(hydrator: Hydrator, fileSystem: FileSystem, core: any ChatCore) {
+    init(hydrator: Hydrator, fileSystem: FileSystem, core: any ChatCore, keeping: KeepWorker) {
         self.hydrator = hydrator
         self.core = core
         self.fileSystem = fileSystem
+        self.keeping = keeping
         requests = HydrationRequests(hydrator)
     }
 
@@ -29,6 +31,7 @@ struct CacheRequestHandler: Sendable {
         case .tryAgain:
             hydrator.tryAgain()
             await core.relaysWereApproved()
+            keeping.tryAgain()
             return CacheAnswer()
         case .cancel, .hydrate, .dehydrate, .pin, .unpin: break
         }
@@ -72,6 +75,7 @@ struct CacheRequestHandler: Sendable {
             guard file.status != .rcvComplete else {
                 return CacheAnswer(problem: "The file is here already.")
             }
+            keeping.decline(item)
             let isComing = hydrator.condition(of: file.id).stage != .idle || hydrator.isPinned(file.id)
             try await hydrator.unpin(file.id)
             await requests.cancel(file.id)

@@ -23,6 +23,8 @@ struct MountSubscription: ProgramSubscription {
         case .appeared(let id): await event(of: id, .itemAppeared, .chatAppeared)
         case .changed(let id): await event(of: id, .itemChanged, .chatChanged)
         case .vanished(let id, let path): ProgramEvent(.vanished, number: id.rawValue, path: path)
+        case .expiring(let id):
+            (await lister.entry(id)).map { ProgramEvent(.expiring, item: ProgramItem($0)) }
         case .core(let problem?): ProgramEvent(.coreUnreachable, message: problem)
         case .core(nil): ProgramEvent(.coreReachable)
         case .missed: ProgramEvent(.missed)

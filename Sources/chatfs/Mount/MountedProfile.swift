@@ -28,6 +28,7 @@ final class MountedProfile: Sendable {
     private let outbox: Outbox
     private let fileSystem: FileSystem
     private let pump: EventPump
+    private let keeping: KeepWorker
     private let session: FuseSession
     private let control: ControlServer
     private let programs: ProgramServer
@@ -42,7 +43,8 @@ final class MountedProfile: Sendable {
 
     private init(
         core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, pump: EventPump,
-        session: FuseSession, control: ControlServer, programs: ProgramServer, cache: PrivateFolder,
+        keeping: KeepWorker, session: FuseSession, control: ControlServer, programs: ProgramServer,
+        cache: PrivateFolder,
         traces: DesktopTraces?, notifications: MountNotifications?
     ) {
         self.core = core
@@ -50,6 +52,7 @@ final class MountedProfile: Sendable {
         self.outbox = outbox
         self.fileSystem = fileSystem
         self.pump = pump
+        self.keeping = keeping
         self.session = session
         self.control = control
         self.programs = programs
@@ -126,12 +129,21 @@ final class MountedProfile: Sendable {
             names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
         do {
             let pump = try await fileSystem.begin()
-            let cacheRequests = CacheRequestHandler(hydrator: hydrator, fileSystem: fileSystem, core: core)
+            // Set before anything is kept: what is told acts through what keeps.
+            let notified = Lock<MountNotifications?>(nil)
+            let keeping = try await ThreadPool.shared.run {
+                try KeepWorker(
+                    core: core, hydrator: hydrator, fileSystem: fileSystem, folder: own,
+                    whenExpiring: { entries in notified.withLock { $0 }?.expiring(entries) })
+            }
+            let cacheRequests = CacheRequestHandler(
+                hydrator: hydrator, fileSystem: fileSystem, core: core, keeping: keeping)
             let control = try ControlServer(
                 profileFolder: own, core: core, mountpoint: settings.mountpoint,
                 removesMetadata: preparation.removesMetadata,
                 whenSent: { await fileSystem.wasSent($0) },
-                answerCacheRequest: { await cacheRequests.answer($0) })
+                answerCacheRequest: { await cacheRequests.answer($0) },
+                answerKeepRequest: { await keeping.answer($0) })
             let programs: ProgramServer
             do throws(DesktopError) {
                 programs = try ProgramServer(
@@ -157,12 +169,14 @@ final class MountedProfile: Sendable {
             let notifications = MountNotifications(
                 settings, core: opened, outbox: outbox, hydrator: hydrator, fileSystem: fileSystem,
                 cacheRequests: cacheRequests)
+            notified.withLock { $0 = notifications }
             outbox.start()
             Task { await cacheRequests.resume() }
+            keeping.begin()
             let mounted = MountedProfile(
                 core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, pump: pump,
-                session: session, control: control, programs: programs, cache: cache, traces: traces,
-                notifications: notifications)
+                keeping: keeping, session: session, control: control, programs: programs, cache: cache,
+                traces: traces, notifications: notifications)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
@@ -193,6 +207,7 @@ final class MountedProfile: Sendable {
         control.stop()
         programs.stop()
         await control.cancelTransfers()
+        await keeping.stop()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await hydrator.shutDown()
         if await unmount() { fileSystem.releaseAll() }

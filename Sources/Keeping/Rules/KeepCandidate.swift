@@ -1,0 +1,67 @@
+import Base
+import ChatCore
+
+/// A received file that is not here, as far as rules look at it.
+public struct KeepCandidate: Hashable, Sendable {
+    public enum Phase: Hashable, Sendable {
+        /// Its sender has not finished the upload.
+        case announced
+        /// It can be had.
+        case offered
+        /// The core receives it.
+        case coming
+        /// The core tries again and again.
+        case delayed
+    }
+
+    public var item: ItemID
+    public var file: FileID
+    public var chat: ChatReference
+    public var isMedia: Bool
+    /// Bytes of the plaintext.
+    public var size: UInt64
+    public var expires: Timestamp
+    public var phase: Phase
+
+    public init(
+        item: ItemID, file: FileID, chat: ChatReference, isMedia: Bool, size: UInt64, expires: Timestamp,
+        phase: Phase
+    ) {
+        self.item = item
+        self.file = file
+        self.chat = chat
+        self.isMedia = isMedia
+        self.size = size
+        self.expires = expires
+        self.phase = phase
+    }
+
+    /// Nil for what is sent, here, or will never come, and for what does not expire.
+    public init?(_ item: ChatItem) {
+        guard item.direction == .received, let file = item.file, let expires = file.expires else {
+            return nil
+        }
+        let phase: Phase
+        switch file.status {
+        case .rcvInvitation(described: false): phase = .announced
+        case .rcvInvitation, .rcvAborted: phase = .offered
+        case .rcvAccepted, .rcvTransfer: phase = .coming
+        case .rcvWarning: phase = .delayed
+        case .rcvError(let problem):
+            guard !problem.isFinal else { return nil }
+            phase = .offered
+        default: return nil
+        }
+        let isMedia =
+            switch item.content.kind {
+            case .image, .video, .voice: true
+            case .text, .file: false
+            }
+        self.init(
+            item: item.id, file: file.id, chat: item.chat, isMedia: isMedia, size: file.size,
+            expires: expires, phase: phase)
+    }
+
+    /// In the order in which relays drop them.
+    public var position: ExpiryPosition { ExpiryPosition(expires, item) }
+}

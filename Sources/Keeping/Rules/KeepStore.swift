@@ -1,0 +1,155 @@
+import Base
+import ChatCore
+import Store
+
+/// The rules of a profile, and which files its user was told of, in a database in the profile's own folder. Several
+/// processes may have it open. All calls block.
+public final class KeepStore: Sendable {
+    static let migrations = [
+        Migration(
+            "rules",
+            """
+            CREATE TABLE rule (
+                chat TEXT PRIMARY KEY,
+                kinds TEXT CHECK (kinds IN ('never', 'media', 'all')),
+                largest INTEGER,
+                minimum_free INTEGER,
+                uses_metered INTEGER CHECK (uses_metered IN (0, 1)),
+                moment TEXT CHECK (moment IN ('arrival', 'expiring'))
+            ) STRICT, WITHOUT ROWID;
+            CREATE TABLE told (file INTEGER PRIMARY KEY, expires INTEGER NOT NULL) STRICT;
+            CREATE INDEX told_by_expiry ON told (expires);
+            CREATE TABLE look (number INTEGER PRIMARY KEY CHECK (number = 1), time INTEGER NOT NULL) STRICT;
+            """)
+    ]
+
+    private let database: Database
+
+    /// - Parameter folder: the profile's own. Absolute.
+    /// - Throws: `storage`.
+    public init(in folder: String) throws(KeepingError) {
+        do throws(StoreError) {
+            database = try Database(path: folder + "/keep.sqlite", migrations: Self.migrations)
+        } catch {
+            throw Self.wrapping(error)
+        }
+    }
+
+    public func close() { database.close() }
+
+    // MARK: - Rules
+
+    public func rules() throws(KeepingError) -> KeepRules {
+        try read { connection in
+            var rules = KeepRules()
+            _ = try connection.query(
+                "SELECT chat, kinds, largest, minimum_free, uses_metered, moment FROM rule"
+            ) { row in
+                let rule = try KeepOverride(row)
+                if let chat = ChatReference(row.text("chat")) {
+                    rules.chats[chat] = rule
+                } else {
+                    rules.profile = rule
+                }
+            }
+            return rules
+        }
+    }
+
+    /// - Parameter chat: nil for all that have no rule of their own.
+    public func change(_ chat: ChatReference?, by change: KeepOverride) throws(KeepingError) {
+        try write { connection in
+            let name = chat?.description ?? ""
+            let before = try connection.first(
+                "SELECT kinds, largest, minimum_free, uses_metered, moment FROM rule WHERE chat = ?", name
+            ) { try KeepOverride($0) }
+            let rule = (before ?? KeepOverride()).changed(by: change)
+            try connection.execute(
+                """
+                INSERT OR REPLACE INTO rule (chat, kinds, largest, minimum_free, uses_metered, moment)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """,
+                name, rule.kinds?.rawValue, rule.largest, rule.minimumFree, rule.usesMetered,
+                rule.moment?.rawValue)
+        }
+    }
+
+    /// As if nothing had ever been said of it.
+    public func reset(_ chat: ChatReference?) throws(KeepingError) {
+        try write { try $0.execute("DELETE FROM rule WHERE chat = ?", chat?.description ?? "") }
+    }
+
+    // MARK: - What was told
+
+    /// Those of which the user was not told.
+    public func untold(_ candidates: [KeepCandidate]) throws(KeepingError) -> [KeepCandidate] {
+        try read { connection in
+            try candidates.filter { candidate in
+                try !connection.exists("SELECT 1 FROM told WHERE file = ?", candidate.file.rawValue)
+            }
+        }
+    }
+
+    /// Remembers for good that the user was told of these files.
+    /// - Returns: those of which that is new.
+    public func noteTold(_ candidates: [KeepCandidate]) throws(KeepingError) -> [KeepCandidate] {
+        try write { connection in
+            try candidates.filter { candidate in
+                try connection.execute(
+                    "INSERT OR IGNORE INTO told (file, expires) VALUES (?, ?)", candidate.file.rawValue,
+                    candidate.expires) > 0
+            }
+        }
+    }
+
+    /// When all files were looked at last; nil: never.
+    public func lastLook() throws(KeepingError) -> Timestamp? {
+        try read { try $0.first("SELECT time FROM look") { $0.timestamp("time") } }
+    }
+
+    /// Forgets of whom it was told what is long over.
+    public func noteLook(_ time: Timestamp) throws(KeepingError) {
+        try write { connection in
+            try connection.execute("INSERT OR REPLACE INTO look (number, time) VALUES (1, ?)", time)
+            let end = time.advanced(by: .zero - KeepTimes.memory - KeepTimes.memory)
+            try connection.execute("DELETE FROM told WHERE expires < ?", end)
+        }
+    }
+
+    // MARK: - Inside
+
+    private func read<Result>(_ body: (Connection) throws -> Result) throws(KeepingError) -> Result {
+        do {
+            return try database.read(body)
+        } catch {
+            throw Self.wrapping(error)
+        }
+    }
+
+    @discardableResult
+    private func write<Result>(_ body: (Connection) throws -> Result) throws(KeepingError) -> Result {
+        do {
+            return try database.transaction(body)
+        } catch {
+            throw Self.wrapping(error)
+        }
+    }
+
+    private static func wrapping(_ error: any Error) -> KeepingError {
+        KeepingError(
+            .storage,
+            "The rules about what is kept (keep.sqlite) cannot be read or written. \(sentence(of: error))",
+            cause: error)
+    }
+}
+
+extension KeepOverride {
+    /// - Throws: `StoreError.damaged` for words that no rule has.
+    fileprivate init(_ row: borrowing Row) throws {
+        self.init(
+            kinds: try row.valueOrNil("kinds"), largest: row.unsignedOrNil("largest"),
+            minimumFree: row.unsignedOrNil("minimum_free"),
+            usesMetered: row.integerOrNil("uses_metered").map { $0 != 0 },
+            moment: try row.valueOrNil("moment"))
+    }
+}

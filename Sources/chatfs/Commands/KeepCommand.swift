@@ -1,0 +1,144 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import Keeping
+import Posix
+
+/// `chatfs keep`: what is received before relays drop it.
+enum KeepCommand {
+    static let command = Command(
+        "keep", "Choose what is received before it is gone from the relays.",
+        discussion: """
+            Relays drop files after 48 hours. What you open is received; of the rest, what these rules say. A mount \
+            receives it behind what you read, and keeps it encrypted, like everything that was received. What is on \
+            relays that you did not approve is not fetched, and nothing is over a connection that NetworkManager calls \
+            metered, unless a rule says so. Twelve hours before a file goes that is not here, programs are told \
+            ('chatfs events').
+            """,
+        section: ChatFS.Section.daily,
+        subcommands: [
+            Command(
+                "show", "Print the rules.",
+                discussion: "One for all chats, then those of chats that have something of their own.",
+                options: [chat, json] + CommonOptions.access,
+                examples: [Example("chatfs keep show --chat Bob", "What holds for Bob.")]
+            ) { invocation in
+                try await carryOut(KeepRequest(.show, chat: invocation["chat"]), invocation)
+            },
+            Command(
+                "set", "Change the rules.",
+                discussion: """
+                    Without --chat, for all chats that have nothing of their own; what is not named stays as it is. A \
+                    mount acts on it at once.
+                    """,
+                options: [
+                    chat,
+                    .value(
+                        "what", named: "KINDS", .choice(KeepRule.Kinds.allCases.map(\.rawValue)),
+                        "never (the default), media (pictures, videos, voice messages), all."),
+                    .value("max-size", named: "SIZE", .byteCount, "Larger files are left; else 1gb."),
+                    .value(
+                        "min-free", named: "SIZE", .byteCount,
+                        "What stays free on the disk of the data; else 1gb."),
+                    .value(
+                        "metered", named: "YES", .choice(["yes", "no"]),
+                        "Whether connections that are paid by volume are used; else no."),
+                    .value(
+                        "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
+                        "arrival (the default), or expiring: in the last 24 hours."),
+                    .flag("reset", "Forget all that was said before, of the chat or of all chats."), json,
+                ] + CommonOptions.access,
+                examples: [
+                    Example("chatfs keep set --what media --max-size 50mb", "Pictures and shorter videos."),
+                    Example("chatfs keep set --chat Family --what all", "Everything of one group."),
+                    Example("chatfs keep set --chat Family --reset", "As all chats again."),
+                ]
+            ) { invocation in try await carryOut(try change(invocation), invocation) },
+        ])
+
+    private static let json = Option.flag("json", "Print the rules as JSON, a line each.")
+
+    private static let chat = Option.value(
+        "chat", named: "CHAT", .listed("chats"), "A contact, group or chat, by its name or reference.")
+
+    private static func change(_ invocation: Invocation) throws(UsageError) -> KeepRequest {
+        var request = KeepRequest(.set, chat: invocation["chat"])
+        request.what = invocation["what"]
+        request.largest = invocation.byteCount("max-size")
+        request.minimumFree = invocation.byteCount("min-free")
+        request.metered = invocation["metered"].map { $0 == "yes" }
+        request.when = invocation["when"]
+        let isEmpty = request == KeepRequest(.set, chat: invocation["chat"])
+        if invocation.has("reset") {
+            guard isEmpty else { throw UsageError("--reset goes alone, or with --chat") }
+            request.keep = .reset
+        } else if isEmpty {
+            throw UsageError(
+                "say what to change: --what, --max-size, --min-free, --metered, --when or --reset")
+        }
+        // As SQLite keeps numbers.
+        for case let size? in [request.largest, request.minimumFree] where size > UInt64(Int64.max) {
+            throw UsageError("this is more than any disk has")
+        }
+        return request
+    }
+
+    private static func carryOut(_ request: KeepRequest, _ invocation: Invocation) async throws {
+        for rule in try await rules(request, ProfileAccess(invocation)) {
+            Terminal.print(
+                invocation.has("json")
+                    ? try JSONLine.encoded(rule) : PrintableText.escaping(line(rule)))
+        }
+    }
+
+    private static func rules(
+        _ request: KeepRequest, _ access: ProfileAccess
+    ) async throws -> [KeepAnswer.Rule] {
+        if access.settings.official == nil { return try await ownRules(request, access.settings) }
+        return try await access.use { daemon in
+            try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
+        } opened: { opened in
+            let chats = try await opened.core.chats()
+            return try await answer(request, chats, in: opened.folder)
+        }
+    }
+
+    /// Rules of a profile of the data directory need no core: a mount follows them when it is told to.
+    private static func ownRules(
+        _ request: KeepRequest, _ settings: CoreSettings
+    ) async throws -> [KeepAnswer.Rule] {
+        let (folder, chats) = try await ThreadPool.shared.run { () throws(ChatError) in
+            let directory = try DataDirectory(existing: settings.dataPath)
+            let profile = try directory.profile(named: settings.profile)
+            return (try directory.folders(of: profile).own, try directory.chats(of: profile))
+        }
+        let ask = { @Sendable (request: KeepRequest) throws(DesktopError) in
+            try ControlClient.connect(profileFolder: folder)?.ask(request)
+        }
+        if let rules = try await ThreadPool.shared.run({ () throws(DesktopError) in try ask(request) }) {
+            return rules
+        }
+        let rules = try await answer(request, chats, in: folder)
+        // One that was mounted at this moment may have read them before.
+        _ = try await ThreadPool.shared.run { () throws(DesktopError) in try ask(KeepRequest(.show)) }
+        return rules
+    }
+
+    private static func answer(
+        _ request: KeepRequest, _ chats: [Chat], in folder: String
+    ) async throws -> [KeepAnswer.Rule] {
+        try await ThreadPool.shared.run {
+            let store = try KeepStore(in: folder)
+            defer { store.close() }
+            return try KeepRuling(store: store, chats: chats).answer(request)
+        }
+    }
+
+    private static func line(_ rule: KeepAnswer.Rule) -> String {
+        let whose = rule.name.map { "\($0) (\(rule.chat ?? ""))" } ?? "all chats"
+        return "\(whose): --what \(rule.what) --max-size \(ByteCount.exact(rule.largest)) --min-free "
+            + "\(ByteCount.exact(rule.minimumFree)) --metered \(rule.metered ? "yes" : "no") --when \(rule.when)"
+    }
+}

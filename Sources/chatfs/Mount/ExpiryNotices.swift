@@ -1,0 +1,40 @@
+import Base
+import ChatCore
+import FileSystem
+import Keeping
+import Posix
+
+/// Tells the user, programs and the log of files that relays drop soon, of each once, over mounts too.
+struct ExpiryNotices: Sendable {
+    let store: KeepStore
+    let fileSystem: FileSystem
+    let whenExpiring: @Sendable ([EntryDescription]) -> Void
+
+    /// Of those that are new. That is remembered first: a second word is worse than none.
+    func tell(_ candidates: [KeepCandidate]) async {
+        guard !candidates.isEmpty else { return }
+        let log = Log("keep")
+        do throws(KeepingError) {
+            let untold = try await ThreadPool.shared.run { () throws(KeepingError) in
+                try store.untold(candidates)
+            }
+            var entries: [FileID: EntryDescription] = [:]
+            for candidate in untold {
+                // One that cannot be shown now is told of at another look.
+                entries[candidate.file] = await fileSystem.lister.entry(
+                    of: candidate.item, in: candidate.chat)
+            }
+            let shown = untold.filter { entries[$0.file] != nil }
+            guard !shown.isEmpty else { return }
+            let new = try await ThreadPool.shared.run { () throws(KeepingError) in
+                try store.noteTold(shown)
+            }
+            let told = new.compactMap { entries[$0.file] }
+            log.notice("files that relays drop soon, and that are not here: \(told.count)")
+            fileSystem.tellExpiring(told.map(\.id))
+            whenExpiring(told)
+        } catch {
+            log.warning("nobody was told of files that relays drop soon: \(error.sentence)")
+        }
+    }
+}

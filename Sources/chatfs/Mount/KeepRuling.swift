@@ -1,0 +1,42 @@
+import ChatCore
+import CommandLineKit
+import Desktop
+import Keeping
+
+/// Carries out what a user wants of the rules of a profile, wherever that happens. Blocks.
+struct KeepRuling: Sendable {
+    let store: KeepStore
+    let chats: [Chat]
+
+    func answer(_ request: KeepRequest) throws -> [KeepAnswer.Rule] {
+        let chat = try request.chat.map { name throws(ChatError) in try Chat.named(name, in: chats) }
+        switch request.keep {
+        case .show: break
+        case .set: try store.change(chat?.reference, by: try change(request))
+        case .reset: try store.reset(chat?.reference)
+        }
+        let rules = try store.rules()
+        if let chat { return [Self.rule(rules.rule(for: chat.reference), of: chat)] }
+        let own = chats.filter { rules.chats[$0.reference] != nil }.sorted { $0.displayName < $1.displayName }
+        return [Self.rule(rules.usual, of: nil)]
+            + own.map { Self.rule(rules.rule(for: $0.reference), of: $0) }
+    }
+
+    private func change(_ request: KeepRequest) throws(UsageError) -> KeepOverride {
+        let kinds = request.what.map(KeepRule.Kinds.init)
+        let moment = request.when.map(KeepRule.Moment.init)
+        // Of commands the table of options has looked already.
+        if case .some(nil) = kinds { throw UsageError("what is kept is never, media or all") }
+        if case .some(nil) = moment { throw UsageError("it is kept at arrival or when it is expiring") }
+        return KeepOverride(
+            kinds: kinds ?? nil, largest: request.largest, minimumFree: request.minimumFree,
+            usesMetered: request.metered, moment: moment ?? nil)
+    }
+
+    private static func rule(_ rule: KeepRule, of chat: Chat?) -> KeepAnswer.Rule {
+        KeepAnswer.Rule(
+            chat: chat?.reference.description, name: chat?.displayName, what: rule.kinds.rawValue,
+            largest: rule.largest, minimumFree: rule.minimumFree, metered: rule.usesMetered,
+            when: rule.moment.rawValue)
+    }
+}

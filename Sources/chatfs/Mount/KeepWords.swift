@@ -1,0 +1,47 @@
+import ChatCore
+import FileSystem
+import Keeping
+
+// What keeping says and is told, in the words of others.
+
+extension MountStatus.Keeping {
+    init(_ counts: KeepCounts) {
+        let obstacles = counts.obstacles.map { ($0.key.rawValue, $0.value) }
+        self.init(
+            expiring: counts.expiring, waiting: counts.waiting,
+            obstacles: Dictionary(uniqueKeysWithValues: obstacles))
+    }
+}
+
+extension KeepObstacle {
+    init(_ problem: FileProblem) {
+        switch problem.kind {
+        case .notApproved: self = .approval
+        case .noSpace: self = .disk
+        default: self = .failure
+        }
+    }
+}
+
+extension FileProblem {
+    init(_ error: ChatError) {
+        if case .file(let kind) = error.code {
+            self.init(kind, error.sentence)
+        } else {
+            self.init(.other, error.sentence)
+        }
+    }
+}
+
+extension KeepObstacle {
+    /// What is waited for, for people.
+    var words: String {
+        switch self {
+        case .metered: "an unmetered connection"
+        case .disk: "room on the disk"
+        case .approval: "approval of their relays"
+        case .upload: "the end of their upload"
+        case .failure: "another try"
+        }
+    }
+}

@@ -1,0 +1,300 @@
+import Base
+import ChatCore
+import Desktop
+import FileSystem
+import Glibc
+import Hydration
+import Keeping
+import Posix
+
+/// Receives what the rules want before relays drop it, and tells of what will be gone: performs what `KeepPlan` decides.
+///
+/// Looks at the files when something has changed, and when the plan says that time alone will bring something; in
+/// between it sleeps. What the hydrator can fetch it fetches, behind readers; a core that receives whatever is claimed
+/// is asked to receive it itself, or it would come twice. Any thread.
+final class KeepWorker: Sendable {
+    private let core: any ChatCore
+    private let hydrator: Hydrator
+    private let fileSystem: FileSystem
+    private let store: KeepStore
+    private let disk: OpenFile
+    private let clock: any WallClock
+    private let notices: ExpiryNotices
+    private let plan: Lock<KeepPlan>
+    private let looks = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let effects = AsyncStream<KeepPlan.Effect>.makeStream()
+    private let timer: WallTimer
+    private let meter: NetworkMeter
+    private let tasks = Lock<[Task<Void, Never>]>([])
+    private let log = Log("keep")
+
+    /// How long after a failed look the next one is.
+    private static let pause = Duration.seconds(60)
+    private static let pageSize = 256
+
+    /// - Parameters:
+    ///   - folder: the profile's own, with its rules.
+    ///   - whenExpiring: told of entries that relays drop soon, or have dropped since they were looked at last, and
+    ///     that are not here: of each once, also over mounts. From a task, one call after the other.
+    /// - Throws: where the rules cannot be read.
+    init(
+        core: any ChatCore, hydrator: Hydrator, fileSystem: FileSystem, folder: String,
+        clock: any WallClock = SystemWallClock(),
+        whenExpiring: @escaping @Sendable ([EntryDescription]) -> Void = { _ in }
+    ) throws {
+        (self.core, self.hydrator, self.fileSystem) = (core, hydrator, fileSystem)
+        self.clock = clock
+        disk = try OpenFile(folder, flags: O_RDONLY)
+        store = try KeepStore(in: folder)
+        notices = ExpiryNotices(store: store, fileSystem: fileSystem, whenExpiring: whenExpiring)
+        plan = Lock(KeepPlan(try store.rules()))
+        let wake = looks.continuation
+        timer = try WallTimer { wake.yield() }
+        meter = try NetworkMeter { wake.yield() }
+    }
+
+    /// Begins. To be called once, when the tree is shown.
+    func begin() {
+        fileSystem.askKeeping { [weak self] in self?.status ?? MountStatus.Keeping(.init()) }
+        let (events, changes) = (core.events(), hydrator.changes())
+        tasks.withLock { tasks in
+            tasks = [
+                Task { for await event in events { take(event) } },
+                Task { for await change in changes { take(change) } },
+                Task { for await effect in effects.stream { await perform(effect) } },
+                Task { await lookWhenWoken() },
+            ]
+        }
+        wake()
+    }
+
+    /// Ends what is under way for rules alone; the next mount goes on with it.
+    func stop() async {
+        let tasks = tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks
+        }
+        looks.continuation.finish()
+        effects.continuation.finish()
+        timer.stop()
+        meter.stop()
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+        await ThreadPool.shared.run { [store] in store.close() }
+    }
+
+    // MARK: - What others say
+
+    /// Shows or changes the rules.
+    func answer(_ request: KeepRequest) async -> KeepAnswer {
+        do {
+            let ruling = KeepRuling(store: store, chats: try await core.chats())
+            let rules = try await ThreadPool.shared.run { try ruling.answer(request) }
+            try await readRules()
+            return KeepAnswer(rules: rules)
+        } catch {
+            return KeepAnswer(problem: sentence(of: error))
+        }
+    }
+
+    private func readRules() async throws {
+        let rules = try await ThreadPool.shared.run { [store] () throws(KeepingError) in try store.rules() }
+        let isNew = plan.withLock { plan in
+            guard plan.rules != rules else { return false }
+            plan.change(rules)
+            return true
+        }
+        if isNew { wake() }
+    }
+
+    /// Something changed that may have stood in the way, such as which relays are approved.
+    func tryAgain() {
+        plan.withLock { $0.tryAgain() }
+        wake()
+    }
+
+    /// The user has cancelled it.
+    func decline(_ item: ChatItem) {
+        guard let candidate = KeepCandidate(item) else { return }
+        carryOut(plan.withLock { $0.declined(candidate, now: clock.now()) })
+    }
+
+    private var status: MountStatus.Keeping { MountStatus.Keeping(plan.withLock(\.counts)) }
+
+    private func wake() { looks.continuation.yield() }
+
+    private func take(_ event: ChatEvent) {
+        switch event {
+        case .newChatItems, .rcvFileDescrReady, .chatItemUpdated, .chatItemsDeleted, .rcvFileAccepted: wake()
+        case .rcvFileProgressXFTP(let item, _, _): progressed(item)
+        case .rcvFileComplete(let item): completed(item)
+        case .rcvFileSndCancelled(let item): ended(item)
+        case .rcvFileError(let item, let problem):
+            if problem.isFinal { ended(item) } else { failed(item.file?.id, problem) }
+        // The core tries again by itself.
+        case .rcvFileWarning(let item, _):
+            guard let file = item.file?.id else { return }
+            carryOut(plan.withLock { $0.handedOver(file, now: clock.now()) })
+            wake()
+        case .coreReachable: tryAgain()
+        case .chatRemoved(let chat): forget(chat)
+        default: break
+        }
+    }
+
+    private func progressed(_ item: ChatItem) {
+        guard let file = item.file?.id else { return }
+        plan.withLock { $0.progressed(file, now: clock.now()) }
+    }
+
+    private func completed(_ item: ChatItem) {
+        guard let file = item.file?.id else { return }
+        let wasKept = plan.withLock { $0.isReceiving(file) }
+        ended(item)
+        guard wasKept, !core.receivesWhatIsClaimed else { return }
+        // Nobody asked for its decrypted bytes. Refused where somebody has it open.
+        Task { [hydrator] in _ = await hydrator.dehydrateWhenSettled(file) }
+    }
+
+    private func ended(_ item: ChatItem) {
+        guard let file = item.file?.id else { return }
+        carryOut(plan.withLock { $0.ended(file, now: clock.now()) })
+        wake()
+    }
+
+    private func failed(_ file: FileID?, _ problem: FileProblem) {
+        guard let file else { return }
+        carryOut(plan.withLock { $0.failed(file, KeepObstacle(problem), now: clock.now()) })
+        wake()
+    }
+
+    private func forget(_ chat: ChatReference) {
+        Task { [store, log] in
+            do throws(KeepingError) {
+                try await ThreadPool.shared.run { () throws(KeepingError) in try store.reset(chat) }
+                try? await readRules()
+            } catch {
+                log.warning("the rule of a chat that is gone stays: \(error.sentence)")
+            }
+        }
+    }
+
+    /// How far the hydrator is with a file of the plan.
+    private func take(_ change: HydrationChange) {
+        guard case .conditionChanged(let file) = change, !core.receivesWhatIsClaimed,
+            plan.withLock({ $0.isReceiving(file) })
+        else { return }
+        let condition = hydrator.condition(of: file)
+        if let problem = condition.problem {
+            // For good: the core knows it by now, or soon.
+            failed(file, problem)
+        } else if condition.stage == .idle {
+            failed(file, FileProblem(.other, "It had to make room for others."))
+        } else {
+            plan.withLock { $0.progressed(file, now: clock.now()) }
+        }
+    }
+
+    // MARK: - Performing
+
+    private func carryOut(_ wanted: [KeepPlan.Effect]) {
+        for effect in wanted { effects.continuation.yield(effect) }
+    }
+
+    private func perform(_ effect: KeepPlan.Effect) async {
+        switch effect {
+        // What a core answers late holds up nobody, neither others nor the end.
+        case .receive(let candidate): Task { await receive(candidate) }
+        case .stop(let file): if !core.receivesWhatIsClaimed { hydrator.stopKeeping(file) }
+        case .tell(let candidate): await notices.tell([candidate])
+        case .look: wake()
+        }
+    }
+
+    private func receive(_ candidate: KeepCandidate) async {
+        let file = candidate.file
+        // Ended before it began.
+        guard plan.withLock({ $0.isReceiving(file) }) else { return }
+        do throws(ChatError) {
+            guard let item = try await core.item(of: file) else {
+                carryOut(plan.withLock { $0.ended(file, now: clock.now()) })
+                return
+            }
+            if item.file?.status.isReadable == true { return ended(item) }
+            guard !core.receivesWhatIsClaimed else {
+                return try await core.receiveFile(file, approvedRelays: false)
+            }
+            hydrator.keep(item)
+            // Stopped at this very moment, before it began.
+            if !plan.withLock({ $0.isReceiving(file) }) { hydrator.stopKeeping(file) }
+        } catch {
+            failed(file, FileProblem(error))
+        }
+    }
+
+    // MARK: - Looking
+
+    private func lookWhenWoken() async {
+        for await _ in looks.stream {
+            let began = ContinuousClock.now
+            do {
+                try await look()
+            } catch {
+                if Task.isCancelled { return }
+                log.warning("what is to be kept could not be looked at: \(sentence(of: error))")
+                timer.set(clock.now().advanced(by: Self.pause))
+            }
+            // However many changes there are, looking takes a twentieth of the time.
+            let pause = max(.milliseconds(100), (ContinuousClock.now - began) * 20)
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
+        }
+    }
+
+    private func look() async throws {
+        let now = clock.now()
+        let rules = plan.withLock(\.rules)
+        let (last, conditions) = try await ThreadPool.shared.run {
+            [store, disk, meter] () throws(any Error) in
+            if rules.dependsOnCost { meter.start() }
+            return (
+                try store.lastLook() ?? now,
+                KeepConditions(isMetered: meter.isMetered, free: try disk.availableBytes())
+            )
+        }
+        plan.withLock { $0.beginLook(conditions) }
+        var position = ExpiryPosition(Self.beginning(last, now), ItemID(.max))
+        // Where nothing is kept, only what goes soon matters, and when the next one does.
+        let horizon = rules.keepsAnything ? nil : now.advanced(by: KeepTimes.notice)
+        while true {
+            let items = try await core.receivableItems(after: position, count: Self.pageSize)
+            let wanted = plan.withLock { plan in
+                items.compactMap(KeepCandidate.init).flatMap { plan.consider($0, now: now) }
+            }
+            await carryOutTogether(wanted)
+            guard items.count == Self.pageSize, let end = items.last?.expiryPosition else { break }
+            if let horizon, end.time > horizon { break }
+            position = end
+            try Task.checkCancellation()
+        }
+        let (wanted, next) = plan.withLock { plan in (plan.endLook(now: now), plan.nextLook) }
+        carryOut(wanted)
+        timer.set(next)
+        try await ThreadPool.shared.run { [store] () throws(KeepingError) in try store.noteLook(now) }
+    }
+
+    /// What has gone since the last look is told too, and for a while tried.
+    private static func beginning(_ last: Timestamp, _ now: Timestamp) -> Timestamp {
+        max(
+            min(last, now.advanced(by: .zero - KeepTimes.grace)),
+            now.advanced(by: .zero - KeepTimes.memory))
+    }
+
+    /// Those to tell of as one.
+    private func carryOutTogether(_ wanted: [KeepPlan.Effect]) async {
+        var told: [KeepCandidate] = []
+        for effect in wanted {
+            if case .tell(let candidate) = effect { told.append(candidate) } else { carryOut([effect]) }
+        }
+        await notices.tell(told)
+    }
+}

@@ -1,0 +1,75 @@
+import Base
+import ChatCore
+import Glibc
+import Store
+import TestSupport
+import Testing
+
+@testable import Keeping
+
+@Suite("Where rules are kept, and what was told")
+struct KeepStoreTests {
+    private static let now = Timestamp(seconds: 1_800_000_000)
+
+    private func candidate(_ number: Int64, hours: Int64 = 6) -> KeepCandidate {
+        KeepCandidate(
+            item: ItemID(number), file: FileID(number), chat: .direct(1), isMedia: false, size: 1,
+            expires: Self.now.advanced(by: .seconds(hours * 3600)), phase: .offered)
+    }
+
+    @Test("what is set is there for the next process, by parts, until it is taken back")
+    func rules() throws {
+        let folder = try TemporaryFolder()
+        let store = try KeepStore(in: folder.path)
+        #expect(try store.rules() == KeepRules())
+        try store.change(nil, by: KeepOverride(kinds: .media, largest: UInt64(Int64.max)))
+        try store.change(nil, by: KeepOverride(minimumFree: 5, usesMetered: false))
+        try store.change(.group(3), by: KeepOverride(kinds: .all, usesMetered: true, moment: .expiring))
+        // Another process, while the first one has it open.
+        let other = try KeepStore(in: folder.path)
+        let wanted = KeepRules(
+            profile: KeepOverride(
+                kinds: .media, largest: UInt64(Int64.max), minimumFree: 5, usesMetered: false),
+            chats: [.group(3): KeepOverride(kinds: .all, usesMetered: true, moment: .expiring)])
+        #expect(try other.rules() == wanted)
+        try other.reset(.group(3))
+        try other.reset(nil)
+        #expect(try store.rules() == KeepRules())
+        var status = stat()
+        #expect(stat(folder.path("keep.sqlite"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test("of a file it is told once, also by the next mount, and forgotten when that cannot matter any more")
+    func told() throws {
+        let folder = try TemporaryFolder()
+        let store = try KeepStore(in: folder.path)
+        #expect(try store.noteTold([candidate(1), candidate(2)]).map(\.file) == [FileID(1), FileID(2)])
+        store.close()
+        let next = try KeepStore(in: folder.path)
+        #expect(try next.untold([candidate(2), candidate(3)]).map(\.file) == [FileID(3)])
+        #expect(try next.noteTold([candidate(2), candidate(3)]).map(\.file) == [FileID(3)])
+        #expect(try next.lastLook() == nil)
+        try next.noteLook(Self.now)
+        #expect(try next.lastLook() == Self.now)
+        #expect(try next.noteTold([candidate(1)]).isEmpty)
+        try next.noteLook(Self.now.advanced(by: .seconds(30 * 24 * 3600)))
+        #expect(try next.noteTold([candidate(1)]).map(\.file) == [FileID(1)])
+    }
+
+    @Test("a database with words that no rule has, and one that is none, are errors and no rules")
+    func damage() throws {
+        let folder = try TemporaryFolder()
+        try KeepStore(in: folder.path).close()
+        let database = try Database(path: folder.path("keep.sqlite"), migrations: KeepStore.migrations)
+        try database.transaction { connection in
+            try connection.executeScript(
+                "PRAGMA ignore_check_constraints = 1; INSERT INTO rule (chat, kinds) VALUES ('', 'everything')"
+            )
+        }
+        database.close()
+        #expect(throws: KeepingError.self) { try KeepStore(in: folder.path).rules() }
+        let other = try TemporaryFolder()
+        _ = try other.write(Array(repeating: 7, count: 5000), to: "keep.sqlite")
+        #expect(throws: KeepingError.self) { try KeepStore(in: other.path) }
+    }
+}
