@@ -49,7 +49,8 @@ let package = Package(
         module("Base", uses: []),
         module("Posix", uses: ["Base", "CLinux"]),
         module("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
-        module("Store", uses: ["Base", "Posix", "CSQLite"]),
+        module("SealedPages", uses: ["Base", "Posix", "Cryptography", "CLinux", "CSQLite"]),
+        module("Store", uses: ["Base", "Posix", "Cryptography", "SealedPages", "CSQLite"]),
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
         module("ChatCore", uses: ["Base"]),
         module("Ratchet", uses: ["Base", "Cryptography", "CLinux"]),
@@ -100,7 +101,8 @@ let package = Package(
         tests(of: "Base"),
         tests(of: "Posix"),
         tests(of: "Cryptography"),
-        tests(of: "Store"),
+        tests(of: "SealedPages", uses: ["Cryptography", "Posix", "Store", "CSQLite"]),
+        tests(of: "Store", uses: ["Cryptography"]),
         tests(of: "Network", uses: ["COpenSSL"]),
         tests(of: "ChatCore"),
         tests(of: "Ratchet", uses: ["Cryptography"]),
@@ -135,9 +137,8 @@ let package = Package(
         .testTarget(
             name: "DurabilityTests",
             dependencies: [
-                "Base", "Posix", "Cryptography", "ChatCore", "EmbeddedCore", "Namespace", "Outbox",
-                "TestSupport",
-                "chatfs",
+                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Namespace", "Outbox",
+                "CSQLite", "TestSupport", "chatfs",
             ],
             exclude: ["Recorder"], swiftSettings: settings),
         .testTarget(
@@ -155,8 +156,10 @@ let package = Package(
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
-        "Base", "Posix", "Cryptography", "Store", "Network", "Ratchet", "SMP", "ChatCore", "XFTP",
-        "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace", "Keeping", "Media", "Outbox",
+        "Base", "Posix", "Cryptography", "SealedPages", "Store", "Network", "Ratchet", "SMP", "ChatCore",
+        "XFTP",
+        "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace", "Keeping", "Media",
+        "Outbox",
         "Thumbnails", "Desktop", "Notifications", "CommandLineKit", "CLibFuzzer",
     ]
     package.targets += [

@@ -1,7 +1,9 @@
 import Base
 import CSQLite
+import Cryptography
 import Glibc
 import Posix
+import SealedPages
 
 /// A SQLite database behind one connection. All calls block (disk, write locks of other processes):
 /// from async code go through `ThreadPool.shared.run`. Any thread may call; one call runs at a time. Calls
@@ -30,39 +32,39 @@ public final class Database: @unchecked Sendable {
 
     /// Opens or makes the database and brings its schema up to date.
     ///
-    /// - Parameter busyTimeout: how long to wait for other processes' write transactions.
-    /// - Throws: `.wrongVersion` when a newer version of the program wrote it, `.damaged`,
-    ///   `.diskFull`, `.notAllowed`.
+    /// - Parameters:
+    ///   - key: 32 random bytes with which the database and its journal are sealed (`SealedVFS`); nil: they are in
+    ///     clear. It stays in locked memory until the database is closed.
+    ///   - busyTimeout: how long to wait for other processes' write transactions.
+    /// - Throws: `.wrongVersion` when a newer version of the program wrote it, `.damaged`, `.damagedPage`,
+    ///   `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`.
     public init(
-        path: String, migrations: [Migration], durability: Durability = .full,
+        path: String, migrations: [Migration], key: SecretBytes? = nil, durability: Durability = .full,
         busyTimeout: Duration = .seconds(10), file: StaticString = #fileID, line: UInt = #line
     ) throws(StoreError) {
         lockClass = LockClass(.inputOutput, file: file, line: line)
         usual = durability == .full ? "FULL" : "NORMAL"
-        try Self.makeFile(path)
-        var handle: OpaquePointer?
-        let result = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
-        guard let handle else { throw StoreError(.inputOutput, "There is no memory for the database.") }
-        connection = Connection(handle: handle)
-        try connection.checked(result)
-        sqlite3_extended_result_codes(handle, 1)
-        Self.wait(busyTimeout, onBehalfOf: handle)
-        // secure_delete before anything is written; the size limit keeps old pages from staying in
-        // the journal for long.
-        try connection.executeScript(
-            """
-            PRAGMA secure_delete = ON;
-            PRAGMA foreign_keys = ON;
-            PRAGMA trusted_schema = OFF;
-            PRAGMA temp_store = MEMORY;
-            PRAGMA cell_size_check = ON;
-            PRAGMA journal_size_limit = 0;
-            PRAGMA synchronous = \(usual);
-            """)
-        try enterWriteAheadLog(within: busyTimeout)
+        connection = try Connection(path: path, key: key)
+        Self.wait(busyTimeout, onBehalfOf: connection.handle)
         do {
+            // secure_delete before anything is written; the size limit keeps old pages from staying in
+            // the journal for long.
+            try connection.executeScript(
+                """
+                PRAGMA secure_delete = ON;
+                PRAGMA foreign_keys = ON;
+                PRAGMA trusted_schema = OFF;
+                PRAGMA temp_store = MEMORY;
+                PRAGMA cell_size_check = ON;
+                PRAGMA journal_size_limit = 0;
+                PRAGMA synchronous = \(usual);
+                """)
+            // Pages that SQLite no longer has must be unsealed again, which costs more than reading them does.
+            if key != nil { try connection.executeScript("PRAGMA cache_size = -8192") }
+            try enterWriteAheadLog(within: busyTimeout)
             try transaction { try $0.migrate(through: migrations) }
         } catch {
+            if key == nil, connection.isSealed { throw StoreError.encrypted }
             throw error as? StoreError ?? StoreError(.damaged, "The schema could not be read.", cause: error)
         }
     }
@@ -185,27 +187,6 @@ public final class Database: @unchecked Sendable {
             } catch {
                 guard error.code == .busy, ContinuousClock.now < end else { throw error }
                 usleep(20_000)
-            }
-        }
-    }
-
-    /// Makes the file with mode 0600 (the journal's files inherit it), or closes an open one to
-    /// others. Never opens a file that exists: closing any descriptor of it would drop the locks
-    /// that this process holds on it through another connection (fcntl(2)).
-    private static func makeFile(_ path: String) throws(StoreError) {
-        do throws(SystemError) {
-            _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-        } catch {
-            guard error.code == EEXIST else {
-                let code: StoreError.Code = error.isFullDisk ? .diskFull : .notAllowed
-                throw StoreError(code, error.sentence, cause: error)
-            }
-            var status = stat()
-            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-                throw StoreError(.notAllowed, "The database is not a plain file.")
-            }
-            if status.st_mode & 0o077 != 0, chmod(path, 0o600) != 0 {
-                throw StoreError(.notAllowed, "The database is open to others and belongs to somebody else.")
             }
         }
     }

@@ -1,6 +1,8 @@
 import Base
 import CSQLite
 import Glibc
+import Posix
+import SealedPages
 
 /// A database that could not do what it was asked. What had begun is rolled back: nothing changed.
 public struct StoreError: DescribedError {
@@ -11,6 +13,16 @@ public struct StoreError: DescribedError {
         case busy
         /// Corrupt, no database at all, or with a value that the program never writes.
         case damaged
+        /// A page of an encrypted database is not what was written there.
+        case damagedPage
+        /// Opened with a key: something else, an empty file too.
+        case notADatabase
+        /// An encrypted database, with another key.
+        case wrongKey
+        /// An encrypted database, opened without a key.
+        case encrypted
+        /// A database in clear, opened with a key.
+        case notEncrypted
         /// Written by a newer version of the program.
         case wrongVersion
         /// A UNIQUE, CHECK, NOT NULL or FOREIGN KEY rule refused the change.
@@ -43,6 +55,11 @@ public struct StoreError: DescribedError {
         switch resultCode & 0xff {
         case SQLITE_FULL:
             (code, sentence) = (.diskFull, "The disk is full: free some space and try again.")
+        case SQLITE_IOERR where resultCode == SealedVFS.damagedPage:
+            (code, sentence) = (
+                .damagedPage,
+                "A page of the encrypted database or of its journal is damaged: restore it from a backup."
+            )
         case SQLITE_IOERR where [ENOSPC, EDQUOT, EFBIG].contains(systemError):
             (code, sentence) = (.diskFull, "The disk or its quota is full: free some space and try again.")
         case SQLITE_IOERR:
@@ -66,4 +83,21 @@ public struct StoreError: DescribedError {
         }
         self.init(code, sentence, resultCode: resultCode)
     }
+
+    /// A file that the VFS refused, or could not make.
+    init(_ error: SealedPagesError) {
+        let code: Code =
+            switch error.code {
+            case .notADatabase: .notADatabase
+            case .notSealed: .notEncrypted
+            case .wrongKey: .wrongKey
+            case .damaged: .damaged
+            case .newerVersion: .wrongVersion
+            case .file: (error.cause as? SystemError)?.isFullDisk == true ? .diskFull : .notAllowed
+            }
+        self.init(code, error.sentence, cause: error)
+    }
+
+    static let encrypted = StoreError(
+        .encrypted, "The database is encrypted, and was opened without a key: unlock it first.")
 }

@@ -1,0 +1,95 @@
+import Base
+import CLinux
+import Cryptography
+import Glibc
+import Posix
+
+extension SealedVFS {
+    /// Makes an empty sealed database, of mode 0600, that is on disk when this returns. It gets its name when it is
+    /// complete: of any number of processes that do so at once, one makes it.
+    ///
+    /// - Returns: false where there is something of that name.
+    /// - Throws: `.file`.
+    public static func make(path: String, dataKey: SecretBytes) throws(SealedPagesError) -> Bool {
+        precondition(dataKey.count == RecordCipher.keyLength, "a data key has 32 bytes")
+        var status = stat()
+        if lstat(path, &status) == 0 { return false }
+        let content = NewDatabase.content(dataKey: dataKey)
+        do throws(SystemError) {
+            return try NewDatabase.place(content, at: path)
+        } catch {
+            throw .file(error)
+        }
+    }
+}
+
+enum NewDatabase {
+    /// The header and SQLite's first page, sealed.
+    static func content(dataKey: SecretBytes) -> [UInt8] {
+        let header = DatabaseHeader.random()
+        let cipher = RecordCipher(key: header.recordKey(from: dataKey))
+        let page = firstPage()
+        var content = header.encoded(provenBy: dataKey) + page
+        let record = FileLayout.database.record(at: 0)
+        let done = content.withUnsafeMutableBytes { content in
+            page.withUnsafeBytes { page in
+                cipher.seal(
+                    UnsafeRawBufferPointer(rebasing: page[..<record.contentLength]),
+                    as: RecordPlace(kind: .page, number: record.number),
+                    into: content.baseAddress! + Int(record.position))
+            }
+        }
+        precondition(done, "OpenSSL refused to seal a page")
+        return content
+    }
+
+    /// A database without tables in WAL mode, as https://sqlite.org/fileformat2.html has it.
+    static func firstPage() -> [UInt8] {
+        var page = [UInt8](repeating: 0, count: FileLayout.pageSize)
+        page.replaceSubrange(0..<16, with: Array("SQLite format 3".utf8) + [0])
+        page[16] = UInt8(FileLayout.pageSize >> 8)
+        // Written and read as WAL; the reserved bytes; three numbers that are always these.
+        page.replaceSubrange(18..<24, with: [2, 2, UInt8(FileLayout.reservedLength), 64, 32, 32])
+        // One page.
+        page[31] = 1
+        // The schema: an empty leaf of a table.
+        page[100] = 13
+        let usable = FileLayout.pageSize - FileLayout.reservedLength
+        page[105] = UInt8(usable >> 8)
+        page[106] = UInt8(usable & 0xFF)
+        return page
+    }
+
+    /// False where the name is taken.
+    static func place(_ content: [UInt8], at path: String) throws(SystemError) -> Bool {
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let directory = try OpenFile(folder, flags: O_RDONLY | chatfs_o_directory)
+        let temporary =
+            (folder == "." ? "" : folder) + ".chatfs-new-"
+            + Hexadecimal.encode(
+                SystemRandomSource().bytes(8))
+        let unnamed = chatfs_open_unnamed(directory.descriptor)
+        let file: OpenFile
+        if unnamed >= 0 {
+            file = OpenFile(adopting: unnamed)
+        } else {
+            // Not every filesystem has unnamed files; there a hidden name stands in.
+            file = try OpenFile(temporary, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+        }
+        defer { if unnamed < 0 { unlink(temporary) } }
+        try file.write(content, at: 0)
+        try check("close a database to others") { fchmod(file.descriptor, 0o600) }
+        try file.synchronise()
+        let existing = unnamed >= 0 ? "/proc/self/fd/\(file.descriptor)" : temporary
+        do throws(SystemError) {
+            try check("give a database its name") {
+                linkat(AT_FDCWD, existing, AT_FDCWD, path, unnamed >= 0 ? AT_SYMLINK_FOLLOW : 0)
+            }
+        } catch {
+            guard error.code == EEXIST else { throw error }
+            return false
+        }
+        try directory.synchronise()
+        return true
+    }
+}
