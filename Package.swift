@@ -49,6 +49,7 @@ let package = Package(
         module("Base", uses: []),
         module("Posix", uses: ["Base", "CLinux"]),
         module("Cryptography", uses: ["Base", "Posix", "CKeyMemory", "CSodium", "COpenSSL", "CLinux"]),
+        module("KeySlots", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
         module("SealedPages", uses: ["Base", "Posix", "Cryptography", "CLinux", "CSQLite"]),
         module("Store", uses: ["Base", "Posix", "Cryptography", "SealedPages", "CSQLite"]),
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
@@ -101,6 +102,7 @@ let package = Package(
         tests(of: "Base"),
         tests(of: "Posix"),
         tests(of: "Cryptography"),
+        tests(of: "KeySlots", uses: ["Cryptography"]),
         tests(of: "SealedPages", uses: ["Cryptography", "Posix", "Store", "CSQLite"]),
         tests(of: "Store", uses: ["Cryptography"]),
         tests(of: "Network", uses: ["COpenSSL"]),
@@ -156,11 +158,10 @@ let package = Package(
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
-        "Base", "Posix", "Cryptography", "SealedPages", "Store", "Network", "Ratchet", "SMP", "ChatCore",
-        "XFTP",
-        "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace", "Keeping", "Media",
-        "Outbox",
-        "Thumbnails", "Desktop", "Notifications", "CommandLineKit", "CLibFuzzer",
+        "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
+        "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace",
+        "Keeping", "Media", "Outbox", "Thumbnails", "Desktop", "Notifications", "CommandLineKit",
+        "CLibFuzzer",
     ]
     package.targets += [
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/CLibFuzzer"),

@@ -21,6 +21,8 @@ public enum CryptographyErrorCode: Hashable, Sendable {
     case file
     /// The destination of a command exists and is no regular file.
     case notRegularFile
+    /// A passphrase cannot be made a key of.
+    case noMemory
     /// OpenSSL or libsodium failed at something that cannot fail with valid arguments.
     case library
 }

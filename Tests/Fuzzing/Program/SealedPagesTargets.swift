@@ -3,6 +3,7 @@ import Cryptography
 import Glibc
 import Posix
 
+@testable import KeySlots
 @testable import SealedPages
 @testable import Store
 
@@ -16,6 +17,23 @@ extension Target {
             guard let header = try? DatabaseHeader.parse(page, size: 8192, dataKey: key) else { return }
             hold(page.starts(with: SealedFixture.header[..<128]), "only what was written is a header")
             hold(header.identity == Array(SealedFixture.header[32..<64]), "its identity is read")
+        },
+        Target("key-slots", "files of wrapped keys", longest: 512) { bytes in
+            var input = Input(bytes)
+            var file = SealedFixture.slots.encoded
+            if input.bool() { file = input.rest() } else { SealedFixture.change(&file, by: input.rest()) }
+            // As somebody would who forges one.
+            let forged = file.dropLast(BLAKE2b.length) + BLAKE2b.hash(file.dropLast(BLAKE2b.length))
+            for file in [file, Array(forged)] {
+                guard let slots = try? KeySlots(file) else { continue }
+                hold(slots.encoded == file, "what is read is written alike")
+                guard let found = try? slots.unlock(with: .key(SealedFixture.key)) else { continue }
+                hold(found.slot == SealedFixture.slots.slots[0], "only the slot that was made opens")
+            }
+        },
+        Target("recovery-code", "recovery codes", longest: 256) { bytes in
+            guard let code = try? RecoveryCode(bytes.text) else { return }
+            hold((try? RecoveryCode(code.text))?.text == code.text, "a code is read as it is shown")
         },
         Target("log-places", "where a sealed log and database have their records", longest: 16) { bytes in
             var input = Input(bytes)
@@ -49,6 +67,12 @@ extension Target {
 private enum SealedFixture {
     static let key = SecretBytes([UInt8](repeating: 7, count: 32))
     static let header = DatabaseHeader(identity: [UInt8](repeating: 3, count: 32)).encoded(provenBy: key)
+    static let slots: KeySlots = {
+        guard let slots = try? KeySlots(key, for: .key(key), at: Timestamp(seconds: 1)) else {
+            fatalError("slots can be made")
+        }
+        return slots
+    }()
     static let texts = (0..<6).map { "note \($0)" }
     private static let notes = Migration(
         "notes", "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT) STRICT")

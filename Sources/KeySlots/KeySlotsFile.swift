@@ -1,0 +1,90 @@
+import Base
+import CLinux
+import Cryptography
+import Glibc
+import Posix
+
+/// The file of key slots: 0600, replaced as a whole, so that whoever is killed at whatever moment leaves the old one or
+/// the new one. Blocks.
+public struct KeySlotsFile: Sendable {
+    public let path: String
+
+    public init(path: String) { self.path = path }
+
+    /// - Throws: `.missing`, `.notKeySlots`, `.newerVersion`, `.damaged`, `.file`.
+    public func read() throws(KeySlotsError) -> KeySlots {
+        try KeySlots(
+            try wrapping { () throws(SystemError) in
+                // One byte more than there may be tells that there are too many.
+                try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW).read(count: KeySlots.longest + 1, at: 0)
+            })
+    }
+
+    /// Writes the first of its name.
+    ///
+    /// - Throws: `.exists`, `.busy`, `.file`.
+    public func create(_ slots: KeySlots) throws(KeySlotsError) {
+        let folder = try lockedFolder()
+        try replace(slots, in: folder, isNew: true)
+    }
+
+    /// Reads it, lets `body` change what it holds, and writes it. When `body` throws nothing changes.
+    ///
+    /// - Throws: what `body` throws; as `read`; `.busy` while another process does the same; `.file`.
+    public func change<Result>(
+        _ body: (inout KeySlots) throws(KeySlotsError) -> Result
+    ) throws(KeySlotsError) -> Result {
+        let folder = try lockedFolder()
+        let before = try read()
+        var slots = before
+        let result = try body(&slots)
+        if slots != before { try replace(slots, in: folder, isNew: false) }
+        return result
+    }
+
+    /// The folder, locked for the life of what is returned. Not the file: that is another one after each change.
+    private func lockedFolder() throws(KeySlotsError) -> OpenFile {
+        let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folder = try wrapping { () throws(SystemError) in
+            try OpenFile(name, flags: O_RDONLY | chatfs_o_directory)
+        }
+        guard try wrapping({ () throws(SystemError) in try folder.tryLock() }) else {
+            throw KeySlotsError(.busy, "Another process is changing the ways to unlock: try again.")
+        }
+        return folder
+    }
+
+    private func replace(_ slots: KeySlots, in folder: OpenFile, isNew: Bool) throws(KeySlotsError) {
+        let temporary = path + ".new"
+        do throws(SystemError) {
+            // Of somebody who was killed: nobody else writes one while the folder is locked.
+            unlink(temporary)
+            let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+            try file.write(slots.encoded, at: 0)
+            try file.synchronise()
+            if isNew {
+                try check("give the file of wrapped keys its name") { link(temporary, path) }
+                unlink(temporary)
+            } else {
+                try check("replace the file of wrapped keys") { rename(temporary, path) }
+            }
+            try folder.synchronise()
+        } catch {
+            unlink(temporary)
+            guard error.code == EEXIST else { throw KeySlotsError(error) }
+            throw KeySlotsError(.exists, "There is a file of wrapped keys already.", cause: error)
+        }
+    }
+
+    private func wrapping<Result>(
+        _ body: () throws(SystemError) -> Result
+    ) throws(KeySlotsError) -> Result {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            guard error.code == ENOENT else { throw KeySlotsError(error) }
+            throw KeySlotsError(
+                .missing, "The file of wrapped keys is missing: restore it from a backup.", cause: error)
+        }
+    }
+}

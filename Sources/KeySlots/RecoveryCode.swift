@@ -1,0 +1,84 @@
+import Base
+import Cryptography
+
+/// A code that unlocks when everything else is lost, to be printed once: 130 random bits as 26 letters and digits, and
+/// 4 more that tell a mistyped one, in six groups of five.
+///
+///     7K3QF-0B9XW-…
+///
+/// Letters that are taken for digits do not occur (Crockford's base 32), and are read as the digits.
+public struct RecoveryCode: Sendable {
+    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+    private static let randomCount = 26
+    private static let checkCount = 4
+    private static let groupLength = 5
+    /// Characters that a text may have, with whatever is between groups.
+    private static let longestText = 200
+
+    /// A symbol of 5 bits in each byte.
+    let symbols: SecretBytes
+
+    public static func random() -> RecoveryCode {
+        RecoveryCode(symbols: SecretBytes(SystemRandomSource().bytes(randomCount).map { $0 & 31 }))
+    }
+
+    private init(symbols: SecretBytes) { self.symbols = symbols }
+
+    /// Reads what somebody typed: in any case, with any spaces and dashes.
+    ///
+    /// - Throws: `.mistypedCode`.
+    public init(_ text: String) throws(KeySlotsError) {
+        var symbols: [UInt8] = []
+        for scalar in text.unicodeScalars.prefix(Self.longestText) {
+            switch scalar {
+            case " ", "-", "\t", "\n", "\r", "\u{2010}"..."\u{2015}", "\u{A0}": continue
+            default: break
+            }
+            guard let symbol = Self.symbol(scalar) else {
+                throw KeySlotsError(
+                    .mistypedCode,
+                    "Group \(symbols.count / Self.groupLength + 1) of the recovery code has a character that no code has."
+                )
+            }
+            symbols.append(symbol)
+        }
+        let count = Self.randomCount + Self.checkCount
+        guard symbols.count == count, text.unicodeScalars.count <= Self.longestText else {
+            throw KeySlotsError(
+                .mistypedCode,
+                "A recovery code has \(count) letters and digits; this one has \(symbols.count).")
+        }
+        let random = Array(symbols[..<Self.randomCount])
+        guard Self.check(of: random) == Array(symbols[Self.randomCount...]) else {
+            throw KeySlotsError(
+                .mistypedCode, "The recovery code is mistyped: compare each group with what was printed.")
+        }
+        self.init(symbols: SecretBytes(random))
+    }
+
+    /// In groups, for the one time that it is shown.
+    public var text: String {
+        let random = symbols.withUnsafeBytes { Array($0) }
+        let letters = (random + Self.check(of: random)).map { Self.alphabet[Int($0)] }
+        let groups = stride(from: 0, to: letters.count, by: Self.groupLength).map {
+            String(decoding: letters[$0..<$0 + Self.groupLength], as: UTF8.self)
+        }
+        return groups.joined(separator: "-")
+    }
+
+    private static func check(of symbols: [UInt8]) -> [UInt8] {
+        BLAKE2b.hash(Array("chatfs recovery code".utf8) + [0] + symbols)[..<checkCount].map { $0 & 31 }
+    }
+
+    private static func symbol(_ scalar: Unicode.Scalar) -> UInt8? {
+        guard scalar.isASCII else { return nil }
+        var letter = UInt8(scalar.value)
+        if (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter) { letter -= 32 }
+        switch letter {
+        case UInt8(ascii: "O"): letter = UInt8(ascii: "0")
+        case UInt8(ascii: "I"), UInt8(ascii: "L"): letter = UInt8(ascii: "1")
+        default: break
+        }
+        return alphabet.firstIndex(of: letter).map { UInt8($0) }
+    }
+}

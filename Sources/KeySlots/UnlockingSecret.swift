@@ -1,0 +1,99 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+
+/// What somebody has who unlocks.
+public enum UnlockingSecret: Sendable {
+    case passphrase(SecretBytes)
+    case recoveryCode(RecoveryCode)
+    /// 32 random bytes.
+    case key(SecretBytes)
+
+    /// Bytes of a passphrase.
+    public static let longestPassphrase = 1024
+
+    public var kind: KeySlot.Kind {
+        switch self {
+        case .passphrase: .passphrase
+        case .recoveryCode: .recoveryCode
+        case .key: .key
+        }
+    }
+
+    func wrappingKey(salt: [UInt8], cost: Argon2id.Cost?) throws(KeySlotsError) -> SecretBytes {
+        switch self {
+        case .passphrase(let passphrase):
+            guard (1...Self.longestPassphrase).contains(passphrase.count) else {
+                throw KeySlotsError(
+                    .unsuitableSecret,
+                    "A passphrase has 1 to \(Self.longestPassphrase) bytes; this one has \(passphrase.count)."
+                )
+            }
+            do throws(CryptographyError) {
+                return try Argon2id.key(from: passphrase, salt: salt, cost: cost ?? .usual)
+            } catch {
+                throw KeySlotsError(.memory, error.sentence, cause: error)
+            }
+        // Random enough to need no slow derivation.
+        case .recoveryCode(let code):
+            return BLAKE2b.derive("chatfs key slot: recovery code", salt, from: code.symbols)
+        case .key(let key):
+            guard key.count == DataKey.length else {
+                throw KeySlotsError(
+                    .unsuitableSecret, "A key has \(DataKey.length) bytes; this one has \(key.count).")
+            }
+            return BLAKE2b.derive("chatfs key slot: key", salt, from: key)
+        }
+    }
+
+    /// A passphrase from a descriptor that somebody else opened, to its end: a pipe, or a file such as a credential.
+    /// One newline at the end is not of it. It was in no other memory.
+    ///
+    /// - Throws: `.unsuitableSecret`, `.file`.
+    public static func passphrase(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
+        let read = try bytes(from: file, upTo: longestPassphrase + 1)
+        let count = read.withUnsafeBytes { $0.last == UInt8(ascii: "\n") ? $0.count - 1 : $0.count }
+        guard (1...longestPassphrase).contains(count) else {
+            throw KeySlotsError(
+                .unsuitableSecret, "A passphrase of 1 to \(longestPassphrase) bytes was expected there.")
+        }
+        return .passphrase(part(of: read, count))
+    }
+
+    /// A key of 32 bytes, likewise.
+    public static func key(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
+        let read = try bytes(from: file, upTo: DataKey.length + 1)
+        guard read.count == DataKey.length else {
+            throw KeySlotsError(.unsuitableSecret, "A key of \(DataKey.length) bytes was expected there.")
+        }
+        return .key(read)
+    }
+
+    private static func part(of bytes: SecretBytes, _ count: Int) -> SecretBytes {
+        SecretBytes(upTo: count) { (memory: UnsafeMutableRawBufferPointer) -> Int in
+            bytes.withUnsafeBytes { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            return count
+        }
+    }
+
+    private static func bytes(from file: OpenFile, upTo limit: Int) throws(KeySlotsError) -> SecretBytes {
+        do throws(SystemError) {
+            return try SecretBytes(upTo: limit) {
+                (memory: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int in
+                var filled = 0
+                while filled < limit {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
+                    let count = try check("read a passphrase or key") {
+                        Glibc.read(file.descriptor, rest.baseAddress, rest.count)
+                    }
+                    if count == 0 { break }
+                    filled += count
+                }
+                return filled
+            }
+        } catch {
+            throw KeySlotsError(error)
+        }
+    }
+}
