@@ -65,6 +65,8 @@ let package = Package(
         module(
             "OfficialCore",
             uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP", "CoreServices"]),
+        module(
+            "Links", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
         module("Keeping", uses: ["Base", "Posix", "Store", "ChatCore"]),
@@ -83,7 +85,8 @@ let package = Package(
             name: "chatfs",
             dependencies: [
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
-                "OfficialCore", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails", "FileSystem",
+                "OfficialCore", "Links", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
+                "FileSystem",
                 "Fuse",
                 "Desktop", "Keeping", "Notifications", "CommandLineKit",
             ],
@@ -116,6 +119,7 @@ let package = Package(
             of: "EmbeddedCore",
             uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
         tests(of: "OfficialCore", uses: ["ChatCore", "ScriptedCore", "Store", "Network"]),
+        tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
         tests(of: "Keeping", uses: ["ChatCore", "Store"]),
@@ -159,7 +163,7 @@ let package = Package(
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
-        "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Namespace",
+        "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Links", "Namespace",
         "Keeping", "Media", "Outbox", "Thumbnails", "Desktop", "Notifications", "CommandLineKit",
         "CLibFuzzer",
     ]

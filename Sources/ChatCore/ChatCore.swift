@@ -10,7 +10,8 @@
 /// | `FileTransferring` | the files of messages: receiving, fetching by chunks, cancelling |
 /// | `StandaloneFileTransferring` | files that belong to no chat |
 /// | `ChatManaging` | renaming, leaving and deleting chats |
+/// | `LinkKeeping` | the folder of links |
 ///
 /// What holds for all of them is the contract of `OpenProfile`.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
-    & ChatManaging
+    & ChatManaging & LinkKeeping

@@ -85,10 +85,12 @@ public struct ChatFile: Hashable, Sendable {
     public var source: FileSourceLocation?
     /// When relays drop it, as far as that is known: some time after its upload began (`FilePolicy.relayRetention`).
     public var expires: Timestamp?
+    /// That leads to it, of a file in the folder of links. A secret.
+    public var link: String?
 
     public init(
         id: FileID, name: String, size: UInt64, status: FileStatus, transport: Transport,
-        source: FileSourceLocation? = nil, expires: Timestamp? = nil
+        source: FileSourceLocation? = nil, expires: Timestamp? = nil, link: String? = nil
     ) {
         self.id = id
         self.name = name
@@ -97,6 +99,7 @@ public struct ChatFile: Hashable, Sendable {
         self.transport = transport
         self.source = source
         self.expires = expires
+        self.link = link
     }
 }
 

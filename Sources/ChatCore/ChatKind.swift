@@ -6,7 +6,7 @@ public enum ChatKind: String, Codable, CaseIterable, Sendable {
         switch chat.reference {
         case .direct: self == .contact
         case .group: self == .group
-        case .notes: false
+        case .notes, .links: false
         }
     }
 }

@@ -24,6 +24,7 @@ extension Chat {
         case .direct: text == displayName || text == "@" + displayName
         case .group: text == displayName || text == "#" + displayName
         case .notes: text == displayName || text == "Saved notes"
+        case .links: text == displayName
         }
     }
 }

@@ -7,6 +7,8 @@ public enum FilePolicy {
     public static let autoReceiveVideo: UInt64 = 1_047_552
     /// Largest file over XFTP in a chat.
     public static let xftpLimit: UInt64 = 1_073_741_824
+    /// Largest file over XFTP without a chat.
+    public static let standaloneLimit: UInt64 = 5 << 30
     public static let smpLimit: UInt64 = 8_000_000
     /// Relays keep a file that long, counted from the moment at which its upload began (default of the official relay,
     /// which rounds that moment down to the full hour). Nothing in a message says what its relays really do.

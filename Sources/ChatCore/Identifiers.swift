@@ -12,17 +12,20 @@ public struct FileID: Hashable, Comparable, Sendable, Codable {
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// A chat: `@7` a contact, `#3` a group, `*1` the notes.
+/// A chat: `@7` a contact, `#3` a group, `*1` the notes, `~1` the folder of links.
 public enum ChatReference: Hashable, Sendable, Codable, CustomStringConvertible {
     case direct(Int64)
     case group(Int64)
     case notes(Int64)
+    /// Files without a chat, which their links lead to: `LinkKeeping`.
+    case links
 
     public var description: String {
         switch self {
         case .direct(let id): "@\(id)"
         case .group(let id): "#\(id)"
         case .notes(let id): "*\(id)"
+        case .links: "~1"
         }
     }
 
@@ -33,6 +36,7 @@ public enum ChatReference: Hashable, Sendable, Codable, CustomStringConvertible 
         case "@": self = .direct(id)
         case "#": self = .group(id)
         case "*": self = .notes(id)
+        case "~" where id == 1: self = .links
         default: return nil
         }
     }

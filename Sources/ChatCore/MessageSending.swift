@@ -67,4 +67,13 @@ public struct ChatLimits: Hashable, Sendable {
         self.maxFileSize = maxFileSize
         self.maxSentTogether = maxSentTogether
     }
+
+    /// The largest file that a chat takes; nil where there is no limit.
+    public func maxFileSize(in chat: ChatReference) -> UInt64? {
+        switch chat {
+        case .direct, .group: maxFileSize
+        case .notes: nil
+        case .links: FilePolicy.standaloneLimit
+        }
+    }
 }

@@ -8,6 +8,22 @@ public protocol StandaloneFileTransferring: OpenProfile {
     /// - Throws: `.invalidCommand` for what is no regular file, `.file(.noRelay)`.
     func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID
 
+    /// Uploads a CryptoFile that stays where it is until the end. The same path again returns the transfer that is
+    /// there: after a break it may be repeated.
+    /// - Parameter name: which who downloads it finds in it.
+    /// - Throws: `.invalidCommand` where the core reads no CryptoFiles (`uploadsCryptoFiles`), `.file(.noRelay)`.
+    func uploadStandaloneFile(
+        _ source: FileSourceLocation, named name: String
+    ) async throws(ChatError) -> FileID
+    /// Whether CryptoFiles can be uploaded; else plain files only.
+    var uploadsCryptoFiles: Bool { get }
+    /// What an upload that is over came to; nil while it goes on, and for a core that tells it by events alone.
+    /// - Throws: `.noSuchFile`.
+    func outcomeOfStandaloneUpload(_ file: FileID) async throws(ChatError) -> StandaloneOutcome?
+    /// Refuses a file description whose relays may not be contacted to receive the file.
+    /// - Throws: `.file(.notApproved)` naming the relays, `.file(.damaged)` for a text that is no description.
+    func checkRelays(of description: String) async throws(ChatError)
+
     /// Downloads to a name that is not there yet. Absolute path; plain bytes.
     /// - Throws: `.file(.damaged)` for a text that is no link, `.invalidCommand` when the name is taken.
     func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID
@@ -24,6 +40,33 @@ public protocol StandaloneFileTransferring: OpenProfile {
 extension StandaloneFileTransferring where Self: FileTransferring {
     /// For cores in which such files have numbers of their own.
     public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) { try await cancelFile(file) }
+}
+
+extension StandaloneFileTransferring {
+    /// For cores that read plain files only.
+    public func uploadStandaloneFile(
+        _ source: FileSourceLocation, named name: String
+    ) async throws(ChatError) -> FileID {
+        throw ChatError(.invalidCommand, "This core uploads plain files only.")
+    }
+    public var uploadsCryptoFiles: Bool { false }
+
+    /// For cores that tell it by events alone.
+    public func outcomeOfStandaloneUpload(_ file: FileID) async throws(ChatError) -> StandaloneOutcome? {
+        nil
+    }
+
+    /// For cores without a list of their own: nothing is approved.
+    public func checkRelays(of description: String) async throws(ChatError) {
+        throw ChatError(.file(.notApproved), FileProblem.relaysNotApproved.sentence)
+    }
+}
+
+/// How a standalone upload ended.
+public enum StandaloneOutcome: Hashable, Sendable {
+    /// A secret.
+    case link(String)
+    case failed(FileProblem)
 }
 
 /// What a link tells about its file before it is fetched.

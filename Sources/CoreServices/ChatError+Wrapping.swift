@@ -28,6 +28,9 @@ extension ChatError {
         }
     }
 
+    /// As what a failure stands in the row of a file.
+    public var fileProblemKind: FileProblem.Kind { if case .file(let kind) = code { kind } else { .other } }
+
     private static func code(of error: SystemError) -> Code {
         error.isFullDisk ? .file(.noSpace) : .storage
     }

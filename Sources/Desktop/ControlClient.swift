@@ -108,6 +108,22 @@ public final class ControlClient: Sendable {
         }
     }
 
+    /// Has the daemon do something in the folder of links. `.refused` with the daemon's reason.
+    /// - Returns: as `LinkRequest.carryOut`; of a list all entries.
+    public func link(_ request: LinkRequest) throws(DesktopError) -> [LinkDescription] {
+        var links: [LinkDescription] = []
+        while true {
+            var request = request
+            if request.linking == .list { request.before = links.last?.number }
+            try channel.send(request)
+            let reply = try channel.receive(LinkReply.self)
+            if let problem = reply.problem { throw DesktopError(.refused, problem) }
+            guard let part = reply.links else { throw DesktopError.malformed }
+            links += part
+            if request.linking != .list || part.isEmpty { return links }
+        }
+    }
+
     /// Has the daemon transfer a file that belongs to no chat. Blocks until that is over; who hangs up before ends
     /// it.
     /// - Parameter told: how it stands, several times a second. What it throws ends the transfer.

@@ -88,6 +88,8 @@ public final class ControlServer: Sendable {
                 case .send(let request): try answer(request, channel)
                 case .manage(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
+                case .link(let request):
+                    try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .transfer(let request): try transfer(request, channel)
                 case .keep(let request):
                     try channel.send(
@@ -171,7 +173,7 @@ extension SendingInquiry {
         do throws(ChatError) {
             let chat = try Chat.named(destination, in: try await core.chats())
             if let refused = chat.sendingRefused { return SendingTermsReply(problem: refused) }
-            let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.maxFileSize }
+            let largest = core.limits.maxFileSize(in: chat.reference)
             return SendingTermsReply(
                 terms: SendingTerms(
                     chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,

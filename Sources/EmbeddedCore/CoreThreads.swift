@@ -11,7 +11,4 @@ extension ChatError {
     static let noSuchChat = ChatError(.noSuchChat, "This profile has no such chat.")
     static let noSuchItem = ChatError(.noSuchItem, "The chat has no such message.")
     static let noSuchFile = ChatError(.noSuchFile, "This profile has no such file.")
-
-    /// As what a failure stands in the row of a file.
-    var fileProblemKind: FileProblem.Kind { if case .file(let kind) = code { kind } else { .other } }
 }

@@ -39,6 +39,7 @@ public final class EmbeddedCore: ChatCore {
     private let standaloneFiles: StandaloneFiles
     private let receiver: FileReceiver
     private let claims: FileClaims
+    private let approvals: RelayApprovals
     private let removals: Removals
     private let inlineFiles: InlineFiles
     private let inbox: Inbox
@@ -65,6 +66,7 @@ public final class EmbeddedCore: ChatCore {
                 timeout: lockTimeout),
             progress: { scheduler.progress })
         let approvals = RelayApprovals(store, trust)
+        self.approvals = approvals
         deletions = ChunkDeletions(store, scheduler, transfers)
         uploads = Uploads(store, scheduler, transfers, deletions)
         downloads = Downloads(store, scheduler, transfers, approvals, damaged)
@@ -280,6 +282,25 @@ public final class EmbeddedCore: ChatCore {
 
     public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
         try await standaloneFiles.upload(path)
+    }
+
+    public var uploadsCryptoFiles: Bool { true }
+
+    public func uploadStandaloneFile(
+        _ source: FileSourceLocation, named name: String
+    ) async throws(ChatError) -> FileID {
+        try await standaloneFiles.upload(source, named: name)
+    }
+
+    public func outcomeOfStandaloneUpload(_ file: FileID) async throws(ChatError) -> StandaloneOutcome? {
+        try await standaloneFiles.outcome(of: file)
+    }
+
+    public func checkRelays(of description: String) async throws(ChatError) {
+        try await blocking.run { [store, approvals] in
+            let described = ReceivedDescription(parsing: description)
+            try store.read { try approvals.check(described, approvedNow: false, $0) }
+        }
     }
 
     public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {

@@ -47,9 +47,10 @@ extension EntryName {
 
     /// The folder name of a chat.
     init(of chat: Chat) {
-        if case .notes = chat.reference {
-            self.init("Saved notes")
-        } else {
+        switch chat.reference {
+        case .notes: self.init("Saved notes")
+        case .links: self = Namespace.linksName
+        case .direct, .group:
             self.init(SafeFileName.make(fromTitle: chat.displayName) ?? Self.fallback(chat.reference))
         }
     }
@@ -59,6 +60,7 @@ extension EntryName {
         case .direct(let id): "contact-\(id)"
         case .group(let id): "group-\(id)"
         case .notes(let id): "notes-\(id)"
+        case .links: "links"
         }
     }
 

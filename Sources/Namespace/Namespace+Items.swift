@@ -32,8 +32,11 @@ extension Namespace {
                 let record =
                     try index.record(of: .chat(chat.reference))
                     ?? Self.add(.chat(chat.reference), EntryName(of: chat), in: .root, index) { name in
-                        if case .notes = chat.reference { return name == Self.linksName }
-                        return Self.reservedNames.contains(name)
+                        switch chat.reference {
+                        case .notes: name == Self.linksName
+                        case .links: false
+                        case .direct, .group: Self.reservedNames.contains(name)
+                        }
                     }
                 let chosen = try Self.chosenName(of: chat, insteadOf: record.name, index)
                 if let chosen { try index.rename(record.id, to: chosen) }

@@ -66,7 +66,7 @@ public final class Outbox: Sendable {
                 quietTime: QuietTime(length: quietTime, clock: clock),
                 deliveries: DeliveryQueue(after: try journal.lastSequence()), clock: wallClock,
                 uptime: Uptime(after: try journal.uptime(), clock: clock),
-                maxFileSize: core.limits.maxFileSize, boot: boot, earlyCopies: earlyCopies, step: step)
+                limits: core.limits, boot: boot, earlyCopies: earlyCopies, step: step)
         }
         self.core = core
         self.context = context

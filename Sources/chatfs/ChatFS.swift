@@ -37,6 +37,7 @@ enum ChatFS {
             SendCommand.command,
             ApproveCommand.command,
             FileCommand.command,
+            LinkCommand.command,
             CryptoFileCommand.command,
             RelayCommand.command,
             DoctorCommand.command,

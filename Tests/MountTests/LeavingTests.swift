@@ -130,7 +130,7 @@ struct LeavingTests {
         let mounts = try await TwoMounts.start(mounting: [])
         let started = try await ChatFSProcess.run(mounts.arguments(toMount: "alice", ["--background"]))
         #expect(started.succeeded, "\(started.errors)")
-        #expect(try mounts.folder.names(in: "alice") == [".chatfs", "Saved notes", "bob"])
+        #expect(try mounts.folder.names(in: "alice") == [".chatfs", "Links", "Saved notes", "bob"])
         let second = try await ChatFSProcess.run(mounts.arguments(toMount: "alice", ["--background"]))
         #expect(second.ending == .code(1))
         #expect(second.errors.contains("in use"))

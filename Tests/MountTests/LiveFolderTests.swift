@@ -65,7 +65,10 @@ struct LiveFolderTests {
         try await mounts.waitForFile("bob/alice/b.txt")
         try await mounts.run(["group", "delete", "Club", "--yes"] + alice)
         try await watch.waitFor("DELETE Club folder")
-        #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Bob from work", "Saved notes"])
+        #expect(
+            try mounts.folder.names(in: "alice").sorted() == [
+                ".chatfs", "Bob from work", "Links", "Saved notes",
+            ])
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 

@@ -13,7 +13,10 @@ struct ManagingTests {
         #expect(try await mounts.run(["contact", "list"] + alice).output == "bob\n")
         try await mounts.run(["contact", "rename", "bob", "Bob from work"] + alice)
         try await mounts.waitForFile("alice/Bob from work/a.bin")
-        #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Bob from work", "Saved notes"])
+        #expect(
+            try mounts.folder.names(in: "alice").sorted() == [
+                ".chatfs", "Bob from work", "Links", "Saved notes",
+            ])
         #expect(access(mounts.path("bob/alice/a.bin"), F_OK) == 0)
         let profile = try await ChatFSProcess.run([
             "profile", "delete", "bob", "--yes", "--data", mounts.data,
@@ -60,7 +63,7 @@ struct ManagingTests {
         #expect(unknown.ending == .code(1) && unknown.errors.contains("no chat nobody"), "\(unknown.errors)")
         try await mounts.run(["contact", "delete", "bob", "--yes"] + alice)
         try await wait(until: "the folder is gone") { access(mounts.path("alice/bob"), F_OK) != 0 }
-        #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Club", "Saved notes"])
+        #expect(try mounts.folder.names(in: "alice").sorted() == [".chatfs", "Club", "Links", "Saved notes"])
         #expect(try open.read(count: 990, at: 10) == Array(TwoMounts.bytes(1000)[10...]))
         // Nobody sends it any more, but its writer meets no error.
         try writer.write([2], at: 1)
@@ -76,7 +79,7 @@ struct ManagingTests {
         #expect(try await mounts.leave("alice") == .code(0))
         try await mounts.mount("alice")
         let names = try mounts.folder.names(in: "alice").sorted()
-        #expect(names.count == 3 && !names.contains("Club"), "\(names)")
+        #expect(names.count == 4 && !names.contains("Club"), "\(names)")
     }
 
     @Test("what is being received goes no further, and can be received later")

@@ -138,15 +138,18 @@ struct NameTests {
         _ = try fixture.names.show([
             Fixture.chat(.direct(10), "Saved notes"), Fixture.chat(.direct(11), "Links"),
             Fixture.chat(.direct(12), ".chatfs"), Fixture.chat(.group(13), "Alice"),
-            Fixture.chat(.direct(14), "/"),
+            Fixture.chat(.direct(14), "/"), Fixture.chat(.links, "whatever"),
         ])
         let names = [
             ChatReference.direct(10), .direct(11), .direct(12), .group(13), .direct(14), Fixture.notes,
+            .links,
         ].map {
             fixture.names.node(of: $0)?.name.description
         }
         #expect(
-            names == ["Saved notes (2)", "Links (2)", "_chatfs", "Alice (2)", "_", "Saved notes"])
+            names == [
+                "Saved notes (2)", "Links (2)", "_chatfs", "Alice (2)", "_", "Saved notes", "Links",
+            ])
     }
 
     @Test("a contact does not pose as another one by what is cut from his name or not seen in it")

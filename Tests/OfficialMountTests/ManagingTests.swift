@@ -12,8 +12,10 @@ struct ManagingTests {
     private func chats(of person: OfficialPerson) throws -> [String] { own(try person.folders()) }
 
     private func own(_ names: [String]) -> [String] {
-        names.filter { ![".chatfs", "Saved notes", "Ask SimpleX Team", "SimpleX Status"].contains($0) }
-            .sorted()
+        names.filter {
+            ![".chatfs", "Links", "Saved notes", "Ask SimpleX Team", "SimpleX Status"].contains($0)
+        }
+        .sorted()
     }
 
     private func listed(

@@ -25,14 +25,14 @@ struct ScriptedManagingTests {
         try await stage.mount()
         let chats = { try stage.folder.names(in: "Chats").sorted() }
         try await wait(until: "all chats are there") {
-            try chats() == [".chatfs", "bob", "carol", "club"]
+            try chats() == [".chatfs", "Links", "bob", "carol", "club"]
                 && access(stage.folder.path("Chats/bob/a.jpg"), F_OK) == 0
         }
         #expect(try await run(stage, ["contact", "list"]).output == "bob\ncarol\n")
         let renamed = try await run(stage, ["contact", "rename", "bob", "Bob from work"])
         #expect(renamed.succeeded, "\(renamed.errors)")
         try await wait(until: "the folder has the name") {
-            try chats() == [".chatfs", "Bob from work", "carol", "club"]
+            try chats() == [".chatfs", "Bob from work", "Links", "carol", "club"]
         }
         for (kind, chat) in [("group", "club"), ("contact", "carol"), ("contact", "Bob from work")] {
             let left = try await run(stage, [kind, "leave", chat])
@@ -46,7 +46,7 @@ struct ScriptedManagingTests {
             let deleted = try await run(stage, words + ["--yes"])
             #expect(deleted.succeeded, "\(deleted.errors)")
         }
-        try await wait(until: "the folders are gone") { try chats() == [".chatfs", "carol"] }
+        try await wait(until: "the folders are gone") { try chats() == [".chatfs", "Links", "carol"] }
         let unknown = try await run(stage, ["contact", "leave", "bob"])
         #expect(unknown.ending == .code(1) && unknown.errors.contains("no chat bob"), "\(unknown.errors)")
         try await stage.leave()

@@ -11,7 +11,7 @@ import Testing
 ///
 /// `CHATFS_RATCHET_MESSAGES=1000000` makes it the long form.
 @Suite struct ModelTests {
-    static let messages = getenv("CHATFS_RATCHET_MESSAGES").flatMap { Int(String(cString: $0)) } ?? 100_000
+    static let messages = getenv("CHATFS_RATCHET_MESSAGES").flatMap { Int(String(cString: $0)) } ?? 20_000
 
     @Test(arguments: [UInt64(1), 2])
     func everyMessageIsReadOnceOrSaidToBeLost(seed: UInt64) throws {

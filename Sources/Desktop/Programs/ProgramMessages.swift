@@ -125,9 +125,9 @@ public struct ProgramResult: Codable, Hashable, Sendable {
 }
 
 public struct ProgramChat: Codable, Hashable, Sendable {
-    /// `@7`, `#3` or `*1`: the same as long as the chat is there.
+    /// `@7`, `#3`, `*1` or `~1`: the same as long as the chat is there.
     public var chat: String
-    /// `direct`, `group` or `notes`.
+    /// `direct`, `group`, `notes` or `links`.
     public var kind: String
     /// Its folder below the mountpoint.
     public var folder: String
@@ -173,6 +173,8 @@ public struct ProgramItem: Codable, Hashable, Sendable {
     /// Media type.
     public var type: String?
     public var caption: String?
+    /// That leads to it, of a file in the folder of links. A secret.
+    public var link: String?
     /// When relays drop it: seconds since 1970.
     public var expires: Int64?
     /// Why it is not here, or not sent: a sentence.

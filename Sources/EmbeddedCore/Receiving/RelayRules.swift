@@ -1,4 +1,5 @@
 import ChatCore
+import CoreServices
 import XFTP
 
 /// What happens with a file on relays that the user neither configured nor approved. None of these
@@ -24,31 +25,10 @@ struct RelayRules: Sendable {
     /// by name.
     /// - Throws: `.file(.notApproved)`, naming the relays and the command that approves them.
     func check(_ relays: [RelayAddress], approvedNow: Bool) throws(ChatError) {
-        let unknown = relays.filter { relay in
-            !RelayEndpoint.all(of: relay).allSatisfy { configured.contains($0) || approved.contains($0) }
+        try RelayCheck.require(
+            relays, allowsUnknown: policy == .always || policy == .ask && approvedNow
+        ) { relay in
+            RelayEndpoint.all(of: relay).allSatisfy { configured.contains($0) || approved.contains($0) }
         }
-        guard !unknown.isEmpty else { return }
-        let list = Self.list(unknown)
-        let inward = unknown.filter(\.leadsIntoOwnNetwork)
-        guard inward.isEmpty else {
-            throw ChatError(
-                .file(.notApproved),
-                "The file is on a relay inside this machine's own network, which is not contacted "
-                    + "unless you allow it: chatfs approve \(Self.list(inward))")
-        }
-        guard policy == .always || policy == .ask && approvedNow else {
-            throw ChatError(
-                .file(.notApproved),
-                "The file is on relays that would see your network address. To allow them: "
-                    + "chatfs approve \(list)")
-        }
-    }
-
-    /// All that official programs preset; a sender may name hundreds.
-    private static let maxNamed = 12
-
-    private static func list(_ relays: [RelayAddress]) -> String {
-        let named = relays.prefix(maxNamed).map(\.text).joined(separator: " ")
-        return relays.count > maxNamed ? named + " (and \(relays.count - maxNamed) more)" : named
     }
 }

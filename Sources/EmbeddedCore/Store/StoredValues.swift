@@ -14,6 +14,8 @@ enum StoredChatKind: String, SQLBindable, CaseIterable {
         case .direct(let id): (.direct, id)
         case .group(let id): (.group, id)
         case .notes(let id): (.notes, id)
+        // Kept above this core (`Links`): no chat of it has this number.
+        case .links: (.notes, 0)
         }
     }
 

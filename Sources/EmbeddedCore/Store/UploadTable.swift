@@ -19,8 +19,8 @@ struct UploadTable {
         enum Source {
             /// By its name in the files folder.
             case stored(name: String, FileArguments)
-            /// Of a file that belongs to no chat.
-            case plain(path: String)
+            /// Of a file that belongs to no chat; a CryptoFile, or plain.
+            case elsewhere(path: String, FileArguments?)
         }
 
         var source: Source
@@ -38,13 +38,14 @@ struct UploadTable {
             FROM file WHERE id = ?
             """, file.rawValue
         ) { row in
+            func arguments(_ row: borrowing Row) -> FileArguments {
+                FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce"))
+            }
             let source: Upload.Source =
                 if let path = row.textOrNil("plain_path") {
-                    .plain(path: path)
+                    .elsewhere(path: path, row.isNull("key") ? nil : arguments(row))
                 } else {
-                    .stored(
-                        name: row.text("stored_name"),
-                        FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce")))
+                    .stored(name: row.text("stored_name"), arguments(row))
                 }
             return Upload(
                 source: source, fileName: row.text("name"), recipients: Int(row.integer("recipients")),
@@ -99,19 +100,52 @@ struct UploadTable {
 
     // MARK: - Files that belong to no chat
 
-    /// - Parameter link: from which it is downloaded; nil for an upload.
+    /// - Parameters:
+    ///   - name: nil for that of the path.
+    ///   - arguments: of a CryptoFile.
+    ///   - link: from which it is downloaded; nil for an upload.
     func insertStandalone(
-        path: String, size: UInt64, link: String?, created: Timestamp, expires: Timestamp
+        path: String, name: String? = nil, size: UInt64, arguments: FileArguments? = nil, link: String?,
+        created: Timestamp, expires: Timestamp
     ) throws -> FileID {
-        let name = path.split(separator: "/").last.map(String.init) ?? "file"
+        let name = name ?? path.split(separator: "/").last.map(String.init) ?? "file"
         let status: StoredFileStatus = link == nil ? .sndStored : .rcvAccepted
         try connection.execute(
             """
             INSERT INTO file (profile, name, size, transport, status, created, expires, recipients,
-                plain_path, link) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?)
+                plain_path, key, nonce, link) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
             """,
-            profile, name, size, ChatFile.Transport.xftp.rawValue, status, created, expires, path, link)
+            profile, name, size, ChatFile.Transport.xftp.rawValue, status, created, expires, path,
+            arguments?.key, arguments?.nonce, link)
         return FileID(connection.lastInsertedID)
+    }
+
+    /// The upload of a CryptoFile that belongs to no chat.
+    func standaloneUpload(of path: String) throws -> FileID? {
+        try connection.first(
+            "SELECT id FROM file WHERE profile = ? AND item IS NULL AND plain_path = ? AND key IS NOT NULL",
+            profile, path
+        ) { FileID($0.integer("id")) }
+    }
+
+    /// What an upload came to that belongs to no chat; nil while it goes on.
+    func standaloneOutcome(_ file: FileID) throws -> StandaloneOutcome? {
+        let found = try connection.first(
+            "SELECT link, status, problem, problem_sentence FROM file WHERE id = ? AND profile = ? "
+                + "AND item IS NULL", file.rawValue, profile
+        ) { row -> StandaloneOutcome? in
+            switch try row.value("status", as: StoredFileStatus.self) {
+            case .sndComplete: row.textOrNil("link").map(StandaloneOutcome.link)
+            case .sndError:
+                .failed(
+                    FileProblem(
+                        FileProblem.Kind(rawValue: row.text("problem")) ?? .other,
+                        row.text("problem_sentence")))
+            default: nil
+            }
+        }
+        guard let found else { throw ChatError.noSuchFile }
+        return found
     }
 
     struct StandaloneDownload: Sendable {

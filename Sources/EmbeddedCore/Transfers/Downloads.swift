@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreServices
 import Cryptography
 import Glibc
 

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CoreServices
+import Cryptography
 import Glibc
 import Posix
 import XFTP
@@ -35,6 +36,31 @@ final class StandaloneFiles: Sendable {
         }
         uploads.start(file)
         return file
+    }
+
+    /// A CryptoFile; the same path once more finds the upload that is there.
+    func upload(_ source: FileSourceLocation, named name: String) async throws(ChatError) -> FileID {
+        let file = try await blocking.run { [self] in
+            guard let arguments = source.arguments else {
+                throw ChatError(.invalidCommand, "The file to upload is not encrypted.")
+            }
+            let opened = try OpenFile(source.path, flags: O_RDONLY | O_NOFOLLOW)
+            let size = try CryptoFileReader(file: opened, arguments: arguments).size
+            try uploads.requireRelay()
+            let now = store.clock.now()
+            return try store.commit { change in
+                try change.tables.uploads.standaloneUpload(of: source.path)
+                    ?? change.tables.uploads.insertStandalone(
+                        path: source.path, name: name, size: size, arguments: arguments, link: nil,
+                        created: now, expires: now.advanced(by: FilePolicy.relayRetention))
+            }
+        }
+        uploads.start(file)
+        return file
+    }
+
+    func outcome(of file: FileID) async throws(ChatError) -> StandaloneOutcome? {
+        try await blocking.run { [store] in try store.read { try $0.uploads.standaloneOutcome(file) } }
     }
 
     func download(_ link: String, to path: String) async throws(ChatError) -> FileID {

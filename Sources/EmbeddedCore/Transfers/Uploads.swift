@@ -108,7 +108,8 @@ final class Uploads: Sendable {
             return try change.tables.uploads.upload(of: file).map { upload in
                 let source: UploadOrder.Source =
                     switch upload.source {
-                    case .plain(let path): .plain(path: path)
+                    case .elsewhere(let path, let arguments?): .cryptoFile(path: path, arguments: arguments)
+                    case .elsewhere(let path, nil): .plain(path: path)
                     case .stored(let name, let arguments):
                         .cryptoFile(path: store.folders.filesPath + "/" + name, arguments: arguments)
                     }

@@ -42,6 +42,8 @@ final class DeletionRule: Sendable {
 
     /// How an item may be deleted, or why not. One that may be deleted for everyone counts as deleted.
     func mode(of item: ChatItem) -> Result<DeletionMode, FileSystemError> {
+        // Nobody else has it as a message: a link is withdrawn, or only forgotten.
+        if item.chat == .links { return .success(.internal) }
         switch policy {
         case .refused: return refusal("Mounted without --delete: entries are kept.")
         case .own: return .success(.internal)

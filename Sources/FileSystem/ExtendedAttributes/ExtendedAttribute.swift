@@ -31,7 +31,9 @@ struct ExtendedAttribute: Sendable {
         // What the message says.
         .init("user.chatfs.transport") { $0.item?.file?.transport.rawValue },
         .init("user.chatfs.sender") { entry in
-            entry.draft == nil ? entry.item?.sender : entry.profileName
+            if entry.draft != nil { return entry.profileName }
+            // Of a link nobody knows.
+            return entry.item.flatMap { $0.sender.isEmpty ? nil : $0.sender }
         },
         .init("user.chatfs.direction") { entry in
             if entry.draft != nil { return "sent" }
@@ -40,6 +42,7 @@ struct ExtendedAttribute: Sendable {
         .init("user.chatfs.item-id") { $0.item.map { "\($0.id.rawValue)" } },
         .init("user.chatfs.file-id") { ($0.item?.file?.id.rawValue).map { "\($0)" } },
         .init("user.chatfs.expires") { ($0.item?.relayExpiry?.seconds).map { "\($0)" } },
+        .init("user.chatfs.link") { $0.item?.file?.link },
         .init(
             "user.chatfs.caption", set: { entry, bytes in entry.setCaption(bytes) },
             value: { entry in

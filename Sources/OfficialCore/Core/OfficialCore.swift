@@ -329,6 +329,10 @@ public final class OfficialCore: ChatCore {
         try await removals.cancel(file)
     }
 
+    public func checkRelays(of description: String) async throws(ChatError) {
+        try await receiver.check(description)
+    }
+
     /// From the link itself: the core would only say what its sender wrote into it.
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)

@@ -12,8 +12,7 @@ final class DraftContext: Sendable {
     let deliveries: DeliveryQueue
     let clock: any WallClock
     let uptime: Uptime
-    /// Largest draft of a contact's or group's chat, in bytes.
-    let maxFileSize: UInt64
+    private let limits: ChatLimits
     let earlyCopies: EarlyCopySlots
     let changes = Broadcaster<OutboxChange>()
     /// Two KiB or so for each draft.
@@ -27,7 +26,7 @@ final class DraftContext: Sendable {
 
     init(
         journal: Journal, spool: Spool, staging: StagingFolder, quietTime: QuietTime,
-        deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, maxFileSize: UInt64, boot: String,
+        deliveries: DeliveryQueue, clock: any WallClock, uptime: Uptime, limits: ChatLimits, boot: String,
         earlyCopies: EarlyCopySlots, step: @escaping @Sendable (OutboxStep) -> Void
     ) {
         self.journal = journal
@@ -37,7 +36,7 @@ final class DraftContext: Sendable {
         self.deliveries = deliveries
         self.clock = clock
         self.uptime = uptime
-        self.maxFileSize = maxFileSize
+        self.limits = limits
         self.boot = boot
         self.earlyCopies = earlyCopies
         self.step = step
@@ -54,8 +53,7 @@ final class DraftContext: Sendable {
 
     /// The largest draft that `chat` takes, in bytes: local notes have no limit.
     func maxFileSize(in chat: ChatReference) -> UInt64 {
-        if case .notes = chat { return UInt64(Int64.max) }
-        return maxFileSize
+        limits.maxFileSize(in: chat) ?? UInt64(Int64.max)
     }
 
     // MARK: - Transitions

@@ -1,7 +1,9 @@
+import Base
 import Posix
 
 /// A file description as a link: `simplex:/file#/?desc=<description>[&data=<JSON>]`, or the same
-/// after `https://simplex.chat/file#/`. Whoever has the link has the file: a secret.
+/// after `https://simplex.chat/file#/`. A web link of a relay, `https://HOST/#<description, DEFLATE, base64url>`, is read
+/// too. Whoever has the link has the file: a secret.
 public struct FileLink: Hashable, Sendable {
     public var fileDescription: FileDescription
     /// JSON that the application attached, not looked at here.
@@ -27,6 +29,11 @@ public struct FileLink: Hashable, Sendable {
             XFTPError(.malformedDescription, "The file link makes no sense: \(reason).")
         }
         guard text.utf8.count <= Self.longest else { throw malformed("it is too long") }
+        if let packed = Self.packedDescription(of: text) {
+            fileDescription = try FileDescription(parsing: try Self.unpacked(packed))
+            data = nil
+            return
+        }
         guard let start = [Self.simplexScheme, Self.webScheme].first(where: { text.hasPrefix($0) }) else {
             throw malformed("it does not begin with \(Self.simplexScheme)")
         }
@@ -49,6 +56,45 @@ public struct FileLink: Hashable, Sendable {
         fileDescription = try FileDescription(parsing: description)
         data = fields["data"]
     }
+
+    // MARK: - Web links
+
+    /// Bytes of a description in a web link, at most, packed or not.
+    static let longestUnpacked = 1 << 20
+
+    /// What follows the `#` of a web link, nil for what is none. Which host it names does not matter: the relays are
+    /// in the description.
+    private static func packedDescription(of text: some StringProtocol) -> Substring? {
+        guard text.hasPrefix("https://"), !text.hasPrefix(webScheme) else { return nil }
+        let rest = Substring(String(text.dropFirst("https://".count)))
+        guard let mark = rest.firstIndex(of: "#") else { return nil }
+        var host = rest[..<mark]
+        if host.last == "/" { host.removeLast() }
+        guard !host.isEmpty, !host.contains("/") else { return nil }
+        return rest[rest.index(after: mark)...]
+    }
+
+    private static func unpacked(_ packed: Substring) throws(XFTPError) -> String {
+        func malformed(_ reason: String) -> XFTPError {
+            XFTPError(.malformedDescription, "The web link makes no sense: \(reason).")
+        }
+        guard packed.utf8.count <= longestUnpacked * 3 / 2, let compressed = Base64URL.decode(packed) else {
+            throw malformed("it is cut off or too long")
+        }
+        let bytes: [UInt8]
+        do throws(Inflate.Failure) {
+            bytes = try Inflate.decode(compressed, limit: longestUnpacked)
+        } catch {
+            throw malformed(
+                error == .tooLong ? "its description is longer than 1 MiB" : "its description is damaged")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw malformed("its description is no text")
+        }
+        return text
+    }
+
+    // MARK: - Text
 
     /// The link with the `simplex:` scheme.
     public var text: String {

@@ -17,7 +17,7 @@ enum FileCommand {
     /// The argument of the commands that read a description or a link.
     static let descriptionArgument = Argument(
         "DESCRIPTION|LINK", .file,
-        "A description (rcv1.xftp), a link (simplex:/file#…), or - to read either from standard input, which "
+        "A description (rcv1.xftp), a link (simplex:/file#…, or the web link of a relay), or - to read either from standard input, which "
             + "keeps it out of the list of processes.")
 
     /// What the argument leads to.
@@ -36,6 +36,20 @@ enum FileCommand {
             return try await FileLink.parse(String(trimmed[0])).fileDescription
         }
         return try await FileDescription.parse(text)
+    }
+
+    /// The argument LINK as text, from standard input where it is `-`.
+    static func link(from invocation: Invocation) async throws -> String {
+        let argument = invocation.argument("LINK")
+        guard argument == "-" else { return argument }
+        let text = try await ThreadPool.shared.run { () throws(PathError) in
+            try naming(argument) { try readText(argument) }
+        }
+        let words = text.split(whereSeparator: \.isWhitespace)
+        guard let link = words.first, words.count == 1 else {
+            throw UsageError("standard input is to hold one link and nothing else")
+        }
+        return String(link)
     }
 
     private static func readText(_ path: String) throws(SystemError) -> String {

@@ -129,7 +129,7 @@ struct MountService: ProgramService {
         let source = try await source(request)
         if let refused = folder.chat.sendingRefused { throw ProgramError(.refused, refused) }
         let core = core.core
-        let limit: UInt64? = if case .notes = folder.chat.reference { nil } else { core.limits.maxFileSize }
+        let limit = core.limits.maxFileSize(in: folder.chat.reference)
         let mark = try mark(request)
         do {
             let composed = try await ThreadPool.shared.run {

@@ -1,10 +1,12 @@
 import ChatCore
 import EmbeddedCore
+import Links
 import OfficialCore
 import Posix
 import XFTP
 
-/// The core behind a mount or a command, whichever it is, with what a mount needs beside its commands.
+/// The core behind a mount or a command, whichever it is, with the folder of links above it, and with what a mount needs
+/// beside its commands.
 struct MountedCore: Sendable {
     let core: any ChatCore
     /// The profile's own folder, for what is kept beside the core. Absolute.
@@ -30,10 +32,17 @@ struct MountedCore: Sendable {
                 try directory.setRelayPolicy(policy, of: core.profile)
             }
         }
+        let approve: @Sendable ([RelayAddress]) throws -> Void = {
+            try directory.approveRelays($0, for: core.profile)
+        }
+        let links = LinkedCore(core, folder: core.folder, client: core.client, approve: approve)
         return MountedCore(
-            core: core, folder: core.folder, client: core.client,
-            approve: { try directory.approveRelays($0, for: core.profile) },
-            announceEnd: { core.announceEnd() }, shutDown: { await core.shutDown() })
+            core: links, folder: core.folder, client: core.client, approve: approve,
+            announceEnd: { core.announceEnd() },
+            shutDown: {
+                await links.close()
+                await core.shutDown()
+            })
     }
 
     private static func open(
@@ -65,10 +74,13 @@ struct MountedCore: Sendable {
         var client = XFTPClientSettings(policy: RelayPolicy { trust.holds($0) })
         client.proxy = settings.proxy
         let relays = XFTPClient(settings: client)
+        let approve: @Sendable ([RelayAddress]) throws -> Void = { try trust.approve($0) }
+        let links = LinkedCore(core, folder: core.folder, client: relays, approve: approve)
         return MountedCore(
-            core: core, folder: core.folder, client: relays, approve: { try trust.approve($0) },
+            core: links, folder: core.folder, client: relays, approve: approve,
             announceEnd: { core.announceEnd() },
             shutDown: {
+                await links.close()
                 relays.close()
                 await core.shutDown()
             })

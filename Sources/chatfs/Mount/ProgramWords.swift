@@ -10,6 +10,7 @@ extension ProgramChat {
             case .direct: "direct"
             case .group: "group"
             case .notes: "notes"
+            case .links: "links"
             }
         self.init(
             chat: folder.chat.reference.description, kind: kind, folder: folder.name,
@@ -29,6 +30,7 @@ extension ProgramItem {
         transport = entry["transport"]
         type = entry.attributes["user.mime_type"]
         caption = entry["caption"]
+        link = entry["link"]
         expires = entry["expires"].flatMap { Int64($0) }
         error = entry["error"]
     }

@@ -10,7 +10,7 @@ struct DirectSending {
 
     func send(_ letter: Letter) async throws {
         let chat = try Chat.named(letter.chat, in: try await core.chats())
-        let largest: UInt64? = if case .notes = chat.reference { nil } else { core.limits.maxFileSize }
+        let largest = core.limits.maxFileSize(in: chat.reference)
         let terms = SendingTerms(
             chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder)
         let events = core.events()

@@ -11,6 +11,9 @@ extension Target {
         },
         Target("link", "file links and web links", longest: 4096) { bytes in
             let text = bytes.text
+            if let unpacked = try? Inflate.decode(bytes, limit: 1 << 16) {
+                hold(unpacked.count <= 1 << 16, "nothing beyond the limit is made")
+            }
             hold(PercentCoding.decode(PercentCoding.encode(text)) == text, "percent-coding loses nothing")
             guard let link = try? FileLink(parsing: text) else { return }
             guard let again = try? FileLink(parsing: link.text) else {

@@ -106,6 +106,7 @@ extension Target {
     private static func check(_ chat: APIChatInfo) {
         switch chat.reference.chat {
         case .direct(let id), .group(let id), .notes(let id): hold(id > 0, "chats have numbers")
+        case .links: hold(false, "no core has the folder of links")
         }
         hold(APIChatReference(text: chat.reference.description) == chat.reference, "a chat can be named")
         if let refused = chat.sendingRefused { checkSentence(refused) }

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CoreServices
+import XFTP
 
 /// Has the core receive files. The core knows which relays are configured in it; those approved here are approved to
 /// it file by file.
@@ -57,6 +58,20 @@ final class FileReceiver: Sendable {
             for file in files { await receiveAtArrival(file) }
         } catch {
             log.warning("files of approved relays could not be received: \(error.sentence)")
+        }
+    }
+
+    /// Refuses a description, which this machine is to fetch itself, where its relays may not be contacted.
+    func check(_ description: String) async throws(ChatError) {
+        let allowsUnknown = await unknownRelays() == .always
+        try await blocking.run { [trust] in
+            let described: FileDescription
+            do throws(XFTPError) {
+                described = try FileDescription(parsing: description)
+            } catch {
+                throw ChatError(.file(.damaged), error.sentence, cause: error)
+            }
+            try RelayCheck.require(described.relays, allowsUnknown: allowsUnknown, isKnown: trust.holds)
         }
     }
 

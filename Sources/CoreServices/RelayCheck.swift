@@ -1,0 +1,39 @@
+import ChatCore
+import XFTP
+
+/// Whether relays that somebody else chose may be contacted: each sees the user's network address.
+public enum RelayCheck {
+    /// Refuses relays that may not be contacted to receive a file.
+    ///
+    /// - Parameters:
+    ///   - allowsUnknown: also those that are neither configured nor approved, outside of this machine's own network.
+    ///   - isKnown: whether an address of a relay is configured or approved.
+    /// - Throws: `.file(.notApproved)`, naming the relays and the command that approves them.
+    public static func require(
+        _ relays: [RelayAddress], allowsUnknown: Bool, isKnown: (RelayAddress) -> Bool
+    ) throws(ChatError) {
+        let unknown = relays.filter { !isKnown($0) }
+        guard !unknown.isEmpty else { return }
+        let inward = unknown.filter(\.leadsIntoOwnNetwork)
+        guard inward.isEmpty else {
+            throw ChatError(
+                .file(.notApproved),
+                "The file is on a relay inside this machine's own network, which is not contacted "
+                    + "unless you allow it: chatfs approve \(list(inward))")
+        }
+        guard allowsUnknown else {
+            throw ChatError(
+                .file(.notApproved),
+                "The file is on relays that would see your network address. To allow them: "
+                    + "chatfs approve \(list(unknown))")
+        }
+    }
+
+    /// All that official programs preset; a sender may name hundreds.
+    private static let maxNamed = 12
+
+    private static func list(_ relays: [RelayAddress]) -> String {
+        let named = relays.prefix(maxNamed).map(\.text).joined(separator: " ")
+        return relays.count > maxNamed ? named + " (and \(relays.count - maxNamed) more)" : named
+    }
+}

@@ -1,0 +1,110 @@
+import Base
+import ChatCore
+import Glibc
+
+/// Files of added links: fetched by who reads them, chunk by chunk, and kept here when they are whole.
+final class LinkClaims: Sendable {
+    private let core: any ChatCore
+    private let store: LinkStore
+    private let claimed = Lock<Set<FileID>>([])
+
+    init(_ core: any ChatCore, _ store: LinkStore) {
+        self.core = core
+        self.store = store
+    }
+
+    private static let gone = ChatError(.noSuchFile, "There is no such file.")
+
+    private func row(_ file: FileID) async throws(ChatError) -> LinkRow {
+        let id = file.rawValue - FileID.firstOfLinks.rawValue
+        let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
+        guard let row, row.status != .removed else { throw Self.gone }
+        return row
+    }
+
+    func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
+        store.location(of: try await row(file))
+    }
+
+    func claim(_ file: FileID) async throws(ChatError) -> ClaimedFile? {
+        let row = try await row(file)
+        if row.status == .lost, let problem = row.problem {
+            throw ChatError(.file(problem.kind), problem.sentence)
+        }
+        guard row.status == .offered, let description = row.description else {
+            throw ChatError(.file(.damaged), FileProblem.damagedCopy.sentence)
+        }
+        try await core.checkRelays(of: description)
+        guard claimed.withLock({ $0.insert(file).inserted }) else {
+            throw ChatError(.alreadyReceiving, "The file is being received already.")
+        }
+        return ClaimedFile(description: description)
+    }
+
+    func complete(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation {
+        defer { claimed.withLock { _ = $0.remove(file) } }
+        let row: LinkRow
+        do throws(ChatError) {
+            row = try await self.row(file)
+        } catch {
+            await blocking.attempt("remove a file that nobody wants") { _ = unlink(staged.path) }
+            throw error
+        }
+        return try await blocking.run { [store] in
+            let name = try store.folder.keep(staged, size: row.size)
+            do {
+                try store.commit { change in
+                    guard try change.table.setStatus(.stored, of: row.id, from: [.offered, .lost]) else {
+                        throw Self.gone
+                    }
+                    change.abandon(try change.table.row(row.id)?.storedName)
+                    try change.table.setSource(of: row.id, name, staged.arguments)
+                    try change.tell({ .rcvFileComplete($0) }, of: row.id)
+                }
+            } catch {
+                store.folder.remove(name)
+                unlink(staged.path)
+                throw error
+            }
+            unlink(staged.path)
+            return FileSourceLocation(path: store.folder.path + "/" + name, arguments: staged.arguments)
+        }
+    }
+
+    func abandon(_ file: FileID, _ problem: FileProblem?) async {
+        claimed.withLock { _ = $0.remove(file) }
+        guard let problem, problem.isFinal else { return }
+        let id = file.rawValue - FileID.firstOfLinks.rawValue
+        await blocking.attempt("note why the file of a link cannot be had") { [store] in
+            try store.commit { change in
+                guard try change.table.setStatus(.lost, of: id, from: [.offered], problem: problem) else {
+                    return
+                }
+                try change.tell({ .rcvFileError($0, problem) }, of: id)
+            }
+        }
+    }
+
+    /// An added link leads to the file once more, for as long as the relays have it; the damaged copy stays until then.
+    /// Of an upload there is no other copy.
+    func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy {
+        let row = try await row(file)
+        if row.kind == .added, row.status == .stored, store.location(of: row) != location {
+            return .offered(store.item(row))
+        }
+        let offered = try await blocking.run { [store] in
+            try store.commit { change -> LinkRow? in
+                guard row.kind == .added, row.description != nil,
+                    try change.table.setStatus(.offered, of: row.id, from: [.stored])
+                else { return nil }
+                try change.tell({ .chatItemUpdated($0) }, of: row.id)
+                return try change.table.row(row.id)
+            }
+        }
+        return offered.map { .offered(store.item($0)) } ?? .lost(.damagedCopy)
+    }
+}

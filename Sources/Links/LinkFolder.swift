@@ -1,0 +1,99 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// The CryptoFiles of the folder of links, under random names. All calls block.
+struct LinkFolder: Sendable {
+    /// Absolute. Beside the core's staging folder, so that what was staged is moved and not copied.
+    let path: String
+
+    /// Opened, and made when it is missing.
+    private func opened() throws(SystemError) -> OpenFile {
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        let parent = try OpenFile(String(path[..<slash]), flags: O_RDONLY | O_DIRECTORY)
+        return try PrivateFolder.folder(String(path[path.index(after: slash)...]), in: parent)
+    }
+
+    /// Gives a staged CryptoFile a lasting second name, durably. The first is removed by the caller once the row is
+    /// committed.
+    /// - Throws: `.file(.damaged)` for what is no CryptoFile of `size` bytes of plaintext.
+    func keep(_ staged: FileSourceLocation, size: UInt64) throws -> String {
+        let file = try OpenFile(staged.path, flags: O_RDONLY | O_NOFOLLOW)
+        let status = try file.status()
+        guard staged.arguments != nil, status.st_mode & S_IFMT == S_IFREG, status.st_size >= 16,
+            UInt64(status.st_size) - 16 == size
+        else {
+            throw ChatError(.file(.damaged), "The file to keep does not have the length it should have.")
+        }
+        let (folder, name) = (try opened(), Self.freshName())
+        try check("keep a file") { linkat(AT_FDCWD, staged.path, folder.descriptor, name, 0) }
+        do {
+            try folder.synchronise()
+        } catch {
+            unlinkat(folder.descriptor, name, 0)
+            throw error
+        }
+        return name
+    }
+
+    /// Writes bytes as a new CryptoFile, durably.
+    func write(_ bytes: [UInt8]) throws -> (name: String, arguments: FileArguments) {
+        let (folder, name) = (try opened(), Self.freshName())
+        let arguments = CryptoFile.freshArguments()
+        do {
+            let file = try OpenFile(name, flags: O_RDWR | O_CREAT | O_EXCL, in: folder)
+            let writer = try CryptoFileWriter(file: file, arguments: arguments, makesTags: true)
+            try writer.append(bytes)
+            try writer.finish()
+            try writer.confirm()
+            try file.synchronise()
+            try folder.synchronise()
+        } catch {
+            unlinkat(folder.descriptor, name, 0)
+            throw error
+        }
+        return (name, arguments)
+    }
+
+    /// A plain copy for a core that uploads nothing else, under the name that its recipients find in it. It is there for
+    /// as long as the upload takes. Answers its path.
+    func makePlain(_ id: Int64, named name: String, of source: FileSourceLocation) throws -> String {
+        guard let arguments = source.arguments else {
+            throw ChatError(.invalidCommand, "The file to upload is not encrypted.")
+        }
+        removePlain(id)
+        _ = try PrivateFolder.folder(Self.plainName(id), in: opened())
+        let path = "\(path)/\(Self.plainName(id))/\(name)"
+        try CryptoFile.decrypt(from: source.path, to: path, arguments: arguments)
+        return path
+    }
+
+    func removePlain(_ id: Int64) {
+        let place = "\(path)/\(Self.plainName(id))"
+        if let inner = try? OpenFile(place, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) {
+            // Left for the next start where it cannot be.
+            try? PrivateFolder.removeContents(of: inner, keeping: [])
+        }
+        rmdir(place)
+    }
+
+    /// Who has it open keeps reading it.
+    func remove(_ name: String) { unlink(path + "/" + name) }
+
+    /// What a crash left that no row names, plain copies included.
+    func sweep(keeping names: Set<String>) throws {
+        guard access(path, F_OK) == 0 else { return }
+        for name in try PrivateFolder.names(in: opened()) where !names.contains(name) {
+            if name.hasPrefix("plain-"), let id = Int64(name.dropFirst("plain-".count)) {
+                removePlain(id)
+            } else {
+                remove(name)
+            }
+        }
+    }
+
+    private static func plainName(_ id: Int64) -> String { "plain-\(id)" }
+    private static func freshName() -> String { Hexadecimal.encode(SystemRandomSource().bytes(16)) }
+}

@@ -1,0 +1,135 @@
+import Base
+import ChatCore
+import Cryptography
+import Posix
+import XFTP
+
+/// Finds out what a link leads to. What it does not say is fetched from its relays, which the user's command permits:
+/// the description that it leads to, and the first chunk for the name and the size in the file's header.
+struct LinkReader: Sendable {
+    let core: any ChatCore
+    let client: XFTPClient
+    /// Lets files be received from relays. Blocks.
+    let approve: @Sendable ([RelayAddress]) throws -> Void
+
+    private static let timeout = Duration.seconds(45)
+
+    static func parse(_ text: String) async throws(ChatError) -> FileLink {
+        try await mapped { () async throws(XFTPError) in try await FileLink.parse(text) }
+    }
+
+    /// The same for both forms of one link.
+    static func digest(of link: FileLink) -> [UInt8] { SHA256.hash(Array(link.fileDescription.text.utf8)) }
+
+    /// - Parameters:
+    ///   - name: instead of that of the sender.
+    ///   - approving: relays are approved before they are asked, and those of the file.
+    func read(
+        _ link: FileLink, named name: String?, approving: Bool
+    ) async throws(ChatError) -> LinkTable.Addition {
+        guard link.fileDescription.party == .recipient else {
+            throw ChatError(
+                .file(.damaged), "This is the sender's own description: it is no link for others.")
+        }
+        let facts = LinkFacts(link.data)
+        let work = Task { () async -> Result<(FileDescription, LinkFacts), ChatError> in
+            do throws(ChatError) {
+                let described = try await follow(link.fileDescription, approving: approving)
+                return .success((described, try await complete(facts, of: described, approving: approving)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard case .success(let outcome)? = await work.result(within: Self.timeout) else {
+            work.cancel()
+            throw ChatError(
+                .file(.timedOut), "The relays of the link did not answer in time: try again later.")
+        }
+        let (described, found) = try outcome.get()
+        guard let size = found.size, let original = found.name else {
+            throw ChatError(.file(.damaged), "The link leads to a file without name and size.")
+        }
+        guard size <= FilePolicy.standaloneLimit else {
+            throw ChatError(
+                .tooLarge, "The file is larger than \(ByteCount.rounded(FilePolicy.standaloneLimit)).")
+        }
+        // Length, tag, and at least the length of the header.
+        guard described.size >= size, described.size - size >= 24 else {
+            throw ChatError(.file(.damaged), "The link says more bytes than its file can have.")
+        }
+        let direct = described.text
+        return LinkTable.Addition(
+            digest: Self.digest(of: link), name: name.flatMap(SafeFileName.make(from:)) ?? original,
+            size: size,
+            link: link.text, description: direct, expires: found.expires)
+    }
+
+    /// The description of the file itself.
+    private func follow(
+        _ description: FileDescription, approving: Bool
+    ) async throws(ChatError) -> FileDescription {
+        guard description.redirect != nil else {
+            if approving { try await allow(description.relays) }
+            return description
+        }
+        try await permit(description, approving: approving)
+        let found = try await Self.mapped { () async throws(XFTPError) in
+            try await FileDownload.followRedirect(description, client: client)
+        }
+        guard found.party == .recipient else {
+            throw ChatError(.file(.damaged), "The link leads to something that is no file of its recipient.")
+        }
+        if approving { try await allow(found.relays) }
+        return found
+    }
+
+    private func complete(
+        _ facts: LinkFacts, of description: FileDescription, approving: Bool
+    ) async throws(ChatError) -> LinkFacts {
+        guard facts.name == nil || facts.size == nil else { return facts }
+        try await permit(description, approving: approving)
+        let header = try await Self.mapped { () async throws(XFTPError) in
+            let reader = try ChunkwiseReader(description, client: client)
+            let buffer = ChunkBuffer(capacity: Int(description.chunks[0].size))
+            try await reader.fetch(chunk: 0, into: buffer)
+            return try reader.header(inFirstChunk: buffer)
+        }
+        var facts = facts
+        facts.name = facts.name ?? SafeFileName.make(from: header.name) ?? "file"
+        facts.size = header.contentSize
+        return facts
+    }
+
+    /// Relays are asked only when the user has configured or approved them, be it by this command.
+    private func permit(_ description: FileDescription, approving: Bool) async throws(ChatError) {
+        if approving { try await allow(description.relays) }
+        var direct = description
+        direct.redirect = nil
+        try await core.checkRelays(of: direct.text)
+    }
+
+    private func allow(_ relays: [RelayAddress]) async throws(ChatError) {
+        try await blocking.run { [approve] in try approve(relays.map(\.withoutPassword)) }
+    }
+
+    private static func mapped<Result: Sendable>(
+        _ body: () async throws(XFTPError) -> Result
+    ) async throws(ChatError) -> Result {
+        do throws(XFTPError) {
+            return try await body()
+        } catch {
+            let kind: FileProblem.Kind =
+                switch error.code {
+                case .malformedDescription, .damaged: .damaged
+                case .relay(.authorization): .expired
+                case .relay(.noFile): .neverUploaded
+                case .relay(.blocked): .blocked
+                case .relayNotAllowed: .notApproved
+                case .timedOut: .timedOut
+                case .tooLarge: .tooLarge
+                default: .unreachable
+                }
+            throw ChatError(.file(kind), error.sentence, cause: error)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Base
+import ChatCore
+import Glibc
+
+/// What users do in the folder of links. All calls block.
+extension LinkStore {
+    private static let noSuchItem = ChatError(.noSuchItem, "There is no such link.")
+
+    /// Takes a file in that is to be uploaded; the same message once more finds the row that is there.
+    func add(_ message: ComposedMessage) throws -> LinkRow {
+        try open()
+        if let known = try read(or: nil, { try $0.row(sentAs: message.id) }) {
+            unlink(message.source.path)
+            return known
+        }
+        let name = try folder.keep(message.source, size: message.size)
+        do {
+            let row = try commit { change in
+                let id = try change.table.insertUpload(message, storedName: name, created: clock.now())
+                guard let row = try change.table.row(id) else { throw Self.noSuchItem }
+                return row
+            }
+            unlink(message.source.path)
+            return row
+        } catch {
+            folder.remove(name)
+            throw error
+        }
+    }
+
+    /// Adds the file of a link, in the place of one that was lost.
+    func add(_ addition: LinkTable.Addition) throws -> LinkRow {
+        try commit { change in
+            if let known = try change.table.row(ofLink: addition.digest) {
+                guard known.status == .lost else { return known }
+                try take(known, change)
+            }
+            let id = try change.table.insertAdded(addition, created: clock.now())
+            try change.tell({ .newChatItems([$0]) }, of: id)
+            guard let row = try change.table.row(id) else { throw Self.noSuchItem }
+            return row
+        }
+    }
+
+    /// Removes entries, all or none. Answers those of whose upload the relays must be told.
+    func remove(_ ids: [Int64]) throws -> [Int64] {
+        guard isUsed else { throw Self.noSuchItem }
+        return try commit { change in
+            var remaining: [Int64] = []
+            for id in ids {
+                guard let row = try change.table.row(id), row.status != .removed else {
+                    throw Self.noSuchItem
+                }
+                try removeShortcuts(of: id, change)
+                if row.kind == .upload, row.hasBegun {
+                    _ = try change.table.setStatus(.removed, of: id, from: LinkStatus.allCases)
+                    change.tell(.chatItemsDeleted([(.links, row.item)], .deleted))
+                    remaining.append(id)
+                } else {
+                    try take(row, change)
+                }
+            }
+            return remaining
+        }
+    }
+
+    /// Takes an upload back; its entry stays.
+    func cancel(_ id: Int64) throws {
+        guard isUsed else { throw ChatError(.noSuchFile, "There is no such file.") }
+        try commit { change in
+            guard let row = try change.table.row(id), row.status != .removed else {
+                throw ChatError(.noSuchFile, "There is no such file.")
+            }
+            guard row.kind == .upload,
+                try change.table.setStatus(.cancelled, of: id, from: [.uploading, .uploaded, .failed])
+            else { throw ChatError(.invalidCommand, "Nothing of the file is on its way.") }
+            try removeShortcuts(of: id, change)
+            try change.tell({ .chatItemUpdated($0) }, of: id)
+        }
+    }
+
+    private func removeShortcuts(of id: Int64, _ change: Change) throws {
+        for shortcut in try change.table.shortcuts(of: id) { try take(shortcut, change) }
+    }
+
+    private func take(_ row: LinkRow, _ change: Change) throws {
+        change.abandon(row.storedName)
+        try change.table.remove(row.id)
+        change.tell(.chatItemsDeleted([(.links, row.item)], .deleted))
+    }
+}

@@ -1,0 +1,289 @@
+import Base
+import ChatCore
+import Posix
+import XFTP
+
+/// A core with one more chat, the folder of links. All else is passed on to the core beneath.
+///
+/// What is sent into that chat is uploaded as a file without a chat; its item then has the link, and a second item beside
+/// it is a small file that holds it. What `addLink` adds is an item whose file is received as any other. So names,
+/// drafts, reading and the cache need to know nothing of links.
+public final class LinkedCore: ChatCore {
+    private let core: any ChatCore
+    private let store: LinkStore
+    private let uploads: LinkUploads
+    private let claims: LinkClaims
+    private let reader: LinkReader
+
+    /// Goes on with what an earlier process did not finish.
+    ///
+    /// - Parameters:
+    ///   - core: which does the uploads.
+    ///   - folder: the profile's own, for the database. Absolute.
+    ///   - client: for descriptions that links lead to.
+    ///   - approve: lets files be received from relays. Blocks.
+    public convenience init(
+        _ core: any ChatCore, folder: String, client: XFTPClient,
+        approve: @escaping @Sendable ([RelayAddress]) throws -> Void
+    ) {
+        self.init(
+            core, folder: folder, client: client, approve: approve, clock: SystemWallClock(),
+            retry: RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max))
+    }
+
+    init(
+        _ core: any ChatCore, folder: String, client: XFTPClient,
+        approve: @escaping @Sendable ([RelayAddress]) throws -> Void, clock: any WallClock,
+        retry: RetryPolicy
+    ) {
+        self.core = core
+        store = LinkStore(
+            path: folder + "/links.sqlite",
+            folder: LinkFolder(path: core.stagingFolder + "/links-\(core.profile.id)"),
+            owner: core.profile.displayName, clock: clock)
+        uploads = LinkUploads(core, store, retry: retry)
+        claims = LinkClaims(core, store)
+        reader = LinkReader(core: core, client: client, approve: approve)
+        uploads.resume()
+    }
+
+    /// To be called before the core beneath is shut down.
+    public func close() async {
+        await uploads.close()
+        await blocking.attempt("close the links") { [store] in store.close() }
+    }
+
+    // MARK: - The profile
+
+    public var profile: Profile { core.profile }
+    public var stagingFolder: String { core.stagingFolder }
+    public var limits: ChatLimits { core.limits }
+
+    /// Those of the core and those of links; the order between files does not matter.
+    public func events() -> AsyncStream<ChatEvent> {
+        let (stream, continuation) = AsyncStream.makeStream(of: ChatEvent.self)
+        let (beneath, own) = (core.events(), store.events.listen())
+        let passing = Task {
+            for await event in beneath { continuation.yield(event) }
+            continuation.finish()
+        }
+        let adding = Task { for await event in own { continuation.yield(event) } }
+        continuation.onTermination = { _ in
+            passing.cancel()
+            adding.cancel()
+        }
+        return stream
+    }
+
+    // MARK: - Reading
+
+    public func chats() async throws(ChatError) -> [Chat] {
+        let changed = store.changed
+        return try await core.chats() + [
+            Chat(
+                reference: .links, displayName: "Links", updatedAt: changed)
+        ]
+    }
+
+    public func items(
+        of chat: ChatReference, before: ItemID?, count: Int
+    ) async throws(ChatError) -> [ChatItem] {
+        guard chat == .links else { return try await core.items(of: chat, before: before, count: count) }
+        let last = before.map { $0.rawValue - ItemID.firstOfLinks.rawValue }
+        return try await blocking.run { [store] in
+            try store.read(or: []) { try $0.rows(before: last, count: max(count, 0)) }.map(store.item)
+        }
+    }
+
+    public func item(_ id: ItemID, in chat: ChatReference) async throws(ChatError) -> ChatItem {
+        guard chat == .links else { return try await core.item(id, in: chat) }
+        guard let row = try await row(id) else {
+            throw ChatError(.noSuchItem, "There is no such link.")
+        }
+        return store.item(row)
+    }
+
+    public func preview(of item: ItemID, in chat: ChatReference) async throws(ChatError) -> String {
+        chat == .links ? "" : try await core.preview(of: item, in: chat)
+    }
+
+    public func item(of file: FileID) async throws(ChatError) -> ChatItem? {
+        guard file.isOfLink else { return try await core.item(of: file) }
+        let id = file.rawValue - FileID.firstOfLinks.rawValue + ItemID.firstOfLinks.rawValue
+        return try await row(ItemID(id)).map(store.item)
+    }
+
+    private func row(_ item: ItemID) async throws(ChatError) -> LinkRow? {
+        let id = item.rawValue - ItemID.firstOfLinks.rawValue
+        let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
+        return row?.status == .removed ? nil : row
+    }
+
+    public func itemCount() async throws(ChatError) -> Int {
+        let own = try await blocking.run { [store] in try store.read(or: 0) { try $0.count() } }
+        return try await core.itemCount() + own
+    }
+
+    public func unsettledItems() async throws(ChatError) -> [ChatItem] {
+        let own = try await blocking.run { [store] in
+            try store.read(or: []) { try $0.rows([.uploading, .failed]) }.map(store.item)
+        }
+        return try await core.unsettledItems() + own
+    }
+
+    /// Links are kept by no rule: who adds one reads it when it is wanted.
+    public func receivableItems(
+        after position: ExpiryPosition, count: Int
+    ) async throws(ChatError) -> [ChatItem] {
+        try await core.receivableItems(after: position, count: count)
+    }
+
+    public func noteOpened(_ item: ItemID, in chat: ChatReference) {
+        if chat != .links { core.noteOpened(item, in: chat) }
+    }
+
+    // MARK: - Sending and deleting
+
+    public func expectToSend(_ size: UInt64) { core.expectToSend(size) }
+
+    public func send(
+        _ message: ComposedMessage, to chat: ChatReference
+    ) async throws(ChatError) -> ChatItem {
+        guard chat == .links else { return try await core.send(message, to: chat) }
+        guard message.size <= FilePolicy.standaloneLimit else {
+            throw ChatError(
+                .tooLarge,
+                "The file is too large: links take up to \(FilePolicy.standaloneLimit) bytes (5 GiB).")
+        }
+        let row = try await blocking.run { [store] in try store.add(message) }
+        uploads.start(row.id)
+        return store.item(row)
+    }
+
+    public func send(
+        _ messages: [ComposedMessage], to chat: ChatReference
+    ) async -> [Result<ChatItem, ChatError>] {
+        chat == .links ? await sendOneByOne(messages, to: chat) : await core.send(messages, to: chat)
+    }
+
+    public func deleteItems(
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+    ) async throws(ChatError) {
+        guard chat == .links else { return try await core.deleteItems(items, in: chat, mode: mode) }
+        let ids = items.map { $0.rawValue - ItemID.firstOfLinks.rawValue }
+        for id in try await blocking.run({ [store] in try store.remove(ids) }) { uploads.start(id) }
+    }
+
+    // MARK: - Files
+
+    public func location(of file: FileID) async throws(ChatError) -> FileSourceLocation? {
+        file.isOfLink ? try await claims.location(of: file) : try await core.location(of: file)
+    }
+
+    public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        guard file.isOfLink else { return try await core.receiveFile(file, approvedRelays: approvedRelays) }
+        throw ChatError(.invalidCommand, "The file of a link is received by who reads it.")
+    }
+
+    public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
+        guard file.isOfLink else {
+            return try await core.setFileToReceive(file, approvedRelays: approvedRelays)
+        }
+        throw ChatError(.invalidCommand, "The file of a link is received by who reads it.")
+    }
+
+    public func relaysWereApproved() async { await core.relaysWereApproved() }
+
+    public func cancelFile(_ file: FileID) async throws(ChatError) {
+        guard file.isOfLink else { return try await core.cancelFile(file) }
+        let id = file.rawValue - FileID.firstOfLinks.rawValue
+        try await blocking.run { [store] in try store.cancel(id) }
+        uploads.start(id)
+    }
+
+    public var receivesWhatIsClaimed: Bool { core.receivesWhatIsClaimed }
+
+    public func claimFile(
+        _ file: FileID, approvedRelays: Bool
+    ) async throws(ChatError) -> ClaimedFile? {
+        guard file.isOfLink else { return try await core.claimFile(file, approvedRelays: approvedRelays) }
+        return try await claims.claim(file)
+    }
+
+    public func completeClaim(
+        _ file: FileID, staged: FileSourceLocation
+    ) async throws(ChatError) -> FileSourceLocation {
+        guard file.isOfLink else { return try await core.completeClaim(file, staged: staged) }
+        return try await claims.complete(file, staged: staged)
+    }
+
+    public func abandonClaim(_ file: FileID, problem: FileProblem?) async {
+        guard file.isOfLink else { return await core.abandonClaim(file, problem: problem) }
+        await claims.abandon(file, problem)
+    }
+
+    public func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy {
+        guard file.isOfLink else { return try await core.giveUpCopy(of: file, at: location) }
+        return try await claims.giveUpCopy(of: file, at: location)
+    }
+
+    // MARK: - Links
+
+    public func addLink(
+        _ link: String, named name: String?, approvingRelays: Bool
+    ) async throws(ChatError) -> ChatItem {
+        let parsed = try await LinkReader.parse(link)
+        let digest = LinkReader.digest(of: parsed)
+        let known = try await blocking.run { [store] in
+            try store.read(or: nil) { try $0.row(ofLink: digest) }
+        }
+        // Once more, where what it led to could not be had the last time.
+        if let known, known.status != .lost { return store.item(known) }
+        let addition = try await reader.read(parsed, named: name, approving: approvingRelays)
+        return try await blocking.run { [store] in store.item(try store.add(addition)) }
+    }
+
+    // MARK: - Files without a chat, and chats, as they are
+
+    public func uploadStandaloneFile(_ path: String) async throws(ChatError) -> FileID {
+        try await core.uploadStandaloneFile(path)
+    }
+
+    public func uploadStandaloneFile(
+        _ source: FileSourceLocation, named name: String
+    ) async throws(ChatError) -> FileID {
+        try await core.uploadStandaloneFile(source, named: name)
+    }
+
+    public var uploadsCryptoFiles: Bool { core.uploadsCryptoFiles }
+
+    public func outcomeOfStandaloneUpload(_ file: FileID) async throws(ChatError) -> StandaloneOutcome? {
+        try await core.outcomeOfStandaloneUpload(file)
+    }
+
+    public func checkRelays(of description: String) async throws(ChatError) {
+        try await core.checkRelays(of: description)
+    }
+
+    public func downloadStandaloneFile(_ link: String, to path: String) async throws(ChatError) -> FileID {
+        try await core.downloadStandaloneFile(link, to: path)
+    }
+
+    public func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
+        try await core.cancelStandaloneFile(file)
+    }
+
+    public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
+        try await core.standaloneFileInfo(link)
+    }
+
+    public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {
+        try await core.renameChat(chat, to: name)
+    }
+
+    public func leaveChat(_ chat: ChatReference) async throws(ChatError) { try await core.leaveChat(chat) }
+
+    public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await core.deleteChat(chat) }
+}

@@ -1,0 +1,83 @@
+import Base
+import CommandLineKit
+import Desktop
+import Glibc
+import Posix
+
+/// `chatfs link copy`: the link of a file, to the screen or to the clipboard.
+enum LinkCopyCommand {
+    static let command = Command(
+        "copy", "Print the link of a file in the folder Links, or copy it to the clipboard.",
+        discussion: """
+            Whoever has the link has the file. With --clipboard it goes to wl-copy, xclip or xsel, whichever is \
+            installed and fits the session, through its standard input: no list of processes shows it.
+            """,
+        arguments: [LinkCommand.entry],
+        options: [.flag("clipboard", "Copy the link to the clipboard instead of printing it.")]
+            + CommonOptions.access,
+        examples: [
+            Example("chatfs link copy ~/Chats/Links/film.mp4 --clipboard", "To be pasted somewhere else.")
+        ]
+    ) { invocation in
+        let link = try await link(of: invocation.argument(LinkCommand.entry.name), invocation)
+        if invocation.has("clipboard") { try await Clipboard.copy(link) } else { Terminal.print(link) }
+    }
+
+    private static func link(of entry: String, _ invocation: Invocation) async throws -> String {
+        let missing = UsageError("this file has no link: it is still being sent, or was taken back")
+        if entry.contains("/") {
+            let link = try await ThreadPool.shared.run { () throws(PathError) in
+                try naming(entry) { () throws(SystemError) in
+                    try requireLinks(entry)
+                    return try ExtendedAttribute.text("user.chatfs.link", of: entry)
+                }
+            }
+            guard let link else { throw missing }
+            return link
+        }
+        let found = try await LinkCommand.carryOut(LinkRequest(.find, name: entry), invocation)
+        guard let link = found.first?.link else { throw missing }
+        return link
+    }
+
+    /// - Throws: ENODATA for what is no file of a mount, EPERM for one of another folder.
+    static func requireLinks(_ path: String) throws(SystemError) {
+        guard let resolved = realpath(path, nil) else {
+            throw SystemError(code: errno, operation: "find it")
+        }
+        defer { free(resolved) }
+        let parts = String(cString: resolved).split(separator: "/")
+        guard try ExtendedAttribute.text("user.chatfs.state", of: path) != nil, parts.count >= 2,
+            parts[parts.count - 2] == "Links"
+        else { throw SystemError(code: EPERM, operation: "take what is not in the folder Links of a mount") }
+    }
+}
+
+/// The clipboard of the desktop, through the programs that have access to it.
+enum Clipboard {
+    /// - Throws: `UsageError` where there is none of them.
+    static func copy(_ text: String) async throws {
+        let isWayland = getenv("WAYLAND_DISPLAY") != nil
+        let wayland: [[String]] = [["wl-copy"]]
+        let x11: [[String]] = [["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]]
+        let found = (isWayland ? wayland + x11 : x11 + wayland).lazy.compactMap { words in
+            ProgramSearch.path(of: words[0]).map { ($0, Array(words.dropFirst())) }
+        }.first
+        guard let (program, arguments) = found else {
+            throw UsageError("--clipboard needs wl-copy, xclip or xsel; without it the link is printed")
+        }
+        var settings = ChildProcess.Settings(program, arguments)
+        settings.input = .file(
+            try await ThreadPool.shared.run { () throws(SystemError) in
+                let file = try OpenFile.inMemory()
+                try file.write(Array(text.utf8), at: 0)
+                return file
+            })
+        // They go on in the background for as long as they have the clipboard, and would hold a terminal open.
+        (settings.output, settings.errors, settings.ownGroup) = (.null, .null, true)
+        let child = try await ChildProcess.start(settings)
+        guard case .code(0)? = await child.ending(within: .seconds(20)) else {
+            throw DesktopError(.refused, "The clipboard could not be reached.")
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import CommandLineKit
+import Desktop
+import Glibc
+import Posix
+
+/// `chatfs link remove`: takes an upload back, or forgets an added link.
+enum LinkRemoveCommand {
+    static let command = Command(
+        "remove", "Remove files from the folder Links.",
+        discussion: """
+            Of what you uploaded the relays delete the chunks, and the link leads nowhere any more; who has the file \
+            keeps it. A link that you added is only forgotten, with the file that was received. Removing the file in \
+            the mounted folder does the same.
+            """,
+        arguments: [
+            Argument(LinkCommand.entry.name, .file, count: .oneOrMore, LinkCommand.entry.help)
+        ],
+        options: CommonOptions.access,
+        examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "The link leads nowhere any more.")]
+    ) { invocation in
+        for entry in invocation.allArguments(LinkCommand.entry.name) {
+            if entry.contains("/") {
+                try await ThreadPool.shared.run { () throws(any Error) in
+                    try naming(entry) {
+                        // Only what is in the folder of links: elsewhere removing is another matter.
+                        _ = try LinkCopyCommand.requireLinks(entry)
+                        _ = try check("remove it") { unlink(entry) }
+                    }
+                }
+            } else {
+                _ = try await LinkCommand.carryOut(LinkRequest(.remove, name: entry), invocation)
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+import XFTP
+
+@testable import Links
+
+@Suite("The folder of links above a core")
+struct LinkedCoreTests {
+    private let folder: TemporaryFolder
+    private let core: ManualCore
+
+    init() throws {
+        folder = try TemporaryFolder()
+        core = ManualCore(stagingFolder: try folder.makeFolder("staging"))
+        _ = try folder.makeFolder("profile")
+    }
+
+    /// As a process that opens the profile.
+    private func open(_ core: ManualCore? = nil) -> LinkedCore {
+        LinkedCore(
+            core ?? self.core, folder: folder.path("profile"),
+            client: XFTPClient(settings: .init(policy: .everything)),
+            approve: { _ in }, clock: SystemWallClock(),
+            retry: RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(10), tries: .max))
+    }
+
+    private func message(_ name: String, _ bytes: [UInt8], id: String? = nil) throws -> ComposedMessage {
+        let path = core.stagingFolder + "/" + Hexadecimal.encode(SystemRandomSource().bytes(8))
+        let arguments = CryptoFile.freshArguments()
+        let writer = try CryptoFileWriter(
+            file: try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL), arguments: arguments)
+        try writer.append(bytes)
+        try writer.finish()
+        return ComposedMessage(
+            id: id ?? path, fileName: name, size: UInt64(bytes.count),
+            source: FileSourceLocation(path: path, arguments: arguments), content: MessageContent(kind: .file)
+        )
+    }
+
+    private func names(_ links: LinkedCore) async throws -> [String] {
+        try await links.items(of: .links, before: nil, count: 100).compactMap(\.file?.name).reversed()
+    }
+
+    private func upload(_ name: String = "a.bin") async throws -> FileID {
+        try await wait(for: "it is uploaded") {
+            core.state.withLock { state in
+                state.names.contains(name) ? state.uploads.keys.max { $0.rawValue < $1.rawValue } : nil
+            }
+        }
+    }
+
+    private var kept: [String] {
+        (try? folder.names(in: "staging/links-3")) ?? []
+    }
+
+    @Test("who never used it has no database, and the other chats are passed through")
+    func unused() async throws {
+        let links = open()
+        #expect(try await links.chats().map(\.reference) == [.direct(1), .links])
+        #expect(try await links.items(of: .links, before: nil, count: 10).isEmpty)
+        #expect(try await links.itemCount() == 5)
+        #expect(try await links.unsettledItems().isEmpty)
+        await #expect(throws: ChatError.self) { try await links.item(.firstOfLinks, in: .links) }
+        await #expect(throws: ChatError.self) {
+            try await links.deleteItems([.firstOfLinks], in: .links, mode: .internal)
+        }
+        await links.close()
+        #expect(access(folder.path("profile/links.sqlite"), F_OK) != 0)
+    }
+
+    @Test("an upload gets its link, which says name and size, and a file that holds it")
+    func uploaded() async throws {
+        let links = open()
+        let events = links.events()
+        let sent = try await links.send(try message("ä b.bin", [1, 2, 3]), to: .links)
+        #expect(sent.file?.status == .sndStored && sent.direction == .sent && sent.id.isOfLink)
+        let file = try await upload("ä b.bin")
+        core.hub.tell(.standaloneFileProgress(file, done: 1, total: 2))
+        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
+        try await wait(until: "it has a link") {
+            try await links.item(sent.id, in: .links).file?.link != nil
+        }
+        let item = try await links.item(sent.id, in: .links)
+        #expect(item.file?.status == .sndComplete && item.file?.expires != nil)
+        let facts = LinkFacts(try FileLink(parsing: item.file?.link ?? "").data)
+        #expect(
+            facts.name == "ä b.bin" && facts.size == 3
+                && facts.expires?.seconds == item.file?.expires?.seconds)
+        #expect(try await names(links) == ["ä b.bin", "ä b.bin.url"])
+        let shortcut = try #require(try await links.items(of: .links, before: nil, count: 1).first)
+        let source = try #require(shortcut.file?.source)
+        try CryptoFile.decrypt(
+            from: source.path, to: folder.path("url"), arguments: try #require(source.arguments))
+        let text = String(decoding: try folder.read("url"), as: UTF8.self)
+        #expect(text == "[InternetShortcut]\r\nURL=\(item.file?.link ?? "")\r\n")
+        #expect(shortcut.file?.link == nil && shortcut.file?.size == UInt64(text.utf8.count))
+        var told: [String] = []
+        for await event in events {
+            if case .sndFileProgressXFTP = event { told.append("progress") }
+            if case .sndFileCompleteXFTP = event { told.append("complete") }
+            if case .newChatItems(let items) = event, items.first?.id == shortcut.id { break }
+        }
+        #expect(told == ["progress", "complete"])
+        await links.close()
+    }
+
+    @Test(
+        "the end of an upload that is told before its number is known is not missed",
+        arguments: [true, false])
+    func early(byEvent: Bool) async throws {
+        let link = FileLink(try description()).text
+        core.state.withLock { [core] state in
+            state.whenAsked = { file in
+                if byEvent {
+                    core.hub.tell(.sndStandaloneFileComplete(file, links: [link]))
+                } else {
+                    core.state.withLock { $0.outcomes[file] = .link(link) }
+                }
+            }
+        }
+        let links = open()
+        let sent = try await links.send(try message("a.bin", [1]), to: .links)
+        try await wait(until: "it has a link") {
+            try await links.item(sent.id, in: .links).file?.link != nil
+        }
+        #expect(try await names(links) == ["a.bin", "a.bin.url"])
+        await links.close()
+    }
+
+    @Test("the same message is taken once, and a process that dies at any step goes on with one upload")
+    func once() async throws {
+        let first = open()
+        let composed = try message("a.bin", [1, 2], id: "mark")
+        let sent = try await first.send(composed, to: .links)
+        #expect(access(composed.source.path, F_OK) != 0)
+        #expect(try await first.send(composed, to: .links).id == sent.id)
+        let file = try await upload()
+        await first.close()
+        // What it left is swept, what it needs stays.
+        try folder.write([1], to: "staging/links-3/left behind")
+        let second = open()
+        #expect(try await second.send(composed, to: .links).id == sent.id)
+        core.hub.tell(.sndStandaloneFileComplete(file, links: ["nonsense"]))
+        core.state.withLock { $0.outcomes[file] = .link(FileLink((try? description())!).text) }
+        await second.close()
+        let third = open()
+        try await wait(until: "it has a link") {
+            try await third.item(sent.id, in: .links).file?.link != nil
+        }
+        #expect(core.uploads.count == 1 && core.state.withLock { $0.names } == ["a.bin"])
+        #expect(try await third.itemCount() == 7)
+        #expect(kept.count == 2)
+        await third.close()
+    }
+
+    @Test("what the core refuses for now is tried again, and the reason is told meanwhile")
+    func refused() async throws {
+        core.state.withLock { $0.refusal = ChatError(.file(.noRelay), "No relay is configured.") }
+        let links = open()
+        let sent = try await links.send(try message("a.bin", [1]), to: .links)
+        try await wait(until: "it says why") {
+            let status = try await links.item(sent.id, in: .links).file?.status
+            return status == .sndWarning(FileProblem(.noRelay, "No relay is configured."))
+        }
+        #expect(try await links.unsettledItems().map(\.id) == [sent.id])
+        core.state.withLock { $0.refusal = nil }
+        let file = try await upload()
+        core.hub.tell(.sndStandaloneFileError(file, FileProblem(.other, "Broken.")))
+        try await wait(until: "it has failed") {
+            try await links.item(sent.id, in: .links).file?.status
+                == .sndError(FileProblem(.other, "Broken."))
+        }
+        await links.close()
+    }
+
+    @Test("what is removed is taken back at the core, by a later process if it must be")
+    func removed() async throws {
+        let links = open()
+        let sent = try await links.send(try message("a.bin", [1]), to: .links)
+        let file = try await upload()
+        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
+        try await wait(until: "it has a shortcut") { try await names(links).count == 2 }
+        core.state.withLock { $0.refusal = ChatError(.file(.unreachable), "Away.") }
+        try await links.deleteItems([sent.id], in: .links, mode: .internal)
+        #expect(try await names(links).isEmpty)
+        await #expect(throws: ChatError.self) { try await links.location(of: sent.file!.id) }
+        await links.close()
+        core.state.withLock { $0.refusal = nil }
+        let next = open()
+        try await wait(until: "it is taken back") { core.state.withLock { $0.cancelled } == [file] }
+        try await wait(until: "no file is left") { kept.isEmpty }
+        await next.close()
+    }
+
+    @Test("an upload that is taken back keeps its entry, without a link")
+    func cancelled() async throws {
+        let links = open()
+        let sent = try await links.send(try message("a.bin", [1]), to: .links)
+        let file = try await upload()
+        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
+        try await wait(until: "it has a shortcut") { try await names(links).count == 2 }
+        try await links.cancelFile(try #require(sent.file).id)
+        let item = try await links.item(sent.id, in: .links)
+        #expect(item.file?.status == .sndCancelled && item.file?.link == nil)
+        #expect(try await names(links) == ["a.bin"])
+        try await wait(until: "it is taken back") { core.state.withLock { $0.cancelled } == [file] }
+        await #expect(throws: ChatError.self) { try await links.cancelFile(sent.file!.id) }
+        await links.close()
+    }
+
+    @Test("a core that takes plain files only gets one for as long as the upload takes")
+    func plain() async throws {
+        let plain = ManualCore(stagingFolder: core.stagingFolder, uploadsCryptoFiles: false)
+        let first = open(plain)
+        let sent = try await first.send(try message("a b.bin", [1, 2, 3]), to: .links)
+        let path = try await wait(for: "it is uploaded") { plain.uploads.values.first }
+        #expect(path.hasSuffix("/a b.bin"))
+        #expect(try OpenFile(path, flags: O_RDONLY).readAll(limit: 10) == [1, 2, 3])
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o077 == 0)
+        await first.close()
+        // It begins again, and the earlier one is taken back.
+        let second = open(plain)
+        let earlier = FileID(8)
+        try await wait(until: "the earlier one is taken back") {
+            plain.state.withLock { $0.cancelled == [earlier] && $0.uploads.count == 1 }
+        }
+        let file = try #require(plain.uploads.keys.first)
+        plain.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
+        try await wait(until: "it has a link") {
+            try await second.item(sent.id, in: .links).file?.link != nil
+        }
+        try await wait(until: "the plain copy is gone") { kept.allSatisfy { !$0.hasPrefix("plain") } }
+        await second.close()
+    }
+
+    @Test(
+        "an added link is an offer with name and size; once received it is ours, once lost it can be added again"
+    )
+    func added() async throws {
+        let links = open()
+        var link = FileLink(try description())
+        link.data = LinkFacts(name: "a.txt", size: 5, expires: Timestamp(seconds: 4_000_000_000)).text
+        core.state.withLock { $0.unapproved = true }
+        let item = try await links.addLink(link.text, named: nil, approvingRelays: false)
+        let file = try #require(item.file)
+        #expect(file.name == "a.txt" && file.size == 5 && file.status == .rcvInvitation(described: true))
+        #expect(item.direction == .received && file.expires?.seconds == 4_000_000_000)
+        #expect(try await links.addLink(link.text, named: "b", approvingRelays: false).id == item.id)
+        await #expect(throws: ChatError.self) { try await links.claimFile(file.id, approvedRelays: false) }
+        core.state.withLock { $0.unapproved = false }
+        let claim = try #require(try await links.claimFile(file.id, approvedRelays: false))
+        #expect(try FileDescription(parsing: claim.description) == description())
+        await #expect(throws: ChatError.self) { try await links.claimFile(file.id, approvedRelays: false) }
+        let staged = try message("x", Array("hello".utf8)).source
+        let place = try await links.completeClaim(file.id, staged: staged)
+        #expect(access(staged.path, F_OK) != 0 && access(place.path, F_OK) == 0)
+        #expect(try await links.item(item.id, in: .links).file?.source == place)
+        // Damaged, it is offered once more, and what is not to be had is lost.
+        guard case .offered(let again) = try await links.giveUpCopy(of: file.id, at: place) else {
+            Issue.record("it is not offered again")
+            return
+        }
+        #expect(again.file?.status == .rcvInvitation(described: true) && again.file?.source == nil)
+        _ = try await links.claimFile(file.id, approvedRelays: false)
+        let expired = FileProblem(.expired, "Gone.")
+        await links.abandonClaim(file.id, problem: expired)
+        #expect(try await links.item(item.id, in: .links).file?.status == .rcvError(expired))
+        await #expect(throws: ChatError.self) { try await links.claimFile(file.id, approvedRelays: false) }
+        let renewed = try await links.addLink(link.text, named: "b.txt", approvingRelays: false)
+        #expect(renewed.id != item.id && renewed.file?.name == "b.txt")
+        #expect(try await names(links) == ["b.txt"])
+        try await links.deleteItems([renewed.id], in: .links, mode: .internal)
+        #expect(try await names(links).isEmpty && kept.isEmpty)
+        await links.close()
+    }
+
+    @Test("links that contradict themselves, or lead to relays that nobody approved, add nothing")
+    func hostile() async throws {
+        let links = open()
+        core.state.withLock { $0.unapproved = true }
+        var sender = try description()
+        sender.party = .sender
+        var redirect = try description()
+        redirect.redirect = .init(size: 1 << 20, digest: redirect.digest)
+        let small = LinkFacts(name: "a", size: 60_000 + 6_000, expires: nil).text
+        for (link, code) in [
+            (FileLink(sender), ChatErrorCode.file(.damaged)), (FileLink(redirect), .file(.notApproved)),
+            (FileLink(try description()), .file(.notApproved)),
+            (FileLink(try description(), data: small), .file(.damaged)),
+        ] {
+            let error = await #expect(throws: ChatError.self) {
+                try await links.addLink(link.text, named: nil, approvingRelays: false)
+            }
+            #expect(error?.code == code, "\(error?.sentence ?? "")")
+        }
+        #expect(try await names(links).isEmpty)
+        await links.close()
+    }
+
+    /// Of one chunk of 64 KiB on a relay that nobody reaches.
+    private func description() throws -> FileDescription {
+        let relay = try #require(
+            RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 5, count: 32)))@192.0.2.1:5443"))
+        let replica = FileDescription.Replica(
+            relay: relay, id: [UInt8](repeating: 9, count: 16),
+            key: try SigningKey(seed: [UInt8](repeating: 2, count: 32)).pkcs8)
+        return FileDescription(
+            party: .recipient, digest: [UInt8](repeating: 1, count: 64),
+            key: [UInt8](repeating: 2, count: 32),
+            nonce: [UInt8](repeating: 3, count: 24),
+            chunks: [
+                .init(number: 1, size: 65_536, digest: [UInt8](repeating: 4, count: 32), replicas: [replica])
+            ])
+    }
+}
