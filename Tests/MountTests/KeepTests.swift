@@ -120,6 +120,21 @@ struct KeepTests {
         #expect(try isRemote(mounts, "soon.bin") && isRemote(mounts, "later.bin"))
     }
 
+    @Test("the desktop tells of what relays drop soon, and its button keeps it")
+    func button() async throws {
+        let desktop = try await NotificationDesktop.start()
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(400_000), as: "soon.bin")
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await age(mounts, "soon.bin", by: 37)
+        try await mounts.mount("bob", environment: desktop.environment)
+        let shown = try await desktop.waitForOne("what goes") { $0.button == "Keep" }
+        #expect(shown.body.contains("soon.bin"))
+        try desktop.press(shown)
+        try await wait(until: "it is kept") { try !isRemote(mounts, "soon.bin") }
+        #expect(desktop.shown.count { $0.button == "Keep" } == 1)
+    }
+
     @Test("what is lost while nothing is mounted is told of by the next mount")
     func lost() async throws {
         let mounts = try await TwoMounts.start()
