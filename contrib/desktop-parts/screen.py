@@ -73,9 +73,9 @@ class Screen:
         """How many lines of the screen below the top are others than before."""
         return sum(old != new for old, new in zip(before[top:], self.pixels()[top:]))
 
-    def rest(self, seconds=1, patience=4):
+    def rest(self, seconds=1, timeout=4):
         """Waits until nothing has changed for so long, not for ever: a cursor may blink. The screen then."""
-        end, seen, since = time.monotonic() + patience, self.pixels(), time.monotonic()
+        end, seen, since = time.monotonic() + timeout, self.pixels(), time.monotonic()
         while time.monotonic() - since < seconds and time.monotonic() < end:
             time.sleep(0.1)
             now = self.pixels()

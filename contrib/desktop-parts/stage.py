@@ -31,11 +31,11 @@ def process(command, log, **options):
     try:
         yield started
     finally:
-        for number, patience in [(signal.SIGTERM, 20), (signal.SIGKILL, 5)]:
+        for number, timeout in [(signal.SIGTERM, 20), (signal.SIGKILL, 5)]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(started.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                started.wait(patience)
+                started.wait(timeout)
                 break
 
 

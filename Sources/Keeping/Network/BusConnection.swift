@@ -11,7 +11,7 @@ final class BusConnection: Sendable {
         var pending: [UInt8] = []
     }
 
-    private static let patience: Int32 = 1000
+    private static let timeout: Int32 = 1000
     private let socket: OpenFile
     private let state = Lock(State())
 
@@ -129,7 +129,7 @@ final class BusConnection: Sendable {
 
     private func wait(for events: Int32) throws {
         var requests = [pollfd(fd: socket.descriptor, events: Int16(events), revents: 0)]
-        guard poll(&requests, milliseconds: Self.patience) > 0 else {
+        guard poll(&requests, milliseconds: Self.timeout) > 0 else {
             throw KeepingError(.bus, "The system bus does not answer.")
         }
     }

@@ -26,7 +26,7 @@ public struct KeepPlan: Sendable {
     /// Files whose next try is remembered. With more, nothing new is begun until some of them are over.
     static let mostSetAside = 4096
     /// How long one may be under way without getting on.
-    static let patience = Duration.seconds(600)
+    static let timeout = Duration.seconds(600)
     /// Pauses between tries: growing from the first to the second.
     static let pauses = RetryPolicy(first: .seconds(30), maxDelay: .seconds(3600), tries: .max)
     /// How soon the disk is looked at again.
@@ -114,7 +114,7 @@ public struct KeepPlan: Sendable {
             nextCounts.waiting += 1
             // A clock that was set back says nothing about how long it took.
             if now < under.lastProgress { progressed(candidate.file, now: now) }
-            let end = min(under.lastProgress, now).advanced(by: Self.patience)
+            let end = min(under.lastProgress, now).advanced(by: Self.timeout)
             if end <= now {
                 return failed(candidate.file, .failure, now: now)
             }
@@ -227,7 +227,7 @@ public struct KeepPlan: Sendable {
             switch rules.verdict(on: next, available(for: next.file), now: now) {
             case .receive:
                 receiving[next.file] = Receiving(candidate: next, lastProgress: now)
-                note(due: now.advanced(by: Self.patience))
+                note(due: now.advanced(by: Self.timeout))
                 effects.append(.receive(next))
             case .wait(.disk): note(due: now.advanced(by: Self.diskPause))
             case .wait, .later, .leave: break

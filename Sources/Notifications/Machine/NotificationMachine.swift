@@ -88,7 +88,7 @@ public struct NotificationMachine: Sendable {
     public static let interval = Duration.seconds(1)
     public static let period = Duration.seconds(20 * 60)
     /// A notification that is not answered by then is given up. So is connecting.
-    public static let patience = Duration.seconds(30)
+    public static let timeout = Duration.seconds(30)
     /// More than so many chats at once become one notification.
     public static let maxAtOnce = 3
     /// The same refusal is not explained again before that.
@@ -232,7 +232,7 @@ public struct NotificationMachine: Sendable {
         var time = lastTold[group.key.chat].map { $0 + Self.interval } ?? beginning
         if let pausedUntil { time = max(time, pausedUntil) }
         if let token = token(of: group.key), let asked = unanswered[token] {
-            time = max(time, asked.since + Self.patience)
+            time = max(time, asked.since + Self.timeout)
         }
         guard mode == .periodic, group.key.subject != .refusal else { return time }
         return max(time, report(after: group.since))
@@ -249,7 +249,7 @@ public struct NotificationMachine: Sendable {
 
     /// When `step` has to be called next; nil: not before something else happens.
     public var wake: Instant? {
-        var times: [Instant] = unanswered.values.map { $0.since + Self.patience }
+        var times: [Instant] = unanswered.values.map { $0.since + Self.timeout }
         if !obsolete.isEmpty { times.append(beginning) }
         if !isRecorded { times.append((lastRecord ?? beginning) + Self.recordInterval) }
         let first = waiting.map(time).min()
@@ -260,7 +260,7 @@ public struct NotificationMachine: Sendable {
             } else if tries == 0, count > 0 {
                 times.append(until)
             }
-        case .starting(let since, _): times.append(since + Self.patience)
+        case .starting(let since, _): times.append(since + Self.timeout)
         case .waiting: break
         case .ready: if unanswered.count < Self.maxUnanswered, let first { times.append(first) }
         }
@@ -278,7 +278,7 @@ public struct NotificationMachine: Sendable {
     public mutating func step(
         at now: Instant, muted: Set<ChatReference> = [], inFront: Set<ChatReference> = []
     ) -> [Effect] {
-        for (token, asked) in unanswered where asked.since + Self.patience <= now { unanswered[token] = nil }
+        for (token, asked) in unanswered where asked.since + Self.timeout <= now { unanswered[token] = nil }
         var effects: [Effect] = obsolete.map { .close(token: $0) }
         obsolete = []
         switch service {
@@ -289,7 +289,7 @@ public struct NotificationMachine: Sendable {
                 effects.append(.start)
             }
         case .starting(let since, let tries):
-            if since + Self.patience <= now {
+            if since + Self.timeout <= now {
                 service = .absent(tries: tries + 1, until: now + Self.delay(after: tries + 1))
                 effects.append(.stop)
             }

@@ -1,14 +1,8 @@
 import Base
-import ChatCore
 import CommandLineKit
-import Desktop
 import FileSystem
 import Fuse
 import Glibc
-import Hydration
-import Media
-import Namespace
-import Outbox
 import Posix
 
 /// A profile that is mounted: every part of it, put together here and taken apart in the order in
@@ -19,46 +13,25 @@ import Posix
 ///                                → Outbox      writing     → ChatCore
 final class MountedProfile: Sendable {
     let mountpoint: String
-    var profileName: String { core.core.profile.displayName }
+    var profileName: String { parts.core.core.profile.displayName }
     /// Where a mount without a terminal writes its log, if not to the journal.
-    var logPath: String { core.folder + "/log" }
+    var logPath: String { parts.core.folder + "/log" }
 
-    private let core: MountedCore
-    private let hydrator: Hydrator
-    private let outbox: Outbox
-    private let fileSystem: FileSystem
+    private let parts: MountParts
+    private let services: MountServices
     private let pump: EventPump
-    private let keeping: KeepWorker
     private let session: FuseSession
-    private let control: ControlServer
-    private let programs: ProgramServer
-    private let cache: PrivateFolder
-    private let traces: DesktopTraces?
-    private let notifications: MountNotifications?
     /// Requested when the connection to the kernel has ended, through whomever.
     private let ended = StopRequest()
     /// Requested when the mount has left the mount table. The connection may outlive it: through open files, and
     /// through copies of the mount in other mount namespaces.
     private let left = StopRequest()
 
-    private init(
-        core: MountedCore, hydrator: Hydrator, outbox: Outbox, fileSystem: FileSystem, pump: EventPump,
-        keeping: KeepWorker, session: FuseSession, control: ControlServer, programs: ProgramServer,
-        cache: PrivateFolder,
-        traces: DesktopTraces?, notifications: MountNotifications?
-    ) {
-        self.core = core
-        self.hydrator = hydrator
-        self.outbox = outbox
-        self.fileSystem = fileSystem
+    private init(_ parts: MountParts, services: MountServices, pump: EventPump, session: FuseSession) {
+        self.parts = parts
+        self.services = services
         self.pump = pump
-        self.keeping = keeping
         self.session = session
-        self.control = control
-        self.programs = programs
-        self.cache = cache
-        self.traces = traces
-        self.notifications = notifications
         mountpoint = session.mountpoint
     }
 
@@ -93,100 +66,25 @@ final class MountedProfile: Sendable {
     private static func mount(
         _ opened: MountedCore, _ settings: MountSettings, at mountpoint: Mountpoint
     ) async throws -> MountedProfile {
-        let (core, own) = (opened.core, opened.folder)
-        let preparation = settings.preparation
-        let (names, outbox, cache) = try await ThreadPool.shared.run {
-            (
-                try Namespace(path: own + "/names.sqlite"),
-                try Outbox(
-                    core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
-                    quietTime: settings.quietTime,
-                    completion: { message throws(ChatError) in try await preparation.completed(message) }),
-                try PrivateFolder(
-                    settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache")
-            )
-        }
-        let remembered = try await ThreadPool.shared.run { () throws(any Error) in
-            try RetentionList(in: OpenFile(own, flags: O_RDONLY))
-        }
-        let hydrator = try Hydrator(
-            core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
-            retention: remembered)
-        let traces = await ThreadPool.shared.run {
-            DesktopTraces.open(names, mountpoint: settings.mountpoint)
-        }
-        traces?.beginSweeping()
-        var files = FileSystem.Settings(
-            deletion: settings.deletion, cacheDisk: cache.directory, mountpoint: settings.mountpoint,
-            controlFolder: own)
-        files.callers = settings.callers
-        files.desktop = traces?.desktop
-        if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
-        let programSocket = try ProgramSocket(
-            runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }, profileFolder: own)
-        files.programSocket = programSocket.path
-        let fileSystem = FileSystem(
-            names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
+        let parts = try await MountParts(opened, settings)
         do {
-            let pump = try await fileSystem.begin()
-            // Set before anything is kept: what is told acts through what keeps.
-            let notified = Lock<MountNotifications?>(nil)
-            let keeping = try await ThreadPool.shared.run {
-                try KeepWorker(
-                    core: core, hydrator: hydrator, fileSystem: fileSystem, folder: own,
-                    whenExpiring: { entries in notified.withLock { $0 }?.expiring(entries) })
-            }
-            let cacheRequests = CacheRequestHandler(
-                hydrator: hydrator, fileSystem: fileSystem, core: core, keeping: keeping)
-            let control = try ControlServer(
-                profileFolder: own, core: core, mountpoint: settings.mountpoint,
-                removesMetadata: preparation.removesMetadata,
-                whenSent: { await fileSystem.wasSent($0) },
-                answerCacheRequest: { await cacheRequests.answer($0) },
-                answerKeepRequest: { await keeping.answer($0) })
-            let programs: ProgramServer
-            do throws(DesktopError) {
-                programs = try ProgramServer(
-                    MountService(
-                        fileSystem: fileSystem, cacheRequests: cacheRequests, core: opened,
-                        preparation: preparation,
-                        mountpoint: settings.mountpoint), at: programSocket)
-            } catch {
-                control.stop()
-                throw error
-            }
+            let pump = try await parts.fileSystem.begin()
+            let services = try await MountServices(parts)
             let session: FuseSession
             do throws(FuseError) {
-                session = try FuseSession(
-                    fileSystem, at: mountpoint,
-                    plainFilesIn: settings.hydration.cacheMode == .plain ? cache.directory : nil)
+                session = try FuseSession(parts.fileSystem, at: mountpoint, plainFilesIn: parts.plainFiles)
             } catch {
-                programs.stop()
-                control.stop()
+                services.stopListening()
                 throw error
             }
             // Mounted first, sent afterwards: a long queue keeps nobody waiting.
-            let notifications = MountNotifications(
-                settings, core: opened, outbox: outbox, hydrator: hydrator, fileSystem: fileSystem,
-                cacheRequests: cacheRequests)
-            notified.withLock { $0 = notifications }
-            outbox.start()
-            Task { await cacheRequests.resume() }
-            keeping.begin()
-            let mounted = MountedProfile(
-                core: opened, hydrator: hydrator, outbox: outbox, fileSystem: fileSystem, pump: pump,
-                keeping: keeping, session: session, control: control, programs: programs, cache: cache,
-                traces: traces, notifications: notifications)
+            parts.outbox.start()
+            services.begin()
+            let mounted = MountedProfile(parts, services: services, pump: pump, session: session)
             Thread.start("fuse") { mounted.run() }
             return mounted
         } catch {
-            await outbox.shutDown()
-            await hydrator.shutDown()
-            await ThreadPool.shared.run {
-                // Empty, and swept by the next mount.
-                try? cache.remove()
-                fileSystem.close()
-            }
+            await parts.abandon()
             throw error
         }
     }
@@ -202,32 +100,20 @@ final class MountedProfile: Sendable {
         let watch = await ThreadPool.shared.run { [session, left] in watchMount(of: session, left: left) }
         await Self.first(of: stop, left, ended)
         session.stopTellingWatchers()
-        await notifications?.stop()
-        core.announceEnd()
-        control.stop()
-        programs.stop()
-        await control.cancelTransfers()
-        await keeping.stop()
+        parts.core.announceEnd()
+        services.stopListening()
+        await services.end()
         // Readers that wait get their answer now, or they would keep the mount busy.
-        await hydrator.shutDown()
-        if await unmount() { fileSystem.releaseAll() }
+        await parts.hydrator.shutDown()
+        if await unmount() { parts.fileSystem.releaseAll() }
         watch?.stop()
-        await outbox.shutDown()
-        if let words = WaitingFiles.words(outbox.waiting) { Log("mount").notice(words) }
+        await parts.outbox.shutDown()
+        if let words = WaitingFiles.words(parts.outbox.waiting) { Log("mount").notice(words) }
         await pump.finish()
-        await traces?.sweep()
+        await parts.traces?.sweep()
         // While the profile is still ours: the next mount uses the same folder.
-        let (cache, fileSystem) = (cache, fileSystem)
-        await ThreadPool.shared.run {
-            do {
-                try cache.remove()
-            } catch {
-                Log("mount").warning(
-                    "the cache is left for the next mount to sweep: \(sentenceWithCauses(of: error))")
-            }
-            fileSystem.close()
-        }
-        await core.shutDown()
+        await ThreadPool.shared.run { [parts] in parts.close() }
+        await parts.core.shutDown()
     }
 
     /// True when nothing on the mount was open at its end: the kernel takes no mount away that is in use, unless
@@ -236,7 +122,9 @@ final class MountedProfile: Sendable {
         // Who is writing may finish, for a while; who only reads or sits in a folder may not.
         let writerDeadline = ContinuousClock.now + .seconds(5)
         let deadline = ContinuousClock.now + .milliseconds(500)
-        while !ended.isRequested, ContinuousClock.now < (fileSystem.hasWriters ? writerDeadline : deadline) {
+        while !ended.isRequested,
+            ContinuousClock.now < (parts.fileSystem.hasWriters ? writerDeadline : deadline)
+        {
             let ending = await session.unmountIfIdle()
             if ending == .covered { break }
             // Gone: the end of the connection is a matter of a moment, or of who holds it.

@@ -22,7 +22,7 @@ const auto program = QStringLiteral("chatfs-file-action");
 /// Characters of a problem that are shown.
 constexpr int shown = 4000;
 /// Milliseconds that the menu may come later: a mount answers from memory. One that does not gets no menu.
-constexpr int patience = 100;
+constexpr int timeout = 100;
 /// More are not looked at.
 constexpr int most = 2000;
 } // namespace
@@ -74,7 +74,7 @@ private:
             for (const QString &path : paths) selection->entries.append(std::make_shared<const Entry>(path));
             selection->isRead.release();
         });
-        if (!selection->isRead.tryAcquire(1, patience)) return {};
+        if (!selection->isRead.tryAcquire(1, timeout)) return {};
         for (const auto &entry : selection->entries)
             if (!*entry->attributes.state) return {};
         return selection->entries;

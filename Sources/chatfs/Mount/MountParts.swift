@@ -1,0 +1,80 @@
+import Base
+import ChatCore
+import Desktop
+import FileSystem
+import Glibc
+import Hydration
+import Media
+import Namespace
+import Outbox
+import Posix
+
+/// What the kernel's requests are answered with: names, what is read, what is written, and the file system over them.
+struct MountParts: Sendable {
+    let core: MountedCore
+    let settings: MountSettings
+    let outbox: Outbox
+    let hydrator: Hydrator
+    let cache: PrivateFolder
+    let traces: DesktopTraces?
+    let programSocket: ProgramSocket
+    let fileSystem: FileSystem
+
+    /// Opens them in the folder of the profile. Nothing is shown and nothing sent yet.
+    init(_ opened: MountedCore, _ settings: MountSettings) async throws {
+        let (core, own) = (opened.core, opened.folder)
+        let preparation = settings.preparation
+        let (names, outbox, cache, remembered) = try await ThreadPool.shared.run {
+            (
+                try Namespace(path: own + "/names.sqlite"),
+                try Outbox(
+                    core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
+                    quietTime: settings.quietTime,
+                    completion: { message throws(ChatError) in try await preparation.completed(message) }),
+                try PrivateFolder(settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache"),
+                try RetentionList(in: OpenFile(own, flags: O_RDONLY))
+            )
+        }
+        self.core = opened
+        self.settings = settings
+        self.outbox = outbox
+        self.cache = cache
+        hydrator = try Hydrator(
+            core: core, client: opened.client, cacheFolder: cache, settings: settings.hydration,
+            retention: remembered)
+        traces = await ThreadPool.shared.run { DesktopTraces.open(names, mountpoint: settings.mountpoint) }
+        traces?.beginSweeping()
+        programSocket = try ProgramSocket(
+            runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }, profileFolder: own)
+        var files = FileSystem.Settings(
+            deletion: settings.deletion, cacheDisk: cache.directory, mountpoint: settings.mountpoint,
+            controlFolder: own)
+        files.callers = settings.callers
+        files.desktop = traces?.desktop
+        if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
+        files.programSocket = programSocket.path
+        fileSystem = FileSystem(
+            names: names, contents: hydrator, outbox: outbox, core: core, settings: files)
+    }
+
+    /// Where decrypted blocks lie as plain files.
+    var plainFiles: OpenFile? { settings.hydration.cacheMode == .plain ? cache.directory : nil }
+
+    /// Removes the cache and closes the index: after all else has ended. Blocks.
+    func close() {
+        do {
+            try cache.remove()
+        } catch {
+            Log("mount").warning(
+                "the cache is left for the next mount to sweep: \(sentenceWithCauses(of: error))")
+        }
+        fileSystem.close()
+    }
+
+    /// Where nothing was mounted: what is cached is empty.
+    func abandon() async {
+        await outbox.shutDown()
+        await hydrator.shutDown()
+        await ThreadPool.shared.run { close() }
+    }
+}

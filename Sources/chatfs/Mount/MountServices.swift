@@ -1,0 +1,71 @@
+import Base
+import Desktop
+import FileSystem
+import Posix
+
+/// Who has to do with a mount beside the kernel: commands, programs, the rules about what is kept, and the desktop that
+/// is told what happens.
+struct MountServices: Sendable {
+    private let parts: MountParts
+    private let cacheRequests: CacheRequestHandler
+    private let keeping: KeepWorker
+    private let control: ControlServer
+    private let programs: ProgramServer
+    /// There from `begin` on: what is told acts through the others.
+    private let notifications = Lock<MountNotifications?>(nil)
+
+    /// Listens from now on.
+    init(_ parts: MountParts) async throws {
+        self.parts = parts
+        let (opened, settings, fileSystem) = (parts.core, parts.settings, parts.fileSystem)
+        let notified = notifications
+        let keeping = try await ThreadPool.shared.run {
+            try KeepWorker(
+                core: opened.core, hydrator: parts.hydrator, fileSystem: fileSystem, folder: opened.folder,
+                whenExpiring: { entries in notified.withLock { $0 }?.expiring(entries) })
+        }
+        let cacheRequests = CacheRequestHandler(
+            hydrator: parts.hydrator, fileSystem: fileSystem, core: opened.core, keeping: keeping)
+        control = try ControlServer(
+            profileFolder: opened.folder, core: opened.core, mountpoint: settings.mountpoint,
+            removesMetadata: settings.preparation.removesMetadata,
+            whenSent: { await fileSystem.wasSent($0) },
+            answerCacheRequest: { await cacheRequests.answer($0) },
+            answerKeepRequest: { await keeping.answer($0) })
+        self.keeping = keeping
+        self.cacheRequests = cacheRequests
+        do throws(DesktopError) {
+            programs = try ProgramServer(
+                MountService(
+                    fileSystem: fileSystem, cacheRequests: cacheRequests, core: opened,
+                    preparation: settings.preparation, mountpoint: settings.mountpoint),
+                at: parts.programSocket)
+        } catch {
+            control.stop()
+            throw error
+        }
+    }
+
+    /// Once it is mounted: tells, goes on with what was asked for, and keeps what rules want.
+    func begin() {
+        let told = MountNotifications(
+            parts.settings, core: parts.core, outbox: parts.outbox, hydrator: parts.hydrator,
+            fileSystem: parts.fileSystem, cacheRequests: cacheRequests)
+        notifications.withLock { $0 = told }
+        Task { [cacheRequests] in await cacheRequests.resume() }
+        keeping.begin()
+    }
+
+    /// Hears nobody any longer.
+    func stopListening() {
+        control.stop()
+        programs.stop()
+    }
+
+    /// After `stopListening`, while the core can still take back what transfers left.
+    func end() async {
+        await notifications.withLock { $0 }?.stop()
+        await control.cancelTransfers()
+        await keeping.stop()
+    }
+}
