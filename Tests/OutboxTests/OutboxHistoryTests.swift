@@ -48,6 +48,8 @@ import Testing
         private struct State {
             var stepsToLive: Int?
             var expected: Set<Outcome> = []
+            /// What is there is being copied, beside what the test does: it may be from before or after that.
+            var isDying = false
             var death: (remains: CrashTests.Remains, expected: Set<Outcome>)?
         }
 
@@ -61,8 +63,10 @@ import Testing
         }
 
         func begin(stepsToLive: Int) { state.withLock { $0.stepsToLive = stepsToLive } }
-        func expect(_ outcomes: Set<Outcome>) { state.withLock { $0.expected = outcomes } }
-        var isDead: Bool { state.withLock { $0.death != nil } }
+        func expect(_ outcomes: Set<Outcome>) {
+            state.withLock { $0.expected = $0.isDying ? $0.expected.union(outcomes) : outcomes }
+        }
+        var isDead: Bool { state.withLock { $0.isDying } }
 
         func step() {
             let isTime = state.withLock { state in
@@ -73,19 +77,24 @@ import Testing
             if isTime { die() }
         }
 
+        /// It dies once, of whichever thread comes here first.
         private func die() {
+            let isFirst = state.withLock { state in
+                defer { state.isDying = true }
+                return !state.isDying
+            }
+            guard isFirst else { return }
             do {
                 let remains = try CrashTests.Remains(of: folder, core)
-                // It dies once: of two threads that come here the later one has copied for nothing.
-                state.withLock { if $0.death == nil { $0.death = (remains, $0.expected) } }
+                state.withLock { $0.death = (remains, $0.expected) }
             } catch {
                 Issue.record(error)
             }
         }
 
-        func end() throws -> (remains: CrashTests.Remains, expected: Set<Outcome>) {
-            if !isDead { die() }
-            return try #require(state.withLock { $0.death })
+        func end() async throws -> (remains: CrashTests.Remains, expected: Set<Outcome>) {
+            die()
+            return try await wait(for: "what it left") { state.withLock { $0.death } }
         }
     }
 
@@ -103,7 +112,7 @@ import Testing
         for _ in 0..<25 where !life.isDead {
             try await act(on: draft, bench, life, &model, &random)
         }
-        let (remains, expected) = try life.end()
+        let (remains, expected) = try await life.end()
         let next = try remains.reopen()
         let outcome = try await outcome(of: draft.id, next)
         #expect(expected.contains(outcome), "seed \(seed)")

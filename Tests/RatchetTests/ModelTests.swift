@@ -76,7 +76,9 @@ private struct Conversation {
         // Whatever was not read was lost on the way or told of; nothing was read that was not written.
         #expect(read.count + lost + reported == written)
         #expect(Set(told.keys).isSubset(of: [.tooManySkipped, .headerNotAuthentic, .tooOld]))
-        #expect(read.count > written * 3 / 4, "\(read.count) of \(written), lost \(lost), told \(told)")
+        // Of what came, most: each time that keys part costs what was under way.
+        #expect(
+            read.count > (written - lost) * 3 / 4, "\(read.count) of \(written), lost \(lost), told \(told)")
     }
 
     /// New keys on both sides: what was under way with the old ones is not read any more.

@@ -37,6 +37,11 @@ final class StatusReport: Sendable {
         self.beginning = beginning
     }
 
+    /// Without `.chatfs` and the folder of links.
+    private var chatCount: Int {
+        names.folderCount(of: .root) - 1 - (names.node(of: ChatReference.links) == nil ? 0 : 1)
+    }
+
     /// The state of the mount at this moment. What the core does not say is left out, and said in the log.
     func status(coreProblem: String?) async -> MountStatus {
         let side = kernel.side
@@ -46,7 +51,7 @@ final class StatusReport: Sendable {
             profile: profile.displayName, mountpoint: settings.mountpoint,
             controlFolder: settings.controlFolder, programSocket: settings.programSocket, pid: getpid(),
             mountedAt: beginning.seconds,
-            chats: names.folderCount(of: .root) - 1, entries: drafts.count, entriesInMemory: names.itemCount,
+            chats: chatCount, entries: drafts.count, entriesInMemory: names.itemCount,
             cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
             kernel: side, callers: callers.counts)
         for case let file? in present.map(\.file) {

@@ -59,7 +59,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         guard opens == 0 else { return [] }
         readAhead.forget()
         if case .chunks(_, let chunks) = phase, chunks.isReceivedByCore, file.status.isGivenUp, !isRemoved {
-            return prepare()
+            return takeOver(chunks)
         }
         return retireIfUnused()
     }
@@ -163,10 +163,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
             if status.isReadable, !before.isReadable, !chunks.isComplete, chunks.completion != .inProgress {
                 return prepare()
             }
-            // It gave up its own copy: the bytes come anew, for one that is kept here. Readers who have all
-            // of them go on with those.
+            // It gave up its own copy. Readers who have all of the bytes go on with those.
             if chunks.isReceivedByCore, status.isGivenUp, !chunks.isComplete || opens == 0 {
-                return prepare()
+                return takeOver(chunks)
             }
             guard let problem = status.problem, problem.isFinal, chunks.finalProblem == nil else { return [] }
             chunks.end(problem)
@@ -563,6 +562,13 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     private mutating func retainUnfinished() -> [Effect] {
         guard settings.finishesWhatWasRead, retention.insert(.unfinished).inserted else { return [] }
         return [.retainUnfinished(true)]
+    }
+
+    /// The core gave up its own copy: the bytes come anew, for one that is kept here, and to their end where it would
+    /// have been the core that finished what was read.
+    private mutating func takeOver(_ chunks: ChunkMap) -> [Effect] {
+        let wasRead = chunks.isComplete || chunks.availableBytes > UInt64(chunks.layout.size(of: 0))
+        return (wasRead ? retainUnfinished() : []) + prepare()
     }
 
     /// It is here, will never come, or was let go of.
