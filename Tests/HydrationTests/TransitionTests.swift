@@ -61,6 +61,22 @@ import Testing
         #expect(after == before || before.precedes(after))
     }
 
+    /// Its relay died in the wrong moment: what was read goes nowhere else, so it is fetched anew without a reader.
+    @Test(
+        "what the core gives up is received here to its end where more than its first chunk was read",
+        arguments: [1, 2], [true, false])
+    func givenUp(chunks: Int, isToldFirst: Bool) {
+        var file = TestFile(in: .chunks, byCore: true)
+        file.arrive(chunks)
+        if isToldFirst { file.giveUp() }
+        // Who has all of it goes on with it.
+        if chunks == 2 { #expect(file.machine.phase.name == .chunks) }
+        file.perform(.close)
+        if !isToldFirst { file.giveUp() }
+        #expect(file.machine.phase.name == .preparing)
+        #expect(file.machine.isRetained == (chunks == 2))
+    }
+
     @Test func onlyTheListedChangesAreAllowed() {
         #expect(PhaseName.successors.keys.count == PhaseName.allCases.count)
         #expect(PhaseName.allCases.allSatisfy { $0 == .retired || $0.precedes(.retired) })
@@ -171,6 +187,16 @@ private struct TestFile {
         default: break
         }
     }
+
+    mutating func arrive(_ count: Int) {
+        for chunk in 0..<count {
+            if chunk > 0 { _ = machine.started(download, chunk) }
+            _ = machine.arrived(download, chunk, contentOffset: chunk == 0 ? 20 : nil, now: .zero)
+        }
+    }
+
+    /// For a reason that need not hold for who fetches it now.
+    mutating func giveUp() { update(.rcvError(Self.passing)) }
 
     /// Idle files retire at once when nobody has them open: a failure that is remembered keeps them.
     private mutating func closeWithoutConsequence() {
