@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import CoreServices
 import Cryptography
 import Posix
 import XFTP
@@ -118,18 +119,7 @@ struct LinkReader: Sendable {
         do throws(XFTPError) {
             return try await body()
         } catch {
-            let kind: FileProblem.Kind =
-                switch error.code {
-                case .malformedDescription, .damaged: .damaged
-                case .relay(.authorization): .expired
-                case .relay(.noFile): .neverUploaded
-                case .relay(.blocked): .blocked
-                case .relayNotAllowed: .notApproved
-                case .timedOut: .timedOut
-                case .tooLarge: .tooLarge
-                default: .unreachable
-                }
-            throw ChatError(.file(kind), error.sentence, cause: error)
+            throw ChatError(.file(FileProblem.Kind(error.code)), error.sentence, cause: error)
         }
     }
 }

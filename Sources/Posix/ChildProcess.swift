@@ -37,6 +37,20 @@ public final class ChildProcess: Sendable {
             self.executable = executable
             self.arguments = arguments
         }
+
+        /// This program once more, as a process that talks through its standard input and output: without a folder,
+        /// messages or signals of a terminal.
+        /// - Parameter word: its first argument, which says what it is to do.
+        public static func conversing(_ word: String) -> Settings {
+            var settings = Settings("/proc/self/exe", [word])
+            settings.environment = ["SWIFT_BACKTRACE": "enable=no"]
+            settings.folder = "/"
+            settings.input = .pipe
+            settings.output = .pipe
+            settings.errors = .null
+            settings.ownGroup = true
+            return settings
+        }
     }
 
     /// How it ended.

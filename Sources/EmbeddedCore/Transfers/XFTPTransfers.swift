@@ -154,7 +154,7 @@ extension TransferFailure {
             let isFull = Self.isFullDisk(error.cause)
             let isDamaged = (error.cause as? CryptographyError)?.code == .notAuthentic
             let kind =
-                isFull ? FileProblem.Kind.noSpace : isDamaged ? .damaged : Self.kind(of: error.code)
+                isFull ? FileProblem.Kind.noSpace : isDamaged ? .damaged : FileProblem.Kind(error.code)
             self.init(
                 problem: FileProblem(kind, error.sentence),
                 isTemporary: error.isTemporary || isFull || kind == .relayFull)
@@ -162,22 +162,6 @@ extension TransferFailure {
             let failure = ChatError(wrapping: error)
             let kind = failure.fileProblemKind
             self.init(problem: FileProblem(kind, failure.sentence), isTemporary: kind == .noSpace)
-        }
-    }
-
-    private static func kind(of code: XFTPErrorCode) -> FileProblem.Kind {
-        switch code {
-        case .malformedDescription, .damaged: .damaged
-        case .relay(.authorization): .expired
-        case .relay(.noFile): .neverUploaded
-        case .relay(.blocked): .blocked
-        case .relay(.quota): .relayFull
-        case .timedOut, .relay(.timeout): .timedOut
-        case .relay, .unreachable, .wrongIdentity, .protocolViolation: .unreachable
-        case .relayNotAllowed: .notApproved
-        case .noRelay: .noRelay
-        case .tooLarge: .tooLarge
-        case .source, .storage, .wrongState, .cancelled: .other
         }
     }
 

@@ -14,14 +14,7 @@ final class CallingProcess: Sendable {
 
     /// Blocks for the time that a program takes to start.
     init(stopping: WakeUp) throws(SystemError) {
-        var settings = ChildProcess.Settings("/proc/self/exe", [WatcherProcess.word])
-        settings.environment = ["SWIFT_BACKTRACE": "enable=no"]
-        settings.folder = "/"
-        settings.input = .pipe
-        settings.output = .pipe
-        settings.errors = .null
-        settings.ownGroup = true
-        child = try ChildProcess.startBlocking(settings)
+        child = try ChildProcess.startBlocking(.conversing(WatcherProcess.word))
         guard let input = child.input, let output = child.output else {
             throw SystemError(code: EBADF, operation: "talk to a program")
         }

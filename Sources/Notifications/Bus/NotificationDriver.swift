@@ -136,15 +136,8 @@ final class BusPipe {
 
     /// Blocks for the time that a program takes to start.
     init(address: String) throws(SystemError) {
-        var settings = ChildProcess.Settings("/proc/self/exe", [BusProcess.word])
-        settings.environment = [
-            "SWIFT_BACKTRACE": "enable=no", "DBUS_SESSION_BUS_ADDRESS": address,
-        ]
-        settings.folder = "/"
-        settings.input = .pipe
-        settings.output = .pipe
-        settings.errors = .null
-        settings.ownGroup = true
+        var settings = ChildProcess.Settings.conversing(BusProcess.word)
+        settings.environment["DBUS_SESSION_BUS_ADDRESS"] = address
         child = try ChildProcess.startBlocking(settings)
         guard let input = child.input, let output = child.output else {
             throw SystemError(code: EBADF, operation: "talk to a program")
