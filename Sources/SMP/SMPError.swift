@@ -23,6 +23,8 @@ public enum SMPErrorCode: Hashable, Sendable {
     case tooLong
     /// The server refused, with its own word.
     case server(ServerError)
+    /// There is no connection, and none could be made: nothing was asked.
+    case unreachable
     /// No answer in time. What was asked may have happened.
     case timedOut
     /// The connection ended before the answer. What was asked may have happened.
