@@ -56,6 +56,7 @@ let package = Package(
         module("ChatCore", uses: ["Base"]),
         module("Ratchet", uses: ["Base", "Cryptography", "CLinux"]),
         module("SMP", uses: ["Base", "Cryptography"]),
+        module("Agent", uses: ["Base", "Posix", "Cryptography", "Store", "Ratchet", "SMP"]),
         module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),

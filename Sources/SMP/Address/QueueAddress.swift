@@ -93,7 +93,8 @@ public struct ReplyQueue: Hashable, Sendable {
 }
 
 extension ByteReader {
-    mutating func offeredQueue() -> OfferedQueue? {
+    /// A queue as it is offered, with all versions of its owner.
+    public mutating func offeredQueue() -> OfferedQueue? {
         guard let versions = versions(), let address = queueAddress() else { return nil }
         return OfferedQueue(versions: versions, address: address)
     }
@@ -128,7 +129,7 @@ extension ByteReader {
 }
 
 extension [UInt8] {
-    mutating func append(_ queue: OfferedQueue) {
+    public mutating func append(_ queue: OfferedQueue) {
         append(queue.versions)
         append(queue.address, version: queue.versions.lowerBound)
     }

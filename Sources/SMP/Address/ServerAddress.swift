@@ -147,7 +147,7 @@ extension ServerAddress: CustomStringConvertible, CustomReflectable {
 
 extension ByteReader {
     /// Hosts, port and fingerprint.
-    mutating func serverAddress() -> ServerAddress? {
+    public mutating func serverAddress() -> ServerAddress? {
         guard let hosts = byteStrings(), let port = byteString(), let fingerprint = byteString() else {
             return nil
         }
@@ -167,7 +167,7 @@ extension ByteReader {
 }
 
 extension [UInt8] {
-    mutating func append(_ server: ServerAddress) {
+    public mutating func append(_ server: ServerAddress) {
         append(byteStrings: server.hosts.map { Array(ServerAddress.text(of: [$0]).utf8) })
         append(byteString: server.writtenPort.map { Array("\($0)".utf8) } ?? [])
         append(byteString: server.fingerprint)

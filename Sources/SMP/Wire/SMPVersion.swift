@@ -31,7 +31,7 @@ extension ByteReader {
     }
 
     /// A SubjectPublicKeyInfo of a key that authorises commands.
-    mutating func authorizationKey() -> [UInt8]? {
+    public mutating func authorizationKey() -> [UInt8]? {
         byteString().flatMap { PublicKeys.isAuthorization($0) ? $0 : nil }
     }
 }

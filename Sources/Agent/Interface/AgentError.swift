@@ -1,0 +1,43 @@
+import Base
+
+/// What a connection, a link or a server refuses.
+public typealias AgentError = CodedError<AgentErrorCode>
+
+/// By what the caller does about it.
+public enum AgentErrorCode: Hashable, Sendable {
+    /// There is no such connection (any more).
+    case noSuchConnection
+    /// There is no such request, or it was rejected.
+    case noSuchRequest
+    /// A link that is none, or is of a kind or version that is not known here.
+    case unusableLink
+    /// Somebody has used the link, or its owner has deleted it.
+    case linkGone
+    /// What is asked makes no sense with this connection at this moment.
+    case notPossible
+    /// The other side has deleted the connection, or this side is doing so.
+    case ended
+    /// More than one message, or a link, can hold.
+    case tooLong
+    /// No server could be asked. The same may work later.
+    case serverUnreachable
+    /// The server refused, and will do so again.
+    case serverRefused
+    /// The database could not be read or written.
+    case store
+    /// The agent was stopped.
+    case stopped
+}
+
+extension AgentError {
+    static let noSuchConnection = AgentError(.noSuchConnection, "There is no such connection any more.")
+    static let noSuchRequest = AgentError(.noSuchRequest, "There is no such contact request any more.")
+    static let ended = AgentError(
+        .ended, "The contact has deleted this connection, so nothing can be sent to it.")
+    static let stopped = AgentError(.stopped, "The connections of this profile are closed.")
+    static let tooLong = AgentError(.tooLong, "The message is too long to be sent as one.")
+    static let damagedState = AgentError(
+        .store, "The stored state of a connection is damaged: restore the database from a backup.")
+
+    static func notPossible(_ sentence: String) -> AgentError { AgentError(.notPossible, sentence) }
+}

@@ -1,0 +1,83 @@
+import Base
+import SMP
+
+/// Connections of one profile to other people: messages in both directions over queues of servers, encrypted end to
+/// end, none of which is lost and none given twice.
+///
+/// Everything is in a database before it is said to have happened. One agent at a time may use it: two would give the
+/// same keys to different messages. Safe to use from any thread and task; nothing here blocks.
+public protocol ConnectionAgent: Sendable {
+    /// Makes a queue, and links to it. Without an answer of the server nothing has happened.
+    func invite(_ invitation: Invitation) async throws(AgentError) -> (
+        connection: ConnectionID, links: ConnectionLinks
+    )
+
+    /// What a short link's owner has put behind it, without joining. A one-time link is this profile's from then on:
+    /// nobody else can open it, and joining it later works.
+    func open(link: String) async throws(AgentError) -> OpenedLink
+
+    /// Joins somebody's one-time link, or asks at somebody's address. Returns when that is stored; the rest is tried
+    /// until it has worked or failed, and events tell. The same link again is the same connection.
+    /// - Parameters:
+    ///   - information: who this side is, at most `AgentLimits.information` bytes.
+    ///   - confirmation: the same for the second step at an address, when it was accepted.
+    func join(
+        link: String, information: [UInt8], confirmation: [UInt8]
+    ) async throws(AgentError) -> ConnectionID
+
+    /// Connects to who asked at an address. As `join`; accepting again is the same connection.
+    func accept(_ request: ContactRequestID, information: [UInt8]) async throws(AgentError) -> ConnectionID
+
+    /// Forgets a request; who asked is not told.
+    func reject(_ request: ContactRequestID) async throws(AgentError)
+
+    /// Takes a message to be sent: it is stored when this returns, and sent in this order when the connection stands.
+    /// - Parameters:
+    ///   - body: 1 to `AgentLimits.body` bytes.
+    ///   - notifies: whether the other side's device is to be woken for it.
+    ///   - identifier: the same one again within 30 days is the same message, for who does not know whether it was
+    ///     stored; 1 to 64 bytes.
+    /// - Returns: the message's number, which events about it have. Numbers rise and are never given twice.
+    func send(
+        _ body: [UInt8], to connection: ConnectionID, notifies: Bool, identifier: [UInt8]?
+    ) async throws(AgentError) -> Int64
+
+    /// Takes an event: it does not come again. Of a received message this sends a receipt where one is wanted.
+    func acknowledge(event number: Int64, withReceipt: Bool) async throws(AgentError)
+
+    /// Puts something else behind a short link, at most `AgentLimits.linkData` bytes.
+    func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError)
+
+    /// What those who join the link, from now on, are told of this side.
+    func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError)
+
+    /// Deletes a connection and its queues. `deleted` tells when that is done.
+    /// - Parameter afterSending: whether what waits is sent before, for at most two days. Otherwise it fails.
+    func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError)
+
+    /// Digits that are the same on both sides when nobody is in between; nil before both have agreed. It changes with
+    /// `resynchronise`.
+    func securityCode(of connection: ConnectionID) async throws(AgentError) -> String?
+
+    /// Moves what this side receives to a new queue, of this server or of its present one.
+    func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError)
+
+    /// Agrees on new keys, because messages cannot be decrypted any more. The security code changes.
+    func resynchronise(_ connection: ConnectionID) async throws(AgentError)
+
+    func connections() async throws(AgentError) -> [ConnectionSummary]
+
+    /// What happened, in order, with what was not taken before; for one listener.
+    var events: AsyncStream<AgentEvent> { get }
+}
+
+/// Bytes that fit, in what peers of the official programs read too.
+public enum AgentLimits {
+    /// A message without room for post-quantum keys, and with it.
+    public static let body = 15_795
+    public static let postQuantumBody = 13_573
+    /// What is told when a connection is made, with room for the queue that is told with it.
+    public static let information = 14_300
+    public static let postQuantumInformation = 10_600
+    public static let linkData = 13_600
+}
