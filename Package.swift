@@ -70,7 +70,7 @@ let package = Package(
             "Links", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
-        module("Keeping", uses: ["Base", "Posix", "Store", "ChatCore"]),
+        module("Keeping", uses: ["Base", "Store", "ChatCore"]),
         module("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
         module("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
         module("Thumbnails", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
@@ -79,7 +79,8 @@ let package = Package(
             uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails"]),
         module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
-        module("Notifications", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
+        module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
+        module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
         module("ScriptedCore", uses: ["Base", "Posix"]),
         .executableTarget(
@@ -89,7 +90,7 @@ let package = Package(
                 "OfficialCore", "Links", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
                 "FileSystem",
                 "Fuse",
-                "Desktop", "Keeping", "Notifications", "CommandLineKit",
+                "Desktop", "Keeping", "MessageBus", "Notifications", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -133,7 +134,8 @@ let package = Package(
         tests(of: "Fuse", uses: ["ChatCore", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
-        tests(of: "Notifications", uses: ["ChatCore"]),
+        tests(of: "MessageBus", uses: ["Base", "Posix"]),
+        tests(of: "Notifications", uses: ["ChatCore", "MessageBus"]),
         .testTarget(
             name: "ChatFSTests", dependencies: ["Base", "Posix", "TestSupport", "chatfs"],
             swiftSettings: settings),
@@ -165,7 +167,7 @@ if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
         "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Links", "Namespace",
-        "Keeping", "Media", "Outbox", "Thumbnails", "Desktop", "Notifications", "CommandLineKit",
+        "Media", "MessageBus", "Outbox", "Thumbnails", "Desktop", "Notifications", "CommandLineKit",
         "CLibFuzzer",
     ]
     package.targets += [

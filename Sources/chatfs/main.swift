@@ -1,18 +1,21 @@
 import CommandLineKit
 import Fuse
 import Media
+import MessageBus
 import Notifications
 import Posix
 
-// Not commands of a user: the process that decodes a picture, the one that makes calls on the mount, and the one that
-// speaks with the desktop are this program as well.
+// Not commands of a user: the process that decodes a picture, the one that makes calls on the mount, the one that speaks
+// with the desktop, and the one that hears the system are this program as well.
 if ProgramArguments.all.dropFirst().first == PictureProcess.word {
     PictureProcess.main(Array(ProgramArguments.all.dropFirst(2)))
 }
 
 if ProgramArguments.all.dropFirst().first == WatcherProcess.word { WatcherProcess.main() }
 
-if ProgramArguments.all.dropFirst().first == BusProcess.word { BusProcess.main() }
+if ProgramArguments.all.dropFirst().first == NotificationProcess.word { NotificationProcess.main() }
+
+if ProgramArguments.all.dropFirst().first == SystemBusProcess.word { SystemBusProcess.main() }
 
 // Keys go through most commands, also those that are over at once.
 ProcessHardening.forbidDumps()

@@ -5,7 +5,7 @@ import Testing
 
 /// The package manager builds a target that imports a sibling it never declared, so this test reads
 /// the imports and holds the direction that Package.swift declares.
-@Suite("The house stands: every target uses only what lies below it")
+@Suite("Layering: every target uses only what lies below it")
 struct LayeringTests {
     /// Modules of the toolchain. `Foundation` is not among them: it doubles the start time and
     /// memory; `FoundationEssentials` is for small JSON, in one file per target.

@@ -5,6 +5,7 @@ import Posix
 import TestSupport
 import Testing
 
+@testable import MessageBus
 @testable import Notifications
 
 @Suite("What is kept of what was told")

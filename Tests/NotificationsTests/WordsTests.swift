@@ -3,6 +3,7 @@ import ChatCore
 import TestSupport
 import Testing
 
+@testable import MessageBus
 @testable import Notifications
 
 @Suite("What notifications say")

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import MessageBus
 import Posix
 
 /// Does what the machine decides. One thread.
@@ -8,7 +9,7 @@ struct NotificationDriver {
     private let settings: Notifier.Settings
     private let totals: UnreadTotals?
     private var machine: NotificationMachine
-    private var bus: BusPipe?
+    private var bus: BusChild?
     private var othersUnread = 0
     private var hasComplained = false
     private let log = Log("notifications")
@@ -56,14 +57,15 @@ struct NotificationDriver {
     // MARK: - The bus
 
     private mutating func hearBus() {
-        while let pipe = bus {
-            switch pipe.receive() {
-            case nil: return
-            case .ended?:
-                bus = nil
-                perform(machine.hear(.ended, at: .now))
-            case let answer?: perform(machine.hear(answer, at: .now))
+        while let child = bus {
+            let answer: NotificationMachine.Answer
+            switch child.receive() {
+            case .nothing: return
+            case .frame(let bytes): answer = NotificationMachine.Answer(encoded: bytes) ?? .ended
+            case .ended: answer = .ended
             }
+            if answer == .ended { bus = nil }
+            perform(machine.hear(answer, at: .now))
         }
     }
 
@@ -75,11 +77,11 @@ struct NotificationDriver {
                 bus = nil
             case .record(let told): record(told)
             case .show(let token, let text):
-                if bus?.send(.show(token: token, text)) != true {
+                if bus?.send(BusRequest.show(token: token, text).encoded) != true {
                     perform(machine.hear(.failed(token: token), at: .now))
                 }
-            case .close(let token): _ = bus?.send(.close(token: token))
-            case .count(let count): _ = bus?.send(.count(UInt64(max(0, count))))
+            case .close(let token): _ = bus?.send(BusRequest.close(token: token).encoded)
+            case .count(let count): _ = bus?.send(BusRequest.count(UInt64(max(0, count))).encoded)
             case .perform(let action): settings.perform(action)
             }
         }
@@ -90,7 +92,8 @@ struct NotificationDriver {
             return perform(machine.hear(.ended, at: .now))
         }
         do {
-            bus = try BusPipe(address: address)
+            bus = try BusChild(
+                NotificationProcess.word, environment: ["DBUS_SESSION_BUS_ADDRESS": address])
         } catch {
             complain(error.sentence)
             perform(machine.hear(.ended, at: .now))
@@ -123,48 +126,5 @@ enum BusAddress {
         guard let runtimeFolder, runtimeFolder.hasPrefix("/"), access(runtimeFolder + "/bus", F_OK) == 0
         else { return nil }
         return "unix:path=\(runtimeFolder)/bus"
-    }
-}
-
-/// The process on the bus, as the thread sees it that has it speak. Ends with the last reference.
-final class BusPipe {
-    private let child: ChildProcess
-    private let input: OpenFile
-    let output: OpenFile
-    private var frames = BusFrames()
-    private var hasEnded = false
-
-    /// Blocks for the time that a program takes to start.
-    init(address: String) throws(SystemError) {
-        var settings = ChildProcess.Settings.conversing(BusProcess.word)
-        settings.environment["DBUS_SESSION_BUS_ADDRESS"] = address
-        child = try ChildProcess.startBlocking(settings)
-        guard let input = child.input, let output = child.output else {
-            throw SystemError(code: EBADF, operation: "talk to a program")
-        }
-        (self.input, self.output) = (input, output)
-    }
-
-    /// False when it does not take it at once: it may be silent, and then nothing waits for it.
-    func send(_ request: BusRequest) -> Bool {
-        guard let frame = BusFrame.framed(request.encoded) else { return false }
-        var requests = [pollfd(fd: input.descriptor, events: Int16(POLLOUT), revents: 0)]
-        guard poll(&requests, milliseconds: 0) == 1, requests[0].revents == Int16(POLLOUT) else {
-            return false
-        }
-        return (try? input.send(frame)) != nil
-    }
-
-    /// What it said, nil for nothing at present. `ended` when it has gone, or makes no sense.
-    func receive() -> NotificationMachine.Answer? {
-        while true {
-            if let frame = frames.next() { return NotificationMachine.Answer(encoded: frame) ?? .ended }
-            if hasEnded { return .ended }
-            var requests = [pollfd(fd: output.descriptor, events: Int16(POLLIN), revents: 0)]
-            guard poll(&requests, milliseconds: 0) == 1 else { return nil }
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            let count = read(output.descriptor, &buffer, buffer.count)
-            if count > 0 { frames.add(buffer[..<count]) } else { hasEnded = count == 0 || errno != EINTR }
-        }
     }
 }

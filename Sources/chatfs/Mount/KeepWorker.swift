@@ -5,6 +5,7 @@ import FileSystem
 import Glibc
 import Hydration
 import Keeping
+import MessageBus
 import Posix
 
 /// Receives what the rules want before relays drop it, and tells of what will be gone: performs what `KeepPlan` decides.
@@ -24,7 +25,7 @@ final class KeepWorker: Sendable {
     private let looks = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let effects = AsyncStream<KeepPlan.Effect>.makeStream()
     private let timer: WallTimer
-    private let meter: NetworkMeter
+    private let system: SystemWatch
     private let tasks = Lock<[Task<Void, Never>]>([])
     private let log = Log("keep")
 
@@ -33,34 +34,35 @@ final class KeepWorker: Sendable {
     private static let pageSize = 256
 
     /// - Parameters:
+    ///   - system: says what the connection costs; started where a rule depends on it.
     ///   - folder: the profile's own, with its rules.
     ///   - whenExpiring: told of entries that relays drop soon, or have dropped since they were looked at last, and
     ///     that are not here: of each once, also over mounts. From a task, one call after the other.
     /// - Throws: where the rules cannot be read.
     init(
-        core: any ChatCore, hydrator: Hydrator, fileSystem: FileSystem, folder: String,
+        core: any ChatCore, hydrator: Hydrator, fileSystem: FileSystem, system: SystemWatch, folder: String,
         clock: any WallClock = SystemWallClock(),
         whenExpiring: @escaping @Sendable ([EntryDescription]) -> Void = { _ in }
     ) throws {
         (self.core, self.hydrator, self.fileSystem) = (core, hydrator, fileSystem)
-        self.clock = clock
+        (self.system, self.clock) = (system, clock)
         disk = try OpenFile(folder, flags: O_RDONLY)
         store = try KeepStore(in: folder)
         notices = ExpiryNotices(store: store, fileSystem: fileSystem, whenExpiring: whenExpiring)
         plan = Lock(KeepPlan(try store.rules()))
         let wake = looks.continuation
         timer = try WallTimer { wake.yield() }
-        meter = try NetworkMeter { wake.yield() }
     }
 
     /// Begins. To be called once, when the tree is shown.
     func begin() {
         fileSystem.askKeeping { [weak self] in self?.status ?? MountStatus.Keeping(.init()) }
-        let (events, changes) = (core.events(), hydrator.changes())
+        let (events, changes, notices) = (core.events(), hydrator.changes(), system.notices())
         tasks.withLock { tasks in
             tasks = [
                 Task { for await event in events { take(event) } },
                 Task { for await change in changes { take(change) } },
+                Task { for await case .metered in notices { wake() } },
                 Task { for await effect in effects.stream { await perform(effect) } },
                 Task { await lookWhenWoken() },
             ]
@@ -77,7 +79,6 @@ final class KeepWorker: Sendable {
         looks.continuation.finish()
         effects.continuation.finish()
         timer.stop()
-        meter.stop()
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
         await ThreadPool.shared.run { [store] in store.close() }
@@ -254,11 +255,11 @@ final class KeepWorker: Sendable {
         let now = clock.now()
         let rules = plan.withLock(\.rules)
         let (last, conditions) = try await ThreadPool.shared.run {
-            [store, disk, meter] () throws(any Error) in
-            if rules.dependsOnCost { meter.start() }
+            [store, disk, system] () throws(any Error) in
+            if rules.dependsOnCost { system.start() }
             return (
                 try store.lastLook() ?? now,
-                KeepConditions(isMetered: meter.isMetered, free: try disk.availableBytes())
+                KeepConditions(isMetered: system.isMetered, free: try disk.availableBytes())
             )
         }
         plan.withLock { $0.beginLook(conditions) }

@@ -1,6 +1,7 @@
 import Base
 import Desktop
 import FileSystem
+import MessageBus
 import Posix
 
 /// Who has to do with a mount beside the kernel: commands, programs, the rules about what is kept, and the desktop that
@@ -9,6 +10,7 @@ struct MountServices: Sendable {
     private let parts: MountParts
     private let cacheRequests: CacheRequestHandler
     private let keeping: KeepWorker
+    private let system: SystemWatch
     private let control: ControlServer
     private let programs: ProgramServer
     /// There from `begin` on: what is told acts through the others.
@@ -19,9 +21,11 @@ struct MountServices: Sendable {
         self.parts = parts
         let (opened, settings, fileSystem) = (parts.core, parts.settings, parts.fileSystem)
         let notified = notifications
+        let system = try SystemWatch()
         let keeping = try await ThreadPool.shared.run {
             try KeepWorker(
-                core: opened.core, hydrator: parts.hydrator, fileSystem: fileSystem, folder: opened.folder,
+                core: opened.core, hydrator: parts.hydrator, fileSystem: fileSystem, system: system,
+                folder: opened.folder,
                 whenExpiring: { entries in notified.withLock { $0 }?.expiring(entries) })
         }
         let cacheRequests = CacheRequestHandler(
@@ -33,6 +37,7 @@ struct MountServices: Sendable {
             answerCacheRequest: { await cacheRequests.answer($0) },
             answerKeepRequest: { await keeping.answer($0) })
         self.keeping = keeping
+        self.system = system
         self.cacheRequests = cacheRequests
         do throws(DesktopError) {
             programs = try ProgramServer(
@@ -67,5 +72,6 @@ struct MountServices: Sendable {
         await notifications.withLock { $0 }?.stop()
         await control.cancelTransfers()
         await keeping.stop()
+        system.stop()
     }
 }

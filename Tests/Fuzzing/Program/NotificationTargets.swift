@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 
+@testable import MessageBus
 @testable import Notifications
 
 extension Target {
@@ -47,7 +48,7 @@ extension Target {
             hold(ToldNotifications(told.text) == told, "what is written is read as the same")
             hold(told.others.count <= ToldNotifications.maxOthers, "what is kept has bounds")
         },
-        Target("bus-frame", "what the process on the bus says", longest: 512) { bytes in
+        Target("bus-frame", "what the processes on a bus say", longest: 512) { bytes in
             var frames = BusFrames()
             frames.add(bytes)
             while let frame = frames.next(), !frame.isEmpty {
@@ -58,6 +59,9 @@ extension Target {
                 }
                 if let request = BusRequest(encoded: frame) {
                     hold(BusRequest(encoded: request.encoded) == request, "requests have one form")
+                }
+                if let notice = SystemNotice(encoded: frame) {
+                    hold(notice.encoded == frame, "notices have one form")
                 }
             }
         },

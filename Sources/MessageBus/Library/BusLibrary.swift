@@ -1,14 +1,14 @@
 import Glibc
 
-/// What is used of libdbus-1, loaded at run time: only the process on the bus needs it, and ChatFS works without. The C
+/// What is used of libdbus-1, loaded at run time: only the processes on a bus need it, and ChatFS works without. The C
 /// interface has been stable since version 1.2 (its reference manual).
 ///
 /// One thread. A message is given back by who made or popped it.
-struct BusLibrary {
-    typealias Connection = OpaquePointer
-    typealias Message = OpaquePointer
+public struct BusLibrary {
+    public typealias Connection = OpaquePointer
+    public typealias Message = OpaquePointer
     /// DBusMessageIter, which its callers allocate: 72 bytes on machines of 64 bits.
-    typealias Iterator = UnsafeMutableRawPointer
+    private typealias Iterator = UnsafeMutableRawPointer
 
     private typealias Text = UnsafePointer<CChar>
     private typealias Failure = UnsafeMutableRawPointer?
@@ -24,6 +24,7 @@ struct BusLibrary {
     private let addMatch: @convention(c) (Connection, Text, Failure) -> Void
     private let makeCall: @convention(c) (Text, Text, Text, Text) -> Message?
     private let makeSignal: @convention(c) (Text, Text, Text) -> Message?
+    private let setAutoStart: @convention(c) (Message, UInt32) -> Void
     private let drop: @convention(c) (Message) -> Void
     private let typeOf: @convention(c) (Message) -> Int32
     private let replySerial: @convention(c) (Message) -> UInt32
@@ -40,7 +41,7 @@ struct BusLibrary {
     private let recurse: @convention(c) (Iterator, Iterator) -> Void
 
     /// nil when it is not installed.
-    init?() {
+    public init?() {
         guard let library = dlopen("libdbus-1.so.3", RTLD_NOW | RTLD_LOCAL) else { return nil }
         func symbol<Function>(_ name: String) -> Function? {
             dlsym(library, "dbus_" + name).map { unsafeBitCast($0, to: Function.self) }
@@ -61,6 +62,7 @@ struct BusLibrary {
             let makeCall: @convention(c) (Text, Text, Text, Text) -> Message? =
                 symbol("message_new_method_call"),
             let makeSignal: @convention(c) (Text, Text, Text) -> Message? = symbol("message_new_signal"),
+            let setAutoStart: @convention(c) (Message, UInt32) -> Void = symbol("message_set_auto_start"),
             let drop: @convention(c) (Message) -> Void = symbol("message_unref"),
             let typeOf: @convention(c) (Message) -> Int32 = symbol("message_get_type"),
             let replySerial: @convention(c) (Message) -> UInt32 = symbol("message_get_reply_serial"),
@@ -92,6 +94,7 @@ struct BusLibrary {
         self.addMatch = addMatch
         self.makeCall = makeCall
         self.makeSignal = makeSignal
+        self.setAutoStart = setAutoStart
         self.drop = drop
         self.typeOf = typeOf
         self.replySerial = replySerial
@@ -110,50 +113,61 @@ struct BusLibrary {
 
     // MARK: - The connection
 
-    /// To the session bus; nil when there is none. Waits for its greeting, 25 seconds at most.
-    func connect() -> Connection? {
-        guard let connection = openBus(0, nil) else { return nil }
+    /// Which of the two buses that every desktop has; the values are those of DBusBusType.
+    public enum Bus: Int32, Sendable {
+        case session = 0
+        case system = 1
+    }
+
+    /// Nil when there is none. Waits for its greeting, 25 seconds at most.
+    public func connect(to bus: Bus) -> Connection? {
+        guard let connection = openBus(bus.rawValue, nil) else { return nil }
         exitOnDisconnect(connection, 0)
         return connection
     }
 
-    func descriptor(of connection: Connection) -> Int32? {
+    public func descriptor(of connection: Connection) -> Int32? {
         var descriptor: Int32 = -1
         return descriptorOf(connection, &descriptor) != 0 ? descriptor : nil
     }
 
     /// Reads and writes what goes without waiting. False when the other side has gone.
-    func exchange(_ connection: Connection) -> Bool {
+    public func exchange(_ connection: Connection) -> Bool {
         readWrite(connection, 0) != 0 && isOpen(connection) != 0
     }
 
-    func hasOutput(_ connection: Connection) -> Bool { hasOutput(connection) != 0 }
+    public func hasOutput(_ connection: Connection) -> Bool { hasOutput(connection) != 0 }
 
-    func next(_ connection: Connection) -> Message? { popMessage(connection) }
+    public func next(_ connection: Connection) -> Message? { popMessage(connection) }
 
     /// Does not wait for the bus to agree.
-    func match(_ rule: String, on connection: Connection) { addMatch(connection, rule, nil) }
+    public func match(_ rule: String, on connection: Connection) { addMatch(connection, rule, nil) }
 
     /// The number that its answer will name; nil without memory.
-    func send(_ message: Message, over connection: Connection) -> UInt32? {
+    public func send(_ message: Message, over connection: Connection) -> UInt32? {
         var serial: UInt32 = 0
         return sendMessage(connection, message, &serial) != 0 ? serial : nil
     }
 
-    func release(_ message: Message) { drop(message) }
+    public func release(_ message: Message) { drop(message) }
 
     // MARK: - Messages
 
-    func call(_ destination: String, _ path: String, _ interface: String, _ method: String) -> Message? {
-        makeCall(destination, path, interface, method)
+    /// - Parameter starts: whether a service that does not run may be started for it.
+    public func call(
+        _ destination: String, _ path: String, _ interface: String, _ method: String, starts: Bool = true
+    ) -> Message? {
+        let message = makeCall(destination, path, interface, method)
+        if let message { setAutoStart(message, starts ? 1 : 0) }
+        return message
     }
 
-    func signal(_ path: String, _ interface: String, _ name: String) -> Message? {
+    public func signal(_ path: String, _ interface: String, _ name: String) -> Message? {
         makeSignal(path, interface, name)
     }
 
     /// What an answer is about: its serial, and whether it is an error.
-    func reply(_ message: Message) -> (serial: UInt32, isError: Bool)? {
+    public func reply(_ message: Message) -> (serial: UInt32, isError: Bool)? {
         switch typeOf(message) {
         case 2: (replySerial(message), false)
         case 3: (replySerial(message), true)
@@ -161,15 +175,15 @@ struct BusLibrary {
         }
     }
 
-    func isSignal(_ message: Message, _ interface: String, _ name: String) -> Bool {
+    public func isSignal(_ message: Message, _ interface: String, _ name: String) -> Bool {
         isSignalNamed(message, interface, name) != 0
     }
 
-    func sender(_ message: Message) -> String? { senderOf(message).map { String(cString: $0) } }
+    public func sender(_ message: Message) -> String? { senderOf(message).map { String(cString: $0) } }
 
     // MARK: - Writing
 
-    func append(to message: Message, _ values: [BusValue]) {
+    public func append(to message: Message, _ values: [BusValue]) {
         withIterator { iterator in
             beginAppending(message, iterator)
             for value in values { append(value, iterator) }
@@ -222,10 +236,23 @@ struct BusLibrary {
 
     // MARK: - Reading
 
-    /// The arguments that are numbers and texts, in order; others are left out.
-    func arguments(of message: Message) -> [BusValue] {
+    /// The arguments that are numbers, flags and texts, in order, those in variants too; others are left out.
+    public func arguments(of message: Message) -> [BusValue] {
         withIterator { iterator in
             beginReading(message, iterator) != 0 ? values(iterator) : []
+        }
+    }
+
+    /// The descriptor that is the first argument, for the caller to close; nil when it is something else.
+    public func descriptor(in message: Message) -> Int32? {
+        withIterator { iterator in
+            guard beginReading(message, iterator) != 0, argumentType(iterator) == BusValue.descriptorType
+            else {
+                return nil
+            }
+            var descriptor: Int32 = -1
+            withUnsafeMutablePointer(to: &descriptor) { getBasic(iterator, $0) }
+            return descriptor >= 0 ? descriptor : nil
         }
     }
 
@@ -241,6 +268,15 @@ struct BusLibrary {
                 var number: UInt32 = 0
                 withUnsafeMutablePointer(to: &number) { getBasic(iterator, $0) }
                 values.append(.number(number))
+            case BusValue.flagType:
+                var flag: UInt32 = 0
+                withUnsafeMutablePointer(to: &flag) { getBasic(iterator, $0) }
+                values.append(.flag(flag != 0))
+            case BusValue.variantType:
+                values += withIterator { inner in
+                    recurse(iterator, inner)
+                    return self.values(inner)
+                }
             case BusValue.arrayType:
                 let inner = withIterator { inner in
                     recurse(iterator, inner)
@@ -257,40 +293,5 @@ struct BusLibrary {
         let iterator = UnsafeMutableRawPointer.allocate(byteCount: 128, alignment: 16)
         defer { iterator.deallocate() }
         return body(iterator)
-    }
-}
-
-/// A value of D-Bus, of the types that are used here.
-enum BusValue: Hashable {
-    case text(String)
-    case number(UInt32)
-    case integer(Int32)
-    case long(Int64)
-    case byte(UInt8)
-    case flag(Bool)
-    case texts([String])
-    case hints([String: BusValue])
-
-    fileprivate static let textType = Int32(UInt8(ascii: "s"))
-    fileprivate static let numberType = Int32(UInt8(ascii: "u"))
-    fileprivate static let integerType = Int32(UInt8(ascii: "i"))
-    fileprivate static let longType = Int32(UInt8(ascii: "x"))
-    fileprivate static let byteType = Int32(UInt8(ascii: "y"))
-    fileprivate static let flagType = Int32(UInt8(ascii: "b"))
-    fileprivate static let arrayType = Int32(UInt8(ascii: "a"))
-    fileprivate static let entryType = Int32(UInt8(ascii: "e"))
-    fileprivate static let variantType = Int32(UInt8(ascii: "v"))
-
-    fileprivate var signature: String {
-        switch self {
-        case .text: "s"
-        case .number: "u"
-        case .integer: "i"
-        case .long: "x"
-        case .byte: "y"
-        case .flag: "b"
-        case .texts: "as"
-        case .hints: "a{sv}"
-        }
     }
 }

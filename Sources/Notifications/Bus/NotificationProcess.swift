@@ -1,37 +1,20 @@
-import CLinux
-import Glibc
-import Posix
+import MessageBus
 
-/// The process that speaks with the desktop: this same program, started by `Notifier`.
-///
-/// A process of its own, because the library of the bus is written in C and meets what others on the bus send, because
-/// a bus may be slow to answer, and because what it is taken over for is little: it has no key and no file, and gets
-/// texts that were meant to be seen. It ends when the bus or the daemon does.
-public enum BusProcess {
+/// The process that speaks with the desktop: this same program, started by `Notifier`. It gets texts that were meant to
+/// be seen.
+public enum NotificationProcess {
     /// As the first argument it makes `chatfs` this process.
     public static let word = "show-notifications"
 
     public static func main() -> Never {
-        ProcessHardening.apply()
-        _ = chatfs_confine_daemon()
-        signal(SIGPIPE, SIG_IGN)
-        if let library = BusLibrary(), let connection = library.connect(),
-            var conversation = BusConversation(library, connection)
-        {
-            conversation.run()
-        }
-        _exit(0)
+        BusProcess.main(on: .session) { NotificationConversation(library: $0, connection: $1) }
     }
 }
 
-/// Requests of the daemon on one side, the bus on the other. One thread.
-struct BusConversation {
-    private let library: BusLibrary
-    private let connection: BusLibrary.Connection
-    private let bus: Int32
-    private let input = OpenFile(adopting: STDIN_FILENO)
-    private let output = OpenFile(adopting: STDOUT_FILENO)
-    private var frames = BusFrames()
+/// Requests of the daemon on one side, the service of the desktop on the other. One thread.
+struct NotificationConversation: BusConversation {
+    let library: BusLibrary
+    let connection: BusLibrary.Connection
 
     /// What the answer to a call will be about.
     private enum Call {
@@ -52,51 +35,23 @@ struct BusConversation {
     /// One button each.
     private static let button = "act"
 
-    init?(_ library: BusLibrary, _ connection: BusLibrary.Connection) {
-        guard let bus = library.descriptor(of: connection) else { return nil }
-        self.library = library
-        self.connection = connection
-        self.bus = bus
+    init(library: BusLibrary, connection: BusLibrary.Connection) {
+        (self.library, self.connection) = (library, connection)
     }
 
-    mutating func run() {
+    mutating func begin() {
         library.match("type='signal',sender='\(Self.name)',interface='\(Self.name)'", on: connection)
         library.match(
             "type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.name)'",
             on: connection)
         askCapabilities()
-        while true {
-            guard library.exchange(connection) else { return }
-            while let message = library.next(connection) {
-                let isHeard = hear(message)
-                library.release(message)
-                guard isHeard else { return }
-            }
-            let waitsToWrite = library.hasOutput(connection) ? Int16(POLLOUT) : 0
-            var requests = [
-                pollfd(fd: input.descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: bus, events: Int16(POLLIN) | waitsToWrite, revents: 0),
-            ]
-            poll(&requests, milliseconds: -1)
-            if requests[0].revents != 0 {
-                guard takeRequests() else { return }
-            }
-        }
     }
 
     // MARK: - From the daemon
 
-    /// False when nobody writes any more.
-    private mutating func takeRequests() -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        let count = read(input.descriptor, &buffer, buffer.count)
-        if count < 0 { return errno == EINTR }
-        guard count > 0 else { return false }
-        frames.add(buffer[..<count])
-        while let frame = frames.next() {
-            guard let request = BusRequest(encoded: frame) else { return false }
-            carryOut(request)
-        }
+    mutating func take(_ request: [UInt8]) -> Bool {
+        guard let request = BusRequest(encoded: request) else { return false }
+        carryOut(request)
         return true
     }
 
@@ -147,8 +102,7 @@ struct BusConversation {
 
     // MARK: - From the bus
 
-    /// False when the daemon hears nobody any more.
-    private mutating func hear(_ message: BusLibrary.Message) -> Bool {
+    mutating func hear(_ message: BusLibrary.Message) -> Bool {
         if let reply = library.reply(message) { return hear(reply.serial, reply.isError, message) }
         if library.isSignal(message, Self.busName, "NameOwnerChanged"),
             library.sender(message) == Self.busName
@@ -213,7 +167,6 @@ struct BusConversation {
     }
 
     private func say(_ answer: NotificationMachine.Answer) -> Bool {
-        guard let frame = BusFrame.framed(answer.encoded) else { return true }
-        return (try? output.send(frame)) != nil
+        BusProcess.say(answer.encoded)
     }
 }

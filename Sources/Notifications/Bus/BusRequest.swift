@@ -1,5 +1,4 @@
-import Glibc
-import Posix
+import MessageBus
 
 /// What the process on the bus is told, as bytes.
 enum BusRequest: Hashable, Sendable {
@@ -78,52 +77,5 @@ extension NotificationMachine.Answer {
             }
         }
         guard rest.isEmpty else { return nil }
-    }
-}
-
-/// Frames: four bytes of length, and so many bytes: a kind, numbers of eight bytes, texts that end with a NUL.
-enum BusFrame {
-    /// With its length: what a pipe that has room takes at once (PIPE_BUF).
-    static let maxLength = 4096
-
-    static func framed(_ bytes: [UInt8]) -> [UInt8]? {
-        guard bytes.count + 4 <= maxLength else { return nil }
-        return withUnsafeBytes(of: UInt32(bytes.count)) { Array($0) } + bytes
-    }
-
-    static func bytes(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
-
-    static func bytes(_ text: String) -> [UInt8] { text.utf8.filter { $0 != 0 } + [0] }
-
-    static func number(_ rest: inout ArraySlice<UInt8>) -> UInt64? {
-        guard rest.count >= 8 else { return nil }
-        defer { rest = rest.dropFirst(8) }
-        return Array(rest.prefix(8)).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
-    }
-
-    static func text(_ rest: inout ArraySlice<UInt8>) -> String? {
-        guard let end = rest.firstIndex(of: 0) else { return nil }
-        defer { rest = rest[(end + 1)...] }
-        return String(decoding: rest[..<end], as: UTF8.self)
-    }
-}
-
-/// Bytes of a pipe as frames, in whatever pieces they come.
-struct BusFrames {
-    private var bytes: [UInt8] = []
-
-    mutating func add(_ more: some Sequence<UInt8>) { bytes += more }
-
-    /// Nil: no whole one is there. An empty one: what follows makes no sense any more.
-    mutating func next() -> [UInt8]? {
-        guard bytes.count >= 4 else { return nil }
-        let length = bytes.withUnsafeBytes { Int($0.loadUnaligned(as: UInt32.self)) }
-        guard length > 0, length + 4 <= BusFrame.maxLength else {
-            bytes = []
-            return []
-        }
-        guard bytes.count >= length + 4 else { return nil }
-        defer { bytes.removeFirst(length + 4) }
-        return Array(bytes[4..<(length + 4)])
     }
 }

@@ -1,0 +1,152 @@
+import Glibc
+import Posix
+
+/// The process that hears services of the system: this same program, started by `SystemWatch`.
+public enum SystemBusProcess {
+    /// As the first argument it makes `chatfs` this process.
+    public static let word = "watch-system"
+    /// Said to it when the machine may sleep.
+    static let readyToSleep: [UInt8] = [0]
+
+    public static func main() -> Never {
+        BusProcess.main(on: .system) { SystemConversation(library: $0, connection: $1) }
+    }
+}
+
+/// Two services: NetworkManager (its property `Metered`) and logind (`PrepareForSleep`, and an inhibitor lock of the
+/// kind "delay", which keeps the machine awake until it is closed). Neither is started because of it, both may come and
+/// go. One thread.
+struct SystemConversation: BusConversation {
+    let library: BusLibrary
+    let connection: BusLibrary.Connection
+
+    private enum Call {
+        case metered
+        case inhibit
+    }
+
+    private var calls: [UInt32: Call] = [:]
+    /// While it is open, the machine waits with its sleep.
+    private var inhibitor: OpenFile?
+    /// logind, by the name that nobody else has.
+    private var loginService: String?
+    private var isPreparing = false
+
+    private static let network = "org.freedesktop.NetworkManager"
+    private static let networkPath = "/org/freedesktop/NetworkManager"
+    private static let login = "org.freedesktop.login1"
+    private static let loginPath = "/org/freedesktop/login1"
+    private static let loginInterface = "org.freedesktop.login1.Manager"
+    private static let properties = "org.freedesktop.DBus.Properties"
+    private static let busName = "org.freedesktop.DBus"
+    /// NM_METERED_YES and NM_METERED_GUESS_YES.
+    private static let metered: Set<UInt32> = [1, 3]
+
+    init(library: BusLibrary, connection: BusLibrary.Connection) {
+        (self.library, self.connection) = (library, connection)
+    }
+
+    mutating func begin() {
+        for rule in [
+            "type='signal',sender='\(Self.network)',path='\(Self.networkPath)',interface='\(Self.properties)'",
+            "type='signal',sender='\(Self.login)',interface='\(Self.loginInterface)',member='PrepareForSleep'",
+            "type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.network)'",
+            "type='signal',sender='\(Self.busName)',member='NameOwnerChanged',arg0='\(Self.login)'",
+        ] {
+            library.match(rule, on: connection)
+        }
+        inhibit()
+        askMetered()
+    }
+
+    mutating func take(_ request: [UInt8]) -> Bool {
+        guard request == SystemBusProcess.readyToSleep else { return false }
+        inhibitor = nil
+        return true
+    }
+
+    mutating func hear(_ message: BusLibrary.Message) -> Bool {
+        if let reply = library.reply(message) { return hear(reply.serial, reply.isError, message) }
+        if library.isSignal(message, Self.busName, "NameOwnerChanged"),
+            library.sender(message) == Self.busName
+        {
+            return ownerChanged(library.arguments(of: message))
+        }
+        if library.isSignal(message, Self.properties, "PropertiesChanged") {
+            askMetered()
+            return true
+        }
+        // Whoever is let onto the system bus could send such a signal.
+        guard library.isSignal(message, Self.loginInterface, "PrepareForSleep"),
+            let loginService, library.sender(message) == loginService,
+            case .flag(let isPreparing)? = library.arguments(of: message).first
+        else { return true }
+        return prepare(isPreparing)
+    }
+
+    // MARK: - Steps
+
+    private mutating func prepare(_ isPreparing: Bool) -> Bool {
+        guard isPreparing != self.isPreparing else { return true }
+        self.isPreparing = isPreparing
+        if !isPreparing { inhibit() }
+        return BusProcess.say((isPreparing ? SystemNotice.sleeping : .awake).encoded)
+    }
+
+    /// Asks for a lock, unless there is one.
+    private mutating func inhibit() {
+        guard inhibitor == nil, !calls.values.contains(.inhibit) else { return }
+        call(
+            .inhibit, Self.login, Self.loginPath, Self.loginInterface, "Inhibit",
+            ["sleep", "ChatFS", "Connections are closed and what is stored is complete.", "delay"])
+    }
+
+    private mutating func askMetered() {
+        call(.metered, Self.network, Self.networkPath, Self.properties, "Get", [Self.network, "Metered"])
+    }
+
+    private mutating func call(
+        _ call: Call, _ service: String, _ path: String, _ interface: String, _ method: String,
+        _ arguments: [String]
+    ) {
+        guard let message = library.call(service, path, interface, method, starts: false) else { return }
+        defer { library.release(message) }
+        library.append(to: message, arguments.map { .text($0) })
+        if let serial = library.send(message, over: connection) { calls[serial] = call }
+    }
+
+    private mutating func hear(_ serial: UInt32, _ isError: Bool, _ message: BusLibrary.Message) -> Bool {
+        switch calls.removeValue(forKey: serial) {
+        case nil: return true
+        case .metered:
+            // An answer to an older question may come after a change.
+            guard !calls.values.contains(.metered) else { return true }
+            var isMetered = false
+            if !isError, case .number(let number)? = library.arguments(of: message).first {
+                isMetered = Self.metered.contains(number)
+            }
+            return BusProcess.say(SystemNotice.metered(isMetered).encoded)
+        case .inhibit:
+            guard !isError, let descriptor = library.descriptor(in: message) else { return true }
+            loginService = library.sender(message)
+            inhibitor = OpenFile(adopting: descriptor)
+            return true
+        }
+    }
+
+    /// - Parameter arguments: the name, who had it, who has it.
+    private mutating func ownerChanged(_ arguments: [BusValue]) -> Bool {
+        guard arguments.count == 3, case .text(let name) = arguments[0], case .text(let owner) = arguments[2]
+        else { return true }
+        if name == Self.network {
+            askMetered()
+        } else if name == Self.login {
+            loginService = nil
+            inhibitor = nil
+            // Who promised to say that it is awake has gone.
+            if isPreparing, !prepare(false) { return false }
+            if !owner.isEmpty { inhibit() }
+        }
+        return true
+    }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import Posix
+import TestSupport
+
+/// A system bus of its own, with services on it that have the names of NetworkManager and logind and do what the test
+/// says.
+final class SystemServices {
+    private let folder: TemporaryFolder
+    private var bus: RunningProcess?
+    private var services: RunningProcess?
+
+    var address: String { "unix:path=" + folder.path("bus") }
+
+    static func start(metered: Int) async throws -> SystemServices {
+        let services = try SystemServices()
+        try await services.startBus()
+        try await services.startServices(metered: metered)
+        return services
+    }
+
+    /// Without anything that runs.
+    init() throws { folder = try TemporaryFolder() }
+
+    deinit {
+        services?.send(SIGKILL)
+        bus?.send(SIGKILL)
+    }
+
+    func startBus() async throws {
+        unlink(folder.path("bus"))
+        let bus = try await RunningProcess.start(
+            ChildProcess.Settings(
+                try Shell.find("dbus-daemon"),
+                ["--session", "--nofork", "--print-address", "--address=\(address)"]))
+        try await bus.line("its address") { $0.hasPrefix("unix:path=") }
+        self.bus = bus
+    }
+
+    func stopBus() async throws {
+        bus?.send(SIGKILL)
+        try await bus?.ending()
+    }
+
+    /// - Parameter metered: a value of NMMetered.
+    func startServices(metered: Int) async throws {
+        // That of Debian, which has the modules.
+        var settings = ChildProcess.Settings("/usr/bin/python3", ["-c", Self.script, address, "\(metered)"])
+        settings.input = .pipe
+        let services = try await RunningProcess.start(settings)
+        try await services.line("that they serve") { $0 == "serving" }
+        self.services = services
+    }
+
+    func stopServices() async throws {
+        services?.send(SIGKILL)
+        try await services?.ending()
+    }
+
+    func say(_ words: String) throws {
+        let line = Array((words + "\n").utf8)
+        guard let input = services?.child.input, write(input.descriptor, line, line.count) == line.count
+        else {
+            throw SystemError(code: errno, operation: "tell the services")
+        }
+    }
+
+    /// What they were asked, one word each, in order.
+    var asked: [String] { services?.lines.filter { $0 != "serving" } ?? [] }
+
+    /// `metered N`, `sleep`, `wake`, `leave NAME`. Says `get`, `inhibit` and `released`.
+    private static let script = """
+        import dbus, dbus.service, dbus.bus, os, sys, threading
+        from dbus.mainloop.glib import DBusGMainLoop
+        from gi.repository import GLib
+        DBusGMainLoop(set_as_default=True)
+        bus = dbus.bus.BusConnection(sys.argv[1])
+        names = {name: dbus.service.BusName(name, bus)
+            for name in ("org.freedesktop.NetworkManager", "org.freedesktop.login1")}
+        def say(words): print(words, flush=True)
+        class Network(dbus.service.Object):
+            value = int(sys.argv[2])
+            @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+            def Get(self, interface, name):
+                assert (interface, name) == ("org.freedesktop.NetworkManager", "Metered")
+                say("get")
+                return dbus.UInt32(self.value, variant_level=1)
+            @dbus.service.signal("org.freedesktop.DBus.Properties", signature="sa{sv}as")
+            def PropertiesChanged(self, interface, changed, invalidated): pass
+        class Login(dbus.service.Object):
+            @dbus.service.method("org.freedesktop.login1.Manager", in_signature="ssss", out_signature="h")
+            def Inhibit(self, what, who, why, mode):
+                assert (what, mode) == ("sleep", "delay"), (what, mode)
+                kept, given = os.pipe()
+                def released(*_):
+                    say("released")
+                    os.close(kept)
+                    return False
+                GLib.io_add_watch(kept, GLib.IO_HUP, released)
+                descriptor = dbus.types.UnixFd(given)
+                os.close(given)
+                say("inhibit")
+                return descriptor
+            @dbus.service.signal("org.freedesktop.login1.Manager", signature="b")
+            def PrepareForSleep(self, begins): pass
+        network = Network(bus, "/org/freedesktop/NetworkManager")
+        login = Login(bus, "/org/freedesktop/login1")
+        def take(stream, _):
+            words = stream.readline().split()
+            if not words: os._exit(0)
+            if words[0] == "metered":
+                network.value = int(words[1])
+                network.PropertiesChanged("org.freedesktop.NetworkManager", {"Metered": dbus.UInt32(network.value)}, [])
+            elif words[0] in ("sleep", "wake"): login.PrepareForSleep(words[0] == "sleep")
+            elif words[0] == "leave": bus.release_name(words[1])
+            return True
+        GLib.io_add_watch(sys.stdin, GLib.IO_IN, take)
+        say("serving")
+        GLib.MainLoop().run()
+        """
+}

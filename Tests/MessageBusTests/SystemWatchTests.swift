@@ -1,0 +1,169 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import MessageBus
+
+@Suite("What services of the system say", .serialized)
+struct SystemWatchTests {
+    private func watch(_ services: SystemServices) throws -> SystemWatch {
+        try SystemWatch(address: services.address, executable: ChatFSProcess.path)
+    }
+
+    /// What is said, as it comes.
+    private func listen(to watch: SystemWatch) -> Lock<[SystemNotice]> {
+        let heard = Lock<[SystemNotice]>([])
+        let notices = watch.notices()
+        Task { for await notice in notices { heard.withLock { $0.append(notice) } } }
+        return heard
+    }
+
+    @Test("what the connection costs is known at once, and followed while services and buses come and go")
+    func metered() async throws {
+        let services = try await SystemServices.start(metered: 1)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        #expect(watch.isMetered)
+        for (value, isMetered) in [(4, false), (3, true), (2, false), (0, false), (1, true)] {
+            try services.say("metered \(value)")
+            try await wait(until: "it knows") { watch.isMetered == isMetered }
+        }
+        try services.say("leave org.freedesktop.NetworkManager")
+        try await wait(until: "nobody says so any more") { !watch.isMetered }
+        try await services.stopServices()
+        try await services.startServices(metered: 3)
+        try await wait(until: "the next one says so") { watch.isMetered }
+        try await services.stopBus()
+        try await wait(until: "nobody says so any more") { !watch.isMetered }
+        #expect(
+            heard.withLock { $0 }
+                == [true, false, true, false, true, false, true, false].map { .metered($0) })
+        // And another bus is found when it is looked for.
+        try await services.startBus()
+        try await services.startServices(metered: 1)
+        try await wait(until: "it is asked again") {
+            await ThreadPool.shared.run { watch.start() }
+            return watch.isMetered
+        }
+        watch.stop()
+    }
+
+    @Test("the machine sleeps when the mount is ready, and is kept from the next sleep until then")
+    func sleeping() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it is kept awake") { services.asked.contains("inhibit") }
+        for round in 1...3 {
+            try services.say("sleep")
+            try await wait(until: "it is heard") { heard.withLock { $0.count } == 2 * round - 1 }
+            #expect(services.asked.filter { $0 == "released" }.count == round - 1)
+            watch.readyToSleep()
+            try await wait(until: "it may sleep") {
+                services.asked.filter { $0 == "released" }.count == round
+            }
+            try services.say("wake")
+            try await wait(until: "it is kept awake again") {
+                services.asked.filter { $0 == "inhibit" }.count == round + 1
+            }
+        }
+        try await wait(until: "all is heard") { heard.withLock { $0.count } == 6 }
+        #expect(heard.withLock { $0 } == [.sleeping, .awake, .sleeping, .awake, .sleeping, .awake])
+        watch.stop()
+        try await wait(until: "nothing keeps it awake") {
+            services.asked.filter { $0 == "released" }.count == 4
+        }
+    }
+
+    @Test("who would have said that the machine is awake has gone: it is awake")
+    func loginEnds() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it is kept awake") { services.asked.contains("inhibit") }
+        try services.say("sleep")
+        try await wait(until: "it is heard") { heard.withLock { $0 } == [.sleeping] }
+        try await services.stopServices()
+        try await wait(until: "it is awake") { heard.withLock { $0 } == [.sleeping, .awake] }
+        try await services.startServices(metered: 0)
+        try await wait(until: "the next one is asked") { services.asked.contains("inhibit") }
+        watch.stop()
+    }
+
+    @Test("somebody else on the bus cannot say that the machine sleeps")
+    func forged() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it is kept awake") { services.asked.contains("inhibit") }
+        let forging = """
+            import dbus, dbus.bus, dbus.lowlevel, sys
+            bus = dbus.bus.BusConnection(sys.argv[1])
+            for name in bus.list_names():
+                if not name.startswith(":"): continue
+                message = dbus.lowlevel.SignalMessage("/org/freedesktop/login1",
+                    "org.freedesktop.login1.Manager", "PrepareForSleep")
+                message.append(True)
+                message.set_destination(name)
+                bus.send_message(message)
+            bus.flush()
+            """
+        let outcome = try await Shell.run("/usr/bin/python3", ["-c", forging, services.address])
+        #expect(outcome.succeeded)
+        try services.say("metered 1")
+        try await wait(until: "what came after it is heard") { watch.isMetered }
+        #expect(heard.withLock { $0 } == [.metered(true)])
+        watch.stop()
+    }
+
+    @Test("without a bus, with one that makes no sense, or without services, nothing is metered")
+    func absent() async throws {
+        let none = try SystemWatch(address: nil, executable: ChatFSProcess.path)
+        await ThreadPool.shared.run { none.start() }
+        #expect(!none.isMetered)
+        let folder = try TemporaryFolder()
+        for address in ["unix:path=" + folder.path("none"), "what is this?", "unix:path=/dev/null"] {
+            let watch = try SystemWatch(address: address, executable: ChatFSProcess.path)
+            await ThreadPool.shared.run { watch.start() }
+            #expect(!watch.isMetered)
+        }
+        let services = try SystemServices()
+        try await services.startBus()
+        let watch = try watch(services)
+        await ThreadPool.shared.run { watch.start() }
+        #expect(!watch.isMetered)
+        // Its first answer says that there is no such service.
+        try await services.startServices(metered: 1)
+        try await wait(until: "it is heard of") { watch.isMetered }
+        watch.stop()
+        try await services.stopBus()
+    }
+
+    @Test("a process that has nothing to say, or ends at once, holds up nobody")
+    func strange() async throws {
+        let services = try SystemServices()
+        try await services.startBus()
+        for program in ["/bin/true", "/bin/cat"] {
+            let watch = try SystemWatch(address: services.address, executable: program)
+            await ThreadPool.shared.run { watch.start() }
+            #expect(!watch.isMetered)
+            watch.readyToSleep()
+            watch.stop()
+        }
+    }
+
+    @Test("the address of the bus is taken from the environment, else from where systems have it")
+    func address() {
+        setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/tmp/a bus,guid=1", 1)
+        #expect(SystemWatch.systemAddress() == "unix:path=/tmp/a bus,guid=1")
+        unsetenv("DBUS_SYSTEM_BUS_ADDRESS")
+        let usual = "/run/dbus/system_bus_socket"
+        #expect(SystemWatch.systemAddress() == (access(usual, F_OK) == 0 ? "unix:path=" + usual : nil))
+    }
+}
