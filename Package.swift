@@ -70,7 +70,7 @@ let package = Package(
             "Links", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         module("Hydration", uses: ["Base", "Posix", "Cryptography", "ChatCore", "XFTP", "CLinux"]),
-        module("Keeping", uses: ["Base", "Store", "ChatCore"]),
+        module("Keeping", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
         module("Media", uses: ["Base", "Posix", "Cryptography", "ChatCore"]),
         module("Outbox", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "Media", "CLinux"]),
         module("Thumbnails", uses: ["Base", "Posix", "Cryptography", "CLinux"]),

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CoreServices
+import Cryptography
 import Glibc
 import Posix
 import Store
@@ -16,6 +17,7 @@ final class LinkStore: Sendable {
     let events = EventHub()
     let clock: any WallClock
     private let path: String
+    private let key: SecretBytes?
     private let owner: String
     /// One opening after the other.
     private let opening = BlockingMutex()
@@ -24,9 +26,13 @@ final class LinkStore: Sendable {
 
     /// - Parameters:
     ///   - path: of the database.
+    ///   - key: with which it is encrypted; nil: not.
     ///   - owner: display name of who has the profile.
-    init(path: String, folder: LinkFolder, owner: String, clock: any WallClock) {
+    init(
+        path: String, key: SecretBytes?, folder: LinkFolder, owner: String, clock: any WallClock
+    ) {
         self.path = path
+        self.key = key
         self.folder = folder
         self.owner = owner
         self.clock = clock
@@ -56,7 +62,7 @@ final class LinkStore: Sendable {
         if let database = opened.withLock({ $0 }) { return database }
         return try opening.withLock {
             if let database = opened.withLock({ $0 }) { return database }
-            let database = try Database(path: path, migrations: LinkTable.migrations)
+            let database = try Database(path: path, migrations: LinkTable.migrations, key: key)
             try sweep(database)
             opened.withLock { $0 = database }
             return database

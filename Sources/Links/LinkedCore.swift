@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Posix
 import XFTP
 
@@ -20,25 +21,26 @@ public final class LinkedCore: ChatCore {
     /// - Parameters:
     ///   - core: which does the uploads.
     ///   - folder: the profile's own, for the database. Absolute.
+    ///   - key: with which that is encrypted; nil: not.
     ///   - client: for descriptions that links lead to.
     ///   - approve: lets files be received from relays. Blocks.
     public convenience init(
-        _ core: any ChatCore, folder: String, client: XFTPClient,
+        _ core: any ChatCore, folder: String, key: SecretBytes? = nil, client: XFTPClient,
         approve: @escaping @Sendable ([RelayAddress]) throws -> Void
     ) {
         self.init(
-            core, folder: folder, client: client, approve: approve, clock: SystemWallClock(),
+            core, folder: folder, key: key, client: client, approve: approve, clock: SystemWallClock(),
             retry: RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max))
     }
 
     init(
-        _ core: any ChatCore, folder: String, client: XFTPClient,
+        _ core: any ChatCore, folder: String, key: SecretBytes? = nil, client: XFTPClient,
         approve: @escaping @Sendable ([RelayAddress]) throws -> Void, clock: any WallClock,
         retry: RetryPolicy
     ) {
         self.core = core
         store = LinkStore(
-            path: folder + "/links.sqlite",
+            path: folder + "/links.sqlite", key: key,
             folder: LinkFolder(path: core.stagingFolder + "/links-\(core.profile.id)"),
             owner: core.profile.displayName, clock: clock)
         uploads = LinkUploads(core, store, retry: retry)

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Store
 
 /// Which names exist and which node is which item.
@@ -20,14 +21,19 @@ public final class Namespace: Sendable {
 
     private let observer = Lock<NameObserver?>(nil)
 
-    /// - Parameter path: the index database of one profile.
-    public init(path: String, clock: any WallClock = SystemWallClock()) throws(NamespaceError) {
+    /// - Parameters:
+    ///   - path: the index database of one profile.
+    ///   - key: with which it is encrypted; nil: not.
+    public init(
+        path: String, key: SecretBytes? = nil, clock: any WallClock = SystemWallClock()
+    ) throws(NamespaceError) {
         self.clock = clock
         table = Lock(NodeTable(now: clock.now()))
         do {
             // A name that a power cut takes back is given again the same way; what cannot be made again
             // is written durably.
-            database = try Database(path: path, migrations: NameIndex.migrations, durability: .eventual)
+            database = try Database(
+                path: path, migrations: NameIndex.migrations, key: key, durability: .eventual)
         } catch {
             throw NamespaceError(wrapping: error)
         }

@@ -38,28 +38,29 @@ public final class Outbox: Sendable {
     /// Opens the journal and reads it; sends nothing before `start`.
     /// - Parameters:
     ///   - folder: the outbox's own, inside the profile's data; one process at a time.
+    ///   - key: with which its journal is encrypted, and with it the keys of drafts; nil: not.
     ///   - quietTime: how long after the last writer's close nothing may be opened.
     ///   - completion: asked for each message before it is handed over.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
     public convenience init(
-        core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
+        core: any ChatCore, folder: PrivateFolder, key: SecretBytes? = nil, quietTime: Duration,
         completion: @escaping MessageCompletion = { $0 },
         clock: any OutboxClock = SystemOutboxClock(), wallClock: any WallClock = SystemWallClock()
     ) throws(OutboxError) {
         try self.init(
-            core: core, folder: folder, quietTime: quietTime, completion: completion, clock: clock,
+            core: core, folder: folder, key: key, quietTime: quietTime, completion: completion, clock: clock,
             wallClock: wallClock, boot: DraftContext.currentBoot(), step: { _ in })
     }
 
     init(
-        core: any ChatCore, folder: PrivateFolder, quietTime: Duration,
+        core: any ChatCore, folder: PrivateFolder, key: SecretBytes? = nil, quietTime: Duration,
         completion: @escaping MessageCompletion = { $0 }, clock: any OutboxClock,
         wallClock: any WallClock, boot: String, earlyCopies: EarlyCopySlots = EarlyCopySlots(),
         step: @escaping @Sendable (OutboxStep) -> Void
     ) throws(OutboxError) {
         let random = SystemRandomSource()
         let context = try described {
-            let journal = try Journal(path: folder.path + "/journal.sqlite", random: random)
+            let journal = try Journal(path: folder.path + "/journal.sqlite", key: key, random: random)
             return DraftContext(
                 journal: journal, spool: try Spool(in: folder),
                 staging: try StagingFolder(path: core.stagingFolder, mark: journal.mark, random: random),
@@ -107,9 +108,9 @@ public final class Outbox: Sendable {
 
     /// The same of an outbox that no process has open, in its folder. Blocks.
     /// - Throws: `wrongVersion`, `noSpace`, `storage`.
-    public static func waiting(inFolder path: String) throws(OutboxError) -> Int {
+    public static func waiting(inFolder path: String, key: SecretBytes? = nil) throws(OutboxError) -> Int {
         try described {
-            let journal = try Journal(path: path + "/journal.sqlite", random: SystemRandomSource())
+            let journal = try Journal(path: path + "/journal.sqlite", key: key, random: SystemRandomSource())
             defer { journal.close() }
             return try journal.entries().count { DraftMachine(restoring: $0.record, $0.state).isWaiting }
         }

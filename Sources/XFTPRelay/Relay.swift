@@ -51,7 +51,8 @@ public final class Relay: Sendable {
         _ settings: RelaySettings, _ folder: RelayFolder, _ identity: ServerIdentity
     ) throws(RelayError) -> RelayService {
         do {
-            let records = try RelayRecords(path: folder.recordsPath, random: settings.random)
+            let records = try RelayRecords(
+                path: folder.recordsPath, key: settings.key, random: settings.random)
             let quota = Quota(settings.quota)
             quota.count(try records.storedSize())
             let files = ChunkFiles(folder: folder, quota: quota)

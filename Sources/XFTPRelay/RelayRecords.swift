@@ -1,4 +1,5 @@
 import Base
+import Cryptography
 import Store
 import XFTP
 
@@ -30,8 +31,9 @@ final class RelayRecords: Sendable {
     private static let columns =
         "c.id, c.sender_id, c.sender_key, c.size, c.digest, c.created, c.stored, c.announcement"
 
-    init(path: String, random: any RandomSource) throws(StoreError) {
-        database = try Database(path: path, migrations: Self.migrations, durability: .eventual)
+    /// - Parameter key: with which they are encrypted; nil: not.
+    init(path: String, key: SecretBytes? = nil, random: any RandomSource) throws(StoreError) {
+        database = try Database(path: path, migrations: Self.migrations, key: key, durability: .eventual)
         self.random = random
     }
 

@@ -1,10 +1,13 @@
 import Base
+import Cryptography
 import Network
 
 /// What a relay is told at its start.
 public struct RelaySettings: Sendable {
     /// Made when missing, mode 0700: certificates, records and chunks.
     public var folder: String
+    /// With which the records are encrypted; nil: they are not.
+    public var key: SecretBytes?
     /// Port 0 takes the port of the last time when it is still free, else any.
     public var listen: Endpoint
     /// Bytes of chunks and of the records about them in all, nil for no limit but the disk.

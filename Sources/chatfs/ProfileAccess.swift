@@ -70,7 +70,7 @@ struct ProfileAccess: Sendable {
             if let official = settings.official {
                 return try ControlClient.connect(coreFolder: official.folder(dataPath: settings.dataPath))
             }
-            let directory = try DataDirectory(existing: settings.dataPath)
+            let directory = try DataDirectory(existing: settings.dataPath, key: settings.key)
             let profile = try directory.profile(named: settings.profile)
             return try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
         }

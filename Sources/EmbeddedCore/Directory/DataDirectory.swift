@@ -1,12 +1,14 @@
 import Base
 import ChatCore
 import CoreServices
+import Cryptography
 import Glibc
 import Posix
 
 /// Where the embedded core keeps everything: profiles, chats, messages and files. A folder of mode
 /// 0700 with a marker and a version; several processes may use it at once.
 ///
+///     keys                 of an encrypted one: its data key, sealed for each way to unlock (`KeySlots`)
 ///     chatfs.db            all tables (`Schema`)
 ///     bell                 written to when there is something for another process (`ChangeSignal`)
 ///     profiles/<id>/lock   who holds the profile
@@ -17,12 +19,16 @@ import Posix
 public final class DataDirectory: Sendable {
     /// Absolute.
     public let path: String
+    /// With which all databases in it are encrypted; nil: they are not.
+    public let key: SecretBytes?
     let folder: PrivateFolder
     let store: DirectoryStore
     let signal: ChangeSignal
     let clock: any WallClock
 
     static let purpose = "chatfs data"
+    /// The file that an encrypted one has, beside its database.
+    public static let keysFile = "keys"
     private static let versionFile = "version"
     private static let version = "1"
 
@@ -41,20 +47,21 @@ public final class DataDirectory: Sendable {
 
     /// Opens the directory, making it when it is missing or empty.
     ///
+    /// - Parameter key: of an encrypted one; nil: it is not encrypted.
     /// - Throws: `.wrongVersion` for the data of a newer version, `.storage` for a folder that holds
-    ///   something else or is open to others, `.file(.noSpace)`.
-    public convenience init(_ path: String? = nil) throws(ChatError) {
-        try self.init(path ?? Self.defaultPath(), clock: SystemWallClock())
+    ///   something else or is open to others, and for a key that is missing or wrong, `.file(.noSpace)`.
+    public convenience init(_ path: String? = nil, key: SecretBytes? = nil) throws(ChatError) {
+        try self.init(path ?? Self.defaultPath(), key: key, clock: SystemWallClock())
     }
 
     /// Opens the directory where there is one: for who only looks.
     /// - Throws: `.noSuchProfile` where there is none.
-    public convenience init(existing path: String?) throws(ChatError) {
+    public convenience init(existing path: String?, key: SecretBytes? = nil) throws(ChatError) {
         guard Self.exists(path) else {
             throw ChatError(
                 .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
         }
-        try self.init(path)
+        try self.init(path, key: key)
     }
 
     /// Whether something is there that could be one, more than an empty folder; nil: at the default path.
@@ -72,7 +79,8 @@ public final class DataDirectory: Sendable {
 
     /// - Parameter network: the network filesystem that a path lies on.
     init(
-        _ path: String, clock: any WallClock, network: (String) -> String? = NetworkFilesystem.name
+        _ path: String, key: SecretBytes? = nil, clock: any WallClock,
+        network: (String) -> String? = NetworkFilesystem.name
     ) throws(ChatError) {
         // Before anything is made there.
         if let network = network(path) {
@@ -88,9 +96,11 @@ public final class DataDirectory: Sendable {
             }
             defer { free(absolute) }
             self.path = String(cString: absolute)
+            self.key = key
+            try Self.checkKey(key, in: folder)
             _ = try folder.subfolder("profiles")
             signal = try ChangeSignal(path: self.path + "/bell")
-            store = try DirectoryStore(path: self.path + "/chatfs.db")
+            store = try DirectoryStore(path: self.path + "/chatfs.db", key: key)
             self.clock = clock
         } catch {
             throw ChatError(wrapping: error)
@@ -130,6 +140,13 @@ public final class DataDirectory: Sendable {
         } else {
             try folder.write(Array((version + "\n").utf8), to: versionFile)
         }
+    }
+
+    /// Nothing is made in clear where the rest is encrypted.
+    private static func checkKey(_ key: SecretBytes?, in folder: PrivateFolder) throws(ChatError) {
+        let isEncrypted = faccessat(folder.directory.descriptor, keysFile, F_OK, 0) == 0
+        guard isEncrypted && key == nil else { return }
+        throw ChatError(.storage, "The data directory is encrypted: it must be unlocked first.")
     }
 
     // MARK: - Profiles

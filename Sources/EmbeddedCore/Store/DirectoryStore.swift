@@ -1,3 +1,4 @@
+import Cryptography
 import Store
 
 /// The database of a data directory, which the processes of all its profiles share. All of its SQL is in the tables
@@ -5,9 +6,10 @@ import Store
 final class DirectoryStore: Sendable {
     private let database: Database
 
-    /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
-    init(path: String) throws(StoreError) {
-        database = try Database(path: path, migrations: Schema.migrations)
+    /// - Parameter key: with which it is encrypted; nil: not.
+    /// - Throws: `StoreError`: as `Database`.
+    init(path: String, key: SecretBytes? = nil) throws(StoreError) {
+        database = try Database(path: path, migrations: Schema.migrations, key: key)
     }
 
     /// Reads from one snapshot.

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Store
 
 /// The rules of a profile, and which files its user was told of, in a database in the profile's own folder. Several
@@ -25,11 +26,14 @@ public final class KeepStore: Sendable {
 
     private let database: Database
 
-    /// - Parameter folder: the profile's own. Absolute.
+    /// - Parameters:
+    ///   - folder: the profile's own. Absolute.
+    ///   - key: with which it is encrypted; nil: not.
     /// - Throws: `storage`.
-    public init(in folder: String) throws(KeepingError) {
+    public init(in folder: String, key: SecretBytes? = nil) throws(KeepingError) {
         do throws(StoreError) {
-            database = try Database(path: folder + "/keep.sqlite", migrations: Self.migrations)
+            database = try Database(
+                path: folder + "/keep.sqlite", migrations: Self.migrations, key: key)
         } catch {
             throw Self.wrapping(error)
         }

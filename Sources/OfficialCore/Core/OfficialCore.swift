@@ -55,9 +55,10 @@ public final class OfficialCore: ChatCore {
         history = WorkSignal()
         staging = try StagingFolder(settings.filesFolder + "/outbox")
         index = try IndexStore(
-            path: folder + "/index.sqlite", owner: profile, filesFolder: settings.filesFolder,
+            path: folder + "/index.sqlite", key: settings.key, owner: profile,
+            filesFolder: settings.filesFolder,
             staging: staging, history: history)
-        trust = try OfficialRelayTrust(folder: settings.folder)
+        trust = try OfficialRelayTrust(folder: settings.folder, key: settings.key)
         connection = CoreConnection(transport)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)

@@ -1,4 +1,5 @@
 import ChatCore
+import Cryptography
 
 /// How a profile of an official core is used.
 public struct OfficialCoreSettings: Sendable {
@@ -27,6 +28,8 @@ public struct OfficialCoreSettings: Sendable {
     public var temporaryFolder: String
     /// What this process keeps about the core: index, names, outbox. Absolute.
     public var folder: String
+    /// With which the databases there are encrypted; nil: they are not.
+    public var key: SecretBytes?
     /// nil: the profile that is active in the core.
     public var profileName: String?
     /// Asked for the name of a first profile when the core has none and `profileName` is nil.

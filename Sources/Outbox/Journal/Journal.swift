@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Store
 
 /// The rows behind the drafts: what is known after a crash. All calls block.
@@ -70,9 +71,10 @@ final class Journal: Sendable {
     /// Begins the names of this outbox's folders in the staging folder, which it may share.
     let mark: String
 
+    /// - Parameter key: with which it is encrypted; nil: not.
     /// - Throws: `StoreError`.
-    init(path: String, random: any RandomSource) throws {
-        let database = try Database(path: path, migrations: Self.migrations, durability: .eventual)
+    init(path: String, key: SecretBytes? = nil, random: any RandomSource) throws {
+        let database = try Database(path: path, migrations: Self.migrations, key: key, durability: .eventual)
         mark = try database.transaction { connection in
             if let mark = try connection.first("SELECT mark FROM outbox", row: { $0.text("mark") }) {
                 return mark

@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import CommandLineKit
+import Cryptography
 import Desktop
 import EmbeddedCore
 import Keeping
@@ -101,7 +102,7 @@ enum KeepCommand {
             try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
         } opened: { opened in
             let chats = try await opened.core.chats()
-            return try await answer(request, chats, in: opened.folder)
+            return try await answer(request, chats, in: opened.folder, key: opened.key)
         }
     }
 
@@ -110,7 +111,7 @@ enum KeepCommand {
         _ request: KeepRequest, _ settings: CoreSettings
     ) async throws -> [KeepAnswer.Rule] {
         let (folder, chats) = try await ThreadPool.shared.run { () throws(ChatError) in
-            let directory = try DataDirectory(existing: settings.dataPath)
+            let directory = try DataDirectory(existing: settings.dataPath, key: settings.key)
             let profile = try directory.profile(named: settings.profile)
             return (try directory.folders(of: profile).own, try directory.chats(of: profile))
         }
@@ -120,17 +121,17 @@ enum KeepCommand {
         if let rules = try await ThreadPool.shared.run({ () throws(DesktopError) in try ask(request) }) {
             return rules
         }
-        let rules = try await answer(request, chats, in: folder)
+        let rules = try await answer(request, chats, in: folder, key: settings.key)
         // One that was mounted at this moment may have read them before.
         _ = try await ThreadPool.shared.run { () throws(DesktopError) in try ask(KeepRequest(.show)) }
         return rules
     }
 
     private static func answer(
-        _ request: KeepRequest, _ chats: [Chat], in folder: String
+        _ request: KeepRequest, _ chats: [Chat], in folder: String, key: SecretBytes?
     ) async throws -> [KeepAnswer.Rule] {
         try await ThreadPool.shared.run {
-            let store = try KeepStore(in: folder)
+            let store = try KeepStore(in: folder, key: key)
             defer { store.close() }
             return try KeepRuling(store: store, chats: chats).answer(request)
         }

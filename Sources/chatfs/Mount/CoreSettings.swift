@@ -1,3 +1,4 @@
+import Cryptography
 import EmbeddedCore
 import Network
 import XFTP
@@ -8,6 +9,8 @@ struct CoreSettings: Sendable {
     var profile: String?
     /// Absolute.
     var dataPath: String
+    /// With which the data directory is encrypted; nil: it is not.
+    var key: SecretBytes?
     /// nil: the embedded core.
     var official: OfficialCoreChoice?
     /// Told to others who want the profile; nil where nothing is mounted.

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Desktop
 import FileSystem
 import Glibc
@@ -36,18 +37,20 @@ final class KeepWorker: Sendable {
     /// - Parameters:
     ///   - system: says what the connection costs; started where a rule depends on it.
     ///   - folder: the profile's own, with its rules.
+    ///   - key: with which these are encrypted; nil: not.
     ///   - whenExpiring: told of entries that relays drop soon, or have dropped since they were looked at last, and
     ///     that are not here: of each once, also over mounts. From a task, one call after the other.
     /// - Throws: where the rules cannot be read.
     init(
         core: any ChatCore, hydrator: Hydrator, fileSystem: FileSystem, system: SystemWatch, folder: String,
+        key: SecretBytes?,
         clock: any WallClock = SystemWallClock(),
         whenExpiring: @escaping @Sendable ([EntryDescription]) -> Void = { _ in }
     ) throws {
         (self.core, self.hydrator, self.fileSystem) = (core, hydrator, fileSystem)
         (self.system, self.clock) = (system, clock)
         disk = try OpenFile(folder, flags: O_RDONLY)
-        store = try KeepStore(in: folder)
+        store = try KeepStore(in: folder, key: key)
         notices = ExpiryNotices(store: store, fileSystem: fileSystem, whenExpiring: whenExpiring)
         plan = Lock(KeepPlan(try store.rules()))
         let wake = looks.continuation

@@ -22,13 +22,14 @@ struct MountParts: Sendable {
 
     /// Opens them in the folder of the profile. Nothing is shown and nothing sent yet.
     init(_ opened: MountedCore, _ settings: MountSettings) async throws {
-        let (core, own) = (opened.core, opened.folder)
+        let (core, own, key) = (opened.core, opened.folder, opened.key)
         let preparation = settings.preparation
         let (names, outbox, cache, remembered) = try await ThreadPool.shared.run {
             (
-                try Namespace(path: own + "/names.sqlite"),
+                try Namespace(path: own + "/names.sqlite", key: key),
                 try Outbox(
                     core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
+                    key: key,
                     quietTime: settings.quietTime,
                     completion: { message throws(ChatError) in try await preparation.completed(message) }),
                 try PrivateFolder(settings.cacheFolder(profile: core.profile.id), purpose: "chatfs cache"),

@@ -1,4 +1,5 @@
 import ChatCore
+import Cryptography
 import EmbeddedCore
 import Links
 import OfficialCore
@@ -11,6 +12,8 @@ struct MountedCore: Sendable {
     let core: any ChatCore
     /// The profile's own folder, for what is kept beside the core. Absolute.
     let folder: String
+    /// With which all databases there are encrypted; nil: they are not.
+    let key: SecretBytes?
     /// Fetches the chunks of claimed files.
     let client: XFTPClient
     /// Lets files be received from relays. Blocks.
@@ -21,7 +24,7 @@ struct MountedCore: Sendable {
 
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
         let directory = try await ThreadPool.shared.run { () throws(ChatError) in
-            try DataDirectory(settings.dataPath)
+            try DataDirectory(settings.dataPath, key: settings.key)
         }
         if let choice = settings.official { return try await open(choice, settings) }
         let core = try await EmbeddedCore.open(
@@ -35,9 +38,10 @@ struct MountedCore: Sendable {
         let approve: @Sendable ([RelayAddress]) throws -> Void = {
             try directory.approveRelays($0, for: core.profile)
         }
-        let links = LinkedCore(core, folder: core.folder, client: core.client, approve: approve)
+        let links = LinkedCore(
+            core, folder: core.folder, key: settings.key, client: core.client, approve: approve)
         return MountedCore(
-            core: links, folder: core.folder, client: core.client, approve: approve,
+            core: links, folder: core.folder, key: settings.key, client: core.client, approve: approve,
             announceEnd: { core.announceEnd() },
             shutDown: {
                 await links.close()
@@ -52,6 +56,7 @@ struct MountedCore: Sendable {
             try choice.settings(dataPath: settings.dataPath)
         }
         var official = prepared
+        official.key = settings.key
         official.profileName = settings.profile
         official.mountpoint = settings.mountpoint
         official.hasProxy = settings.proxy != nil
@@ -75,9 +80,10 @@ struct MountedCore: Sendable {
         client.proxy = settings.proxy
         let relays = XFTPClient(settings: client)
         let approve: @Sendable ([RelayAddress]) throws -> Void = { try trust.approve($0) }
-        let links = LinkedCore(core, folder: core.folder, client: relays, approve: approve)
+        let links = LinkedCore(
+            core, folder: core.folder, key: settings.key, client: relays, approve: approve)
         return MountedCore(
-            core: links, folder: core.folder, client: relays, approve: approve,
+            core: links, folder: core.folder, key: settings.key, client: relays, approve: approve,
             announceEnd: { core.announceEnd() },
             shutDown: {
                 await links.close()

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import Store
 import XFTP
 
@@ -20,9 +21,12 @@ public final class OfficialRelayTrust: Sendable {
     private let configured = Lock<Set<RelayEndpoint>>([])
 
     /// Blocks.
-    /// - Parameter folder: the core's, where the approvals lie.
-    public init(folder: String) throws(StoreError) {
-        database = try Database(path: folder + "/approvals.sqlite", migrations: Self.migrations)
+    /// - Parameters:
+    ///   - folder: the core's, where the approvals lie.
+    ///   - key: with which they are encrypted; nil: not.
+    public init(folder: String, key: SecretBytes? = nil) throws(StoreError) {
+        database = try Database(
+            path: folder + "/approvals.sqlite", migrations: Self.migrations, key: key)
     }
 
     func follow(configured relays: [String]) {

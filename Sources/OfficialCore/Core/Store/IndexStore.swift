@@ -1,4 +1,5 @@
 import ChatCore
+import Cryptography
 import Store
 
 /// The index of a profile's files, and how its changes are told. All of its SQL is in the tables of this folder. All
@@ -12,14 +13,16 @@ final class IndexStore: Sendable {
     private let history: WorkSignal
 
     /// - Parameters:
+    ///   - key: with which it is encrypted; nil: not.
     ///   - owner: the user's own profile, the sender of sent items.
     ///   - filesFolder: where the core keeps files. Absolute.
     ///   - history: told when a walk through a history was begun.
     /// - Throws: `StoreError`: `.wrongVersion`, `.damaged`, `.diskFull`, `.notAllowed`.
     init(
-        path: String, owner: Profile, filesFolder: String, staging: StagingFolder, history: WorkSignal
+        path: String, key: SecretBytes?, owner: Profile, filesFolder: String, staging: StagingFolder,
+        history: WorkSignal
     ) throws(StoreError) {
-        database = try Database(path: path, migrations: Schema.migrations, durability: .eventual)
+        database = try Database(path: path, migrations: Schema.migrations, key: key, durability: .eventual)
         self.owner = owner
         self.filesFolder = filesFolder
         self.staging = staging
