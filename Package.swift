@@ -78,6 +78,12 @@ let package = Package(
             "FileSystem",
             uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails"]),
         module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
+        module(
+            "Verification",
+            uses: [
+                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Links", "Namespace",
+                "Outbox",
+            ]),
         module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
         module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
         module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
@@ -90,7 +96,7 @@ let package = Package(
                 "OfficialCore", "Links", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
                 "FileSystem",
                 "Fuse",
-                "Desktop", "Keeping", "MessageBus", "Notifications", "CommandLineKit",
+                "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -132,6 +138,9 @@ let package = Package(
             of: "FileSystem",
             uses: ["ChatCore", "Namespace", "Hydration", "Outbox", "Store", "Thumbnails"]),
         tests(of: "Fuse", uses: ["ChatCore", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
+        tests(
+            of: "Verification",
+            uses: ["ChatCore", "Cryptography", "EmbeddedCore", "Links", "Outbox", "Store"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
         tests(of: "MessageBus", uses: ["Base", "Posix"]),

@@ -9,6 +9,11 @@ struct LinkFolder: Sendable {
     /// Absolute. Beside the core's staging folder, so that what was staged is moved and not copied.
     let path: String
 
+    /// Where that of a profile is.
+    static func path(in stagingFolder: String, of profile: Profile) -> String {
+        stagingFolder + "/links-\(profile.id)"
+    }
+
     /// Opened, and made when it is missing.
     private func opened() throws(SystemError) -> OpenFile {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
@@ -93,6 +98,9 @@ struct LinkFolder: Sendable {
             }
         }
     }
+
+    /// Whether something in the folder is a plain copy for an upload, and no CryptoFile.
+    static func isPlainCopy(_ name: String) -> Bool { name.hasPrefix("plain-") }
 
     private static func plainName(_ id: Int64) -> String { "plain-\(id)" }
     private static func freshName() -> String { Hexadecimal.encode(SystemRandomSource().bytes(16)) }

@@ -41,7 +41,7 @@ public final class LinkedCore: ChatCore {
         self.core = core
         store = LinkStore(
             path: folder + "/links.sqlite", key: key,
-            folder: LinkFolder(path: core.stagingFolder + "/links-\(core.profile.id)"),
+            folder: LinkFolder(path: LinkFolder.path(in: core.stagingFolder, of: core.profile)),
             owner: core.profile.displayName, clock: clock)
         uploads = LinkUploads(core, store, retry: retry)
         claims = LinkClaims(core, store)

@@ -39,6 +39,7 @@ enum ChatFS {
             FileCommand.command,
             LinkCommand.command,
             CryptoFileCommand.command,
+            VerifyCommand.command,
             RelayCommand.command,
             DoctorCommand.command,
             CompletionCommand.command,
@@ -61,6 +62,10 @@ enum ChatFS {
         (
             "${XDG_CACHE_HOME:-~/.cache}/chatfs",
             "The cache of mounts, gone with them; --cache-dir names another."
+        ),
+        (
+            "${XDG_DATA_HOME:-~/.local/share}/chatfs/profiles/N/set-aside",
+            "What 'chatfs verify --fix' found that belongs to nothing; nobody but you deletes it."
         ),
         ("MOUNTPOINT/.chatfs/status.json", "The state of a mount, as 'chatfs status --json' prints it."),
         ("MOUNTPOINT/.chatfs/transfers", "What is on its way, a line each."),
@@ -89,6 +94,7 @@ enum ChatFS {
         static let daily = "Every day"
         static let chats = "Profiles and chats"
         static let files = "Files without a mount"
+        static let data = "What is kept"
         static let other = "More"
     }
 }

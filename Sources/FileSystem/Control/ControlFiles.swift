@@ -9,11 +9,16 @@ final class ControlFiles: Sendable {
         /// Why the core cannot be reached at present.
         var coreProblem: String?
         var keeping: Keeping?
+        var verification: Verification?
     }
 
-    /// A struct around it, as `Lock` wants.
+    /// Structs around them, as `Lock` wants.
     private struct Keeping {
         var ask: @Sendable () -> MountStatus.Keeping
+    }
+
+    private struct Verification {
+        var ask: @Sendable () async -> MountStatus.Verification?
     }
 
     private let state = Lock(State())
@@ -35,10 +40,17 @@ final class ControlFiles: Sendable {
         state.withLock { $0.keeping = Keeping(ask: ask) }
     }
 
+    func askVerification(through ask: @escaping @Sendable () async -> MountStatus.Verification?) {
+        state.withLock { $0.verification = Verification(ask: ask) }
+    }
+
     func status() async -> MountStatus {
-        let (problem, keeping) = state.withLock { ($0.coreProblem, $0.keeping) }
+        let (problem, keeping, verification) = state.withLock {
+            ($0.coreProblem, $0.keeping, $0.verification)
+        }
         var status = await report.status(coreProblem: problem)
         status.keeping = keeping?.ask()
+        status.verified = await verification?.ask()
         return status
     }
 

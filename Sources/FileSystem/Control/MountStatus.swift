@@ -29,6 +29,24 @@ public struct MountStatus: Codable, Sendable {
         }
     }
 
+    /// The last 'chatfs verify' of the profile.
+    public struct Verification: Codable, Hashable, Sendable {
+        /// When it ended, seconds since 1970.
+        public var time: Int64
+        /// Files that were read to their ends, and their bytes.
+        public var files: Int
+        public var bytes: UInt64
+        /// Findings about which nothing was done yet.
+        public var problems: Int
+
+        public init(time: Int64, files: Int, bytes: UInt64, problems: Int) {
+            self.time = time
+            self.files = files
+            self.bytes = bytes
+            self.problems = problems
+        }
+    }
+
     public var profile: String
     public var mountpoint: String
     /// Folder with the control socket.
@@ -55,6 +73,8 @@ public struct MountStatus: Codable, Sendable {
     /// them (`CallerKind`).
     public var callers: [String: CallerCount]?
     public var keeping: Keeping?
+    /// nil where the profile was never verified.
+    public var verified: Verification?
 
     /// JSON in UTF-8, to be read by people too.
     var encoded: [UInt8] {

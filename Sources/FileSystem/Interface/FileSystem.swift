@@ -184,6 +184,11 @@ extension FileSystem {
         control.askKeeping(through: ask)
     }
 
+    /// How the status knows when the profile was last verified.
+    public func askVerification(through ask: @escaping @Sendable () async -> MountStatus.Verification?) {
+        control.askVerification(through: ask)
+    }
+
     /// The state of the mount at this moment.
     public func status() async -> MountStatus { await control.status() }
 }

@@ -37,7 +37,13 @@ final class Spool: Sendable {
     }
 
     /// Where versions of blocks lie that must not overwrite what was synchronised.
-    private static func second(_ name: String) -> String { name + ".second" }
+    private static func second(_ name: String) -> String { name + secondSuffix }
+    private static let secondSuffix = ".second"
+
+    /// The name of the file that one in the folder belongs to; mostly its own.
+    static func first(of name: String) -> String {
+        name.hasSuffix(secondSuffix) ? String(name.dropLast(secondSuffix.count)) : name
+    }
 
     private func openSecond(_ name: String, flags: Int32) throws(SystemError) -> OpenFile {
         try OpenFile(Self.second(name), flags: O_RDWR | flags | chatfs_o_nofollow, in: directory)

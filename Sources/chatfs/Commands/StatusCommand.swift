@@ -142,7 +142,18 @@ enum StatusCommand {
             .map { "\(CallerKind(rawValue: $0.key)?.noun ?? $0.key) (\($0.value.refused))" }
         let callers = refused.isEmpty ? nil : "  nothing was fetched for: \(refused.joined(separator: ", "))"
         return [head] + [core, kernel, callers].compactMap { $0 } + keeping(status.keeping)
-            + status.transfers.map(line)
+            + verification(status.verified) + status.transfers.map(line)
+    }
+
+    private static func verification(_ verified: MountStatus.Verification?) -> [String] {
+        guard let verified else { return [] }
+        let days = max(0, SystemWallClock().now().seconds - verified.time) / 86_400
+        let time = days == 0 ? "today" : "\(count(Int(days), "day")) ago"
+        let what =
+            verified.problems == 0
+            ? "nothing was wrong"
+            : "\(count(verified.problems, "thing")) found wrong, which 'chatfs verify' names"
+        return ["  verified \(time), \(count(verified.files, "file")): \(what)"]
     }
 
     private static func keeping(_ keeping: MountStatus.Keeping?) -> [String] {

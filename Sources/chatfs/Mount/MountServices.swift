@@ -36,6 +36,10 @@ struct MountServices: Sendable {
             whenSent: { await fileSystem.wasSent($0) },
             answerCacheRequest: { await cacheRequests.answer($0) },
             answerKeepRequest: { await keeping.answer($0) })
+        let folder = opened.folder
+        fileSystem.askVerification {
+            await ThreadPool.shared.run { MountStatus.Verification(ofProfileFolder: folder) }
+        }
         self.keeping = keeping
         self.system = system
         self.cacheRequests = cacheRequests

@@ -1,0 +1,79 @@
+import Base
+
+/// Something that is not as it should be in a data directory.
+public struct Finding: Codable, Hashable, Sendable {
+    public enum Kind: String, Codable, Hashable, Sendable, CaseIterable {
+        /// A database with a page, an index or a reference that is wrong.
+        case database
+        /// A file whose bytes are not those that were kept.
+        case damaged
+        /// A file that a message, a link or a draft has, and the disk has not.
+        case missing
+        /// A file that nothing names.
+        case stray
+    }
+
+    /// What was done about it, or can be.
+    public enum Outcome: String, Codable, Hashable, Sendable, CaseIterable {
+        /// Nothing can be done here: it is to be had from its sender, or from an archive.
+        case lost
+        /// A relay may have it still: `--fix` asks for it.
+        case receivable
+        /// It will be received anew by the next mount.
+        case requested
+        /// It lies in the folder `set-aside` of the profile, or `damaged`, with what can be read of it.
+        case setAside = "set-aside"
+        /// `--fix` sets it aside.
+        case removable
+    }
+
+    public var kind: Kind
+    /// Of a file in a chat: folder and name in the mount. Else its place below the data directory.
+    public var path: String
+    /// Bytes of plaintext, or on the disk where that is all that is known.
+    public var size: UInt64?
+    /// What exactly is wrong, a sentence; of a database, of its first page that is.
+    public var detail: String
+    public var outcome: Outcome
+
+    public init(_ kind: Kind, _ path: String, size: UInt64? = nil, detail: String, outcome: Outcome) {
+        self.kind = kind
+        self.path = path
+        self.size = size
+        self.detail = detail
+        self.outcome = outcome
+    }
+
+    /// Whether nothing is left to do about it.
+    public var isSettled: Bool {
+        switch outcome {
+        case .requested, .setAside: true
+        case .lost, .receivable, .removable: false
+        }
+    }
+
+    /// One line for a person, with the path. Names in it are as their senders chose them.
+    public var sentence: String {
+        let size = size.map { ", \(ByteCount.rounded($0))" } ?? ""
+        let word =
+            switch kind {
+            case .database: "a damaged database"
+            case .damaged: "damaged"
+            case .missing: "not there any more"
+            case .stray: "belongs to nothing"
+            }
+        return "\(path): \(word)\(size). \(detail.endingInFullStop) \(remedy)"
+    }
+
+    private var remedy: String {
+        switch (outcome, kind) {
+        case (.lost, .database):
+            "Restore it from an archive ('chatfs import'); nothing in it was changed."
+        case (.lost, _): "No relay has it: have its sender send it again, or take it from an archive."
+        case (.receivable, _): "A relay may still have it: 'chatfs verify --fix' has it received again."
+        case (.requested, _): "It is received again by the next mount, if a relay still has it."
+        case (.setAside, _): "It was set aside, and nothing of it was deleted."
+        case (.removable, _): "'chatfs verify --fix' sets it aside."
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import Base
+import ChatCore
+import EmbeddedCore
+import Glibc
+import Posix
+import Store
+
+/// Compares what a profile should have with what the disk has: every page of its databases, every byte of its files,
+/// and each way between both. Changes nothing; only `setStraysAside` does. All calls block.
+public struct ProfileVerification: Sendable {
+    private let directory: DataDirectory
+    private let profile: Profile
+    /// The folder of the profile. Absolute.
+    public let folder: String
+    /// Whether no other process can change anything meanwhile.
+    private let isAlone: Bool
+
+    /// A file that is younger may get its row in a moment.
+    private static let leastAge: Int64 = 3600
+
+    /// - Parameter isAlone: this process holds the profile; else young files without a row are no findings.
+    public init(of profile: Profile, in directory: DataDirectory, isAlone: Bool) throws(ChatError) {
+        self.directory = directory
+        self.profile = profile
+        self.isAlone = isAlone
+        folder = try directory.folders(of: profile).own
+    }
+
+    /// A file that is not as it should be, and what was found about it.
+    public struct Broken: Sendable {
+        public let copy: StoredCopy
+        public var finding: Finding
+    }
+
+    /// What one pass found.
+    public struct Result: Sendable {
+        /// Of databases, drafts and strays.
+        public var findings: [Finding] = []
+        /// Files of messages and links.
+        public var broken: [Broken] = []
+        /// Absolute paths of what nothing names, as in `findings`.
+        public fileprivate(set) var strays: [String] = []
+        public fileprivate(set) var databases = 0
+        public fileprivate(set) var files = 0
+        public fileprivate(set) var bytes: UInt64 = 0
+
+        /// - Parameter time: of its end, seconds since 1970.
+        public func record(at time: Int64) -> VerificationRecord {
+            VerificationRecord(
+                time: time, databases: databases, files: files, bytes: bytes,
+                findings: findings + broken.map(\.finding))
+        }
+    }
+
+    /// - Parameter progress: told bytes done of all, often.
+    public func run(progress: (_ done: UInt64, _ total: UInt64) -> Void) -> Result {
+        var result = Result()
+        checkDatabases(&result)
+        do {
+            let contents = try ProfileContents(of: profile, in: directory)
+            check(contents.copies, &result, progress)
+            for draft in contents.emptyDrafts {
+                result.findings.append(
+                    Finding(
+                        .missing, draft.path, size: draft.size, detail: "It was not sent yet", outcome: .lost)
+                )
+            }
+            check(strays: contents.strays, &result)
+        } catch {
+            // Whatever else the database says of it stands above; without its rows no file can be judged.
+            let detail = "The files of the profile were not checked: " + sentence(of: error)
+            result.findings.append(
+                Finding(.database, relative(folder), detail: detail, outcome: .lost))
+        }
+        return result
+    }
+
+    // MARK: - Databases
+
+    /// What is wrong with the database of a directory that cannot be opened; nil when it is something else. Blocks.
+    public static func damage(ofDirectory path: String) -> Finding? {
+        let problems = try? DatabaseCheck.problems(path: path + "/chatfs.db")
+        guard let first = problems?.first else { return nil }
+        return Finding(.database, "chatfs.db", detail: first, outcome: .lost)
+    }
+
+    private func checkDatabases(_ result: inout Result) {
+        let paths =
+            [directory.path + "/chatfs.db"]
+            + ["names.sqlite", "outbox/journal.sqlite", "keep.sqlite", "links.sqlite"].map {
+                "\(folder)/\($0)"
+            }
+        for path in paths where access(path, F_OK) == 0 {
+            result.databases += 1
+            do throws(StoreError) {
+                guard let first = try DatabaseCheck.problems(path: path, key: directory.key).first else {
+                    continue
+                }
+                result.findings.append(.init(.database, relative(path), detail: first, outcome: .lost))
+            } catch {
+                result.findings.append(
+                    .init(.database, relative(path), detail: error.sentence, outcome: .lost))
+            }
+        }
+    }
+
+    // MARK: - Files
+
+    private func check(
+        _ copies: [StoredCopy], _ result: inout Result, _ progress: (UInt64, UInt64) -> Void
+    ) {
+        let total = copies.reduce(0) { $0 + $1.size }
+        for copy in copies {
+            let end = result.bytes + copy.size
+            var done = result.bytes
+            let condition = copy.examine { count in
+                done += count
+                progress(done, total)
+            }
+            result.bytes = end
+            result.files += 1
+            switch condition {
+            case .whole: continue
+            case .damaged(let detail): add(copy, .damaged, detail, to: &result)
+            case .missing: add(copy, .missing, "The message is there, its file is not", to: &result)
+            }
+        }
+    }
+
+    private func add(_ copy: StoredCopy, _ kind: Finding.Kind, _ detail: String, to result: inout Result) {
+        // Deleted, or replaced by a good one, while it was read.
+        guard isStillThere(copy) else { return }
+        let finding = Finding(
+            kind, copy.path, size: copy.size, detail: detail, outcome: copy.isReceivable ? .receivable : .lost
+        )
+        if copy.file == nil {
+            result.findings.append(finding)
+        } else {
+            result.broken.append(Broken(copy: copy, finding: finding))
+        }
+    }
+
+    private func isStillThere(_ copy: StoredCopy) -> Bool {
+        guard let file = copy.file, file < .firstOfLinks else { return true }
+        // Where the database does not say so any more, what was found stands.
+        guard let item = try? directory.item(of: file, of: profile) else { return isAlone }
+        return item.file?.source == copy.source
+    }
+
+    // MARK: - What nothing names
+
+    private func check(strays: [String], _ result: inout Result) {
+        let now = SystemWallClock().now().seconds
+        for path in strays {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { continue }
+            if !isAlone, Int64(status.st_ctim.tv_sec) > now - Self.leastAge { continue }
+            result.strays.append(path)
+            result.findings.append(
+                Finding(
+                    .stray, relative(path), size: UInt64(status.st_size),
+                    detail: "No message, link or draft names it", outcome: .removable))
+        }
+    }
+
+    /// Sets aside what nothing names; for who holds the profile.
+    /// - Returns: the result with what became of it. What could not be moved stays a finding.
+    public func setStraysAside(_ found: Result) -> Result {
+        guard !found.strays.isEmpty else { return found }
+        var result = found
+        result.strays = []
+        for path in found.strays {
+            let index = result.findings.firstIndex { $0.kind == .stray && $0.path == relative(path) }
+            do throws(SystemError) {
+                try SetAside(profileFolder: folder).move(path)
+                if let index { result.findings[index].outcome = .setAside }
+            } catch {
+                result.strays.append(path)
+                if let index { result.findings[index].detail = error.sentence }
+            }
+        }
+        return result
+    }
+
+    private func relative(_ path: String) -> String {
+        path.hasPrefix(directory.path + "/") ? String(path.dropFirst(directory.path.utf8.count + 1)) : path
+    }
+}

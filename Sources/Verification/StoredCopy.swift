@@ -1,0 +1,59 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// A CryptoFile that a row names.
+public struct StoredCopy: Sendable {
+    /// nil for one that belongs to a draft.
+    public let file: FileID?
+    /// Folder and name in the mount.
+    public let path: String
+    /// Bytes of plaintext, as the row has them.
+    public let size: UInt64
+    public let source: FileSourceLocation
+    /// It came through a relay that has promised to keep it until now.
+    public let isReceivable: Bool
+
+    /// What a look at it says.
+    public enum Condition: Hashable, Sendable {
+        case whole
+        /// With what is wrong, a sentence.
+        case damaged(String)
+        case missing
+    }
+
+    /// Reads it to its tag. Blocks.
+    /// - Parameter read: told of every piece, how many bytes it has.
+    public func examine(read: (UInt64) -> Void) -> Condition {
+        guard let arguments = source.arguments else {
+            return .damaged("Its key is not there.")
+        }
+        do throws(CryptographyError) {
+            let file = try Self.open(source.path)
+            let reader = try CryptoFileReader(file: file, arguments: arguments)
+            guard reader.size == size else {
+                return .damaged("It has \(reader.size) bytes of \(size).")
+            }
+            var verification = reader.beginVerification()
+            var position: UInt64 = 0
+            while try !reader.step(&verification) {
+                read(verification.position - position)
+                position = verification.position
+            }
+            read(verification.position - position)
+            return .whole
+        } catch {
+            return error.systemCode == ENOENT ? .missing : .damaged(error.sentence)
+        }
+    }
+
+    private static func open(_ path: String) throws(CryptographyError) -> OpenFile {
+        do throws(SystemError) {
+            return try OpenFile(path, flags: O_RDONLY | O_NOFOLLOW)
+        } catch {
+            throw CryptographyError(error)
+        }
+    }
+}

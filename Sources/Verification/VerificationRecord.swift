@@ -1,0 +1,57 @@
+import Base
+import FoundationEssentials
+import Glibc
+import Posix
+
+/// What a verification of a profile found, and when: kept in the folder of the profile (`verified.json`, 0600) until
+/// the next.
+public struct VerificationRecord: Codable, Hashable, Sendable {
+    /// When it ended, seconds since 1970.
+    public var time: Int64
+    /// Databases and files that were read to their ends.
+    public var databases: Int
+    public var files: Int
+    /// Bytes of those files.
+    public var bytes: UInt64
+    public var findings: [Finding]
+
+    public init(time: Int64, databases: Int, files: Int, bytes: UInt64, findings: [Finding]) {
+        self.time = time
+        self.databases = databases
+        self.files = files
+        self.bytes = bytes
+        self.findings = findings
+    }
+
+    /// How many findings are still to be done something about.
+    public var unsettled: Int { findings.count { !$0.isSettled } }
+
+    private static let name = "verified.json"
+    /// As many findings are kept, so that a disk full of damage does not make a record that nobody can read.
+    private static let most = 1000
+    private static let longest = 4 << 20
+
+    /// Keeps it in a profile's folder in place of the one before. Blocks.
+    public func write(toProfileFolder path: String) throws(SystemError) {
+        var kept = self
+        kept.findings = Array(findings.prefix(Self.most))
+        let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        try PrivateFolder.write(kept.encoded, to: Self.name, in: folder)
+    }
+
+    /// JSON in UTF-8.
+    public var encoded: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Only numbers and strings: encoding them cannot fail.
+        return Array((try? encoder.encode(self)) ?? Data())
+    }
+
+    /// The one in a profile's folder; nil where nothing was verified, and for what is none. Blocks.
+    public static func read(profileFolder path: String) -> VerificationRecord? {
+        guard let file = try? OpenFile("\(path)/\(name)", flags: O_RDONLY | O_NOFOLLOW),
+            let bytes = try? file.readAll(limit: longest)
+        else { return nil }
+        return try? JSONDecoder().decode(VerificationRecord.self, from: Data(bytes))
+    }
+}

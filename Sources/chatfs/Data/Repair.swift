@@ -1,0 +1,74 @@
+import Base
+import ChatCore
+import EmbeddedCore
+import Posix
+import Verification
+
+/// What `chatfs verify` does with one profile.
+struct Repair: Sendable {
+    let directory: DataDirectory
+    let profile: Profile
+
+    typealias Progress = @Sendable (_ done: UInt64, _ total: UInt64) -> Void
+
+    /// Only looks; also while the profile is mounted.
+    func look(progress: @escaping Progress) async throws -> VerificationRecord {
+        let verification = try await verification(isAlone: false)
+        return try await ThreadPool.shared.run {
+            let found = verification.run(progress: progress)
+            let record = found.record(at: SystemWallClock().now().seconds)
+            try record.write(toProfileFolder: verification.folder)
+            return record
+        }
+    }
+
+    /// Sets aside what nothing names, and has received again what is damaged or missing and can be.
+    /// - Throws: `.profileInUse` while the profile is mounted.
+    func fix(progress: @escaping Progress) async throws -> VerificationRecord {
+        let verification = try await verification(isAlone: true)
+        let (directory, profile) = (directory, profile)
+        var found = try await ThreadPool.shared.run {
+            try directory.holding(profile) {
+                verification.setStraysAside(verification.run(progress: progress))
+            }
+        }
+        if !found.broken.isEmpty {
+            var settings = CoreSettings(profile: profile.displayName, dataPath: directory.path, official: nil)
+            settings.key = directory.key
+            let core = try await MountedCore.open(settings)
+            for index in found.broken.indices { await Self.mend(&found.broken[index], core.core) }
+            await core.shutDown()
+        }
+        let record = found.record(at: SystemWallClock().now().seconds)
+        try await ThreadPool.shared.run { () throws(SystemError) in
+            try record.write(toProfileFolder: verification.folder)
+        }
+        return record
+    }
+
+    private func verification(isAlone: Bool) async throws -> ProfileVerification {
+        let (directory, profile) = (directory, profile)
+        return try await ThreadPool.shared.run { () throws(ChatError) in
+            try ProfileVerification(of: profile, in: directory, isAlone: isAlone)
+        }
+    }
+
+    /// The damaged copy keeps a name (`damaged`), whether there will be another or not.
+    private static func mend(_ broken: inout ProfileVerification.Broken, _ core: any ChatCore) async {
+        guard let file = broken.copy.file else { return }
+        do throws(ChatError) {
+            switch try await core.giveUpCopy(of: file, at: broken.copy.source) {
+            case .offered(let item):
+                broken.finding.outcome = .requested
+                guard item.file?.source == nil else { return }
+                try await core.setFileToReceive(file, approvedRelays: false)
+            case .lost(let problem):
+                broken.finding.outcome = broken.finding.kind == .missing ? .lost : .setAside
+                if broken.finding.outcome == .setAside { broken.finding.detail = problem.sentence }
+            }
+        } catch {
+            // Its entry is a placeholder again, or what it was: whoever reads it meets the same reason.
+            broken.finding.detail = error.sentence
+        }
+    }
+}

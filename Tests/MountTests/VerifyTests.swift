@@ -1,0 +1,103 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Verify says what is damaged, and has received again what can be", .serialized)
+struct VerifyTests {
+    private static let bytes = TwoMounts.bytes(2_000_000)
+    private static let name = "bob/alice/film.bin"
+
+    /// A file that bob has received, and the path of its copy.
+    private static func received() async throws -> (TwoMounts, String) {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(bytes, as: "film.bin")
+        #expect(try await ChatFSProcess.run(["hydrate", mounts.path(name)]).succeeded)
+        let folder = "data/profiles/2/files"
+        return (mounts, mounts.path(folder + "/" + (try #require(try mounts.folder.names(in: folder).first))))
+    }
+
+    private static func verify(_ mounts: TwoMounts, _ more: [String] = []) async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(["verify", "--data", mounts.data, "--profile", "bob"] + more)
+    }
+
+    private static func flip(_ path: String) throws {
+        let file = try OpenFile(path, flags: O_RDWR)
+        try file.write(try file.read(count: 1, at: 1_500_000).map { $0 ^ 1 }, at: 1_500_000)
+    }
+
+    @Test("while it is mounted it only looks; status says when, and what it found")
+    func mounted() async throws {
+        let (mounts, copy) = try await Self.received()
+        let first = try await Self.verify(mounts)
+        #expect(first.succeeded && first.output == "", "\(first.output)\(first.errors)")
+        #expect(first.errors.contains("databases, 1 file, 2.0 MB: all as it was kept"), "\(first.errors)")
+        let status = try await ChatFSProcess.run(["status", mounts.path("bob")])
+        #expect(status.output.contains("verified today, 1 file: nothing was wrong"), "\(status.output)")
+        try Self.flip(copy)
+        let second = try await Self.verify(mounts, ["--json"])
+        #expect(second.ending == .code(1))
+        #expect(second.output.contains("\"kind\":\"damaged\"") && second.output.contains("alice/film.bin"))
+        let json = try await ChatFSProcess.run(["status", "--json", mounts.path("bob")])
+        #expect(json.output.contains("\"problems\" : 1"), "\(json.output)")
+        let refused = try await Self.verify(mounts, ["--fix"])
+        #expect(
+            refused.ending == .code(1) && refused.errors.contains("in use by process"), "\(refused.errors)")
+        #expect(access(copy, F_OK) == 0)
+    }
+
+    @Test("what is damaged, or gone, is received again after --fix", arguments: [true, false])
+    func fixed(isDamaged: Bool) async throws {
+        let (mounts, copy) = try await Self.received()
+        #expect(try await mounts.leave("bob") == .code(0))
+        if isDamaged { try Self.flip(copy) } else { unlink(copy) }
+        try mounts.folder.write([1, 2, 3], to: "data/profiles/2/files/left")
+        let looked = try await Self.verify(mounts)
+        #expect(looked.ending == .code(1))
+        #expect(
+            looked.output.contains("alice/film.bin: \(isDamaged ? "damaged" : "not there")"),
+            "\(looked.output)")
+        let fixed = try await Self.verify(mounts, ["--fix"])
+        #expect(fixed.succeeded, "\(fixed.output)\(fixed.errors)")
+        #expect(fixed.output.contains("received again by the next mount"), "\(fixed.output)")
+        #expect(try mounts.folder.names(in: "data/profiles/2/set-aside") == ["left"])
+        #expect(try await Self.verify(mounts).succeeded)
+        try await mounts.mount("bob")
+        try await wait(until: "it is here again") {
+            ["stored", "hydrated"].contains(try mounts.state(Self.name))
+        }
+        #expect(try mounts.read(Self.name) == Self.bytes)
+        #expect(try await Self.verify(mounts).succeeded)
+    }
+
+    @Test("what its sender alone had is lost, and what can be read of it is kept")
+    func lost() async throws {
+        let (mounts, _) = try await Self.received()
+        #expect(try await mounts.leave("alice") == .code(0))
+        let folder = "data/profiles/1/files"
+        let copy = mounts.path(folder + "/" + (try #require(try mounts.folder.names(in: folder).first)))
+        try Self.flip(copy)
+        let arguments = ["verify", "--data", mounts.data, "--profile", "alice"]
+        let looked = try await ChatFSProcess.run(arguments)
+        #expect(looked.output.contains("bob/film.bin: damaged") && looked.output.contains("No relay has it"))
+        let fixed = try await ChatFSProcess.run(arguments + ["--fix"])
+        #expect(fixed.succeeded && fixed.output.contains("--salvage"), "\(fixed.output)\(fixed.errors)")
+        #expect(try mounts.folder.names(in: "data/profiles/1/damaged").count == 2)
+        #expect(access(copy, F_OK) == 0)
+    }
+
+    @Test("a database that cannot be opened is named, with what to do")
+    func database() async throws {
+        let folder = try TemporaryFolder()
+        #expect(
+            try await ChatFSProcess.run(["profile", "create", "alice", "--data", folder.path("data")])
+                .succeeded)
+        try OpenFile(folder.path("data/chatfs.db"), flags: O_RDWR).write(
+            [UInt8](repeating: 7, count: 200), at: 0)
+        let outcome = try await ChatFSProcess.run(["verify", "--data", folder.path("data")])
+        #expect(outcome.ending == .code(1))
+        #expect(
+            outcome.output.hasPrefix("chatfs.db: a damaged database"), "\(outcome.output)\(outcome.errors)")
+        #expect(outcome.output.contains("chatfs import"))
+    }
+}

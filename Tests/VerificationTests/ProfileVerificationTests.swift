@@ -1,0 +1,169 @@
+import Base
+import ChatCore
+import Cryptography
+import EmbeddedCore
+import Glibc
+import Outbox
+import Posix
+import TestSupport
+import Testing
+
+@testable import Verification
+
+@Suite("Rows and disk are compared both ways")
+struct ProfileVerificationTests {
+    private static let notes = [
+        "a.txt": Array("first".utf8), "b.bin": [UInt8](repeating: 7, count: 3_000_000), "empty": [],
+    ]
+
+    @Test("what was kept is found as it was kept, and counted")
+    func whole() async throws {
+        let household = try await Household(notes: Self.notes)
+        var last: (UInt64, UInt64) = (0, 0)
+        let result = try household.verification().run { last = ($0, $1) }
+        let record = result.record(at: 12)
+        #expect(record.findings == [] && record.time == 12)
+        #expect(record.files == 3 && record.bytes == 3_000_005 && record.databases == 1)
+        #expect(last == (3_000_005, 3_000_005))
+    }
+
+    @Test(
+        "a bit anywhere in a file is found, and the name of the file with it",
+        arguments: [0, 1_500_000, 2_999_999, 3_000_000, 3_000_015])
+    func damaged(offset: UInt64) async throws {
+        let household = try await Household(notes: Self.notes)
+        try household.flip(household.stored("b.bin"), at: offset)
+        let findings = try household.found().record(at: 0).findings
+        #expect(findings.map(\.kind) == [.damaged])
+        #expect(findings.first?.path == "Saved notes/b.bin" && findings.first?.size == 3_000_000)
+        #expect(findings.first?.outcome == .lost)
+    }
+
+    @Test(
+        "a file that was cut, or has bytes behind its end, is damaged",
+        arguments: [0, 10, 2_999_000, 3_000_017])
+    func length(size: UInt64) async throws {
+        let household = try await Household(notes: Self.notes)
+        try OpenFile(household.stored("b.bin"), flags: O_RDWR).truncate(to: size)
+        #expect(try household.found().record(at: 0).findings.map(\.kind) == [.damaged])
+    }
+
+    @Test("a file that is gone is missing, and one that is a link or a folder is not read")
+    func missing() async throws {
+        let household = try await Household(notes: Self.notes)
+        let path = try household.stored("a.txt")
+        #expect(unlink(path) == 0)
+        #expect(try household.found().record(at: 0).findings.map(\.kind) == [.missing])
+        #expect(symlink("/etc/os-release", path) == 0)
+        #expect(try household.found().record(at: 0).findings.map(\.kind) == [.damaged])
+        #expect(unlink(path) == 0 && mkdir(path, 0o700) == 0)
+        #expect(try household.found().record(at: 0).findings.map(\.kind) == [.damaged])
+    }
+
+    @Test("what nothing names is found in each folder, set aside under its name, and never over another")
+    func strays() async throws {
+        let household = try await Household(notes: Self.notes)
+        let file = try PrivateFolder(household.own + "/outbox", purpose: "chatfs outbox")
+        let core = try await EmbeddedCore.open(household.directory, profile: "alice")
+        let outbox = try Outbox(core: core, folder: file, quietTime: .seconds(1))
+        outbox.start()
+        await outbox.shutDown()
+        await core.shutDown()
+        let places = ["files/left", "outbox/spool/left"]
+        for place in places {
+            try OpenFile("\(household.own)/\(place)", flags: O_WRONLY | O_CREAT).write([1, 2, 3], at: 0)
+        }
+        // Whoever has the profile may be about to name them.
+        #expect(try household.found(isAlone: false).findings == [])
+        let found = try household.found()
+        #expect(Set(found.findings.map(\.path)) == Set(places.map { "profiles/1/\($0)" }))
+        #expect(found.findings.allSatisfy { $0.kind == .stray && $0.outcome == .removable && $0.size == 3 })
+        let settled = try household.verification().setStraysAside(found)
+        #expect(settled.findings.allSatisfy { $0.outcome == .setAside && $0.isSettled })
+        #expect(try household.names(in: "set-aside") == ["left", "left.2"])
+        #expect(try household.found().record(at: 0).findings == [])
+    }
+
+    @Test("a page of a database that is damaged is found, and nothing of it changes")
+    func database() async throws {
+        let household = try await Household(notes: Self.notes)
+        // The header of the second page: its kind is none that there is.
+        try household.flip(household.directory.path + "/chatfs.db", at: 4096)
+        let findings = try household.found().record(at: 0).findings
+        #expect(findings.contains { $0.kind == .database && $0.path == "chatfs.db" })
+        #expect(findings.allSatisfy { $0.outcome == .lost })
+    }
+
+    @Test("a directory that cannot be opened is told as its database is")
+    func unopened() async throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.makeFolder("data")
+        try folder.write(
+            Array("no database, but a line of text that is longer than a header is".utf8),
+            to: "data/chatfs.db")
+        #expect(ProfileVerification.damage(ofDirectory: folder.path("data"))?.kind == .database)
+        #expect(ProfileVerification.damage(ofDirectory: folder.path("nowhere")) == nil)
+    }
+
+    @Test("a draft without its bytes is named as its writer named it")
+    func draft() async throws {
+        let household = try await Household(notes: [:])
+        let core = try await EmbeddedCore.open(household.directory, profile: "alice")
+        let folder = try PrivateFolder(household.own + "/outbox", purpose: "chatfs outbox")
+        let outbox = try Outbox(core: core, folder: folder, quietTime: .seconds(100))
+        outbox.start()
+        let chat = try #require(try await core.chats().first { $0.displayName == "bob" }).reference
+        // A temporary name: it stays.
+        let draft = try outbox.create(name: Array("letter.part".utf8), in: chat)
+        let bytes: [UInt8] = [1, 2, 3]
+        try bytes.withUnsafeBytes { try draft.write($0, at: 0, through: .ofItsMaker, by: getpid()) }
+        draft.closed(.ofItsMaker)
+        try draft.synchronise()
+        await outbox.shutDown()
+        await core.shutDown()
+        #expect(try household.found().record(at: 0).findings == [])
+        for name in try household.names(in: "outbox/spool") {
+            unlink("\(household.own)/outbox/spool/\(name)")
+        }
+        let findings = try household.found().record(at: 0).findings
+        #expect(findings.map(\.path) == ["bob/letter.part"] && findings.map(\.kind) == [.missing])
+    }
+}
+
+@Suite("What was found is kept until the next time")
+struct VerificationRecordTests {
+    private static let finding = Finding(
+        .damaged, "bob/\u{202E}a\n.txt", size: 5, detail: "Its tag is wrong", outcome: .receivable)
+
+    @Test("a record is read as it was written, at most 1,000 findings of it")
+    func kept() throws {
+        let folder = try TemporaryFolder()
+        #expect(VerificationRecord.read(profileFolder: folder.path) == nil)
+        var record = VerificationRecord(time: 9, databases: 2, files: 3, bytes: 4, findings: [Self.finding])
+        try record.write(toProfileFolder: folder.path)
+        #expect(VerificationRecord.read(profileFolder: folder.path) == record)
+        record.findings = Array(repeating: Self.finding, count: 1001)
+        try record.write(toProfileFolder: folder.path)
+        #expect(VerificationRecord.read(profileFolder: folder.path)?.findings.count == 1000)
+        var status = stat()
+        #expect(stat(folder.path("verified.json"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test("what is no record is none", arguments: ["", "{", "[]", "{\"time\":1}"])
+    func malformed(text: String) throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Array(text.utf8), to: "verified.json")
+        #expect(VerificationRecord.read(profileFolder: folder.path) == nil)
+    }
+
+    @Test("each finding says what can be done, and is settled when something was")
+    func words() {
+        for kind in Finding.Kind.allCases {
+            for outcome in Finding.Outcome.allCases {
+                let finding = Finding(kind, "a/b", detail: "Why", outcome: outcome)
+                #expect(finding.sentence.hasPrefix("a/b: ") && finding.sentence.hasSuffix("."))
+                #expect(finding.isSettled == [.requested, .setAside].contains(outcome))
+            }
+        }
+    }
+}
