@@ -59,6 +59,8 @@ let package = Package(
         module("Agent", uses: ["Base", "Posix", "Cryptography", "Store", "Ratchet", "SMP"]),
         module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
+        module("SMPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "SMP"]),
+        module("SMPClient", uses: ["Base", "Posix", "Cryptography", "Network", "SMP"]),
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
         module(
             "EmbeddedCore",
@@ -120,6 +122,7 @@ let package = Package(
         tests(of: "ChatCore"),
         tests(of: "Ratchet", uses: ["Cryptography"]),
         tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
+        tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),

@@ -1,5 +1,4 @@
 import Base
-import Glibc
 import Network
 import Posix
 import Store
@@ -13,6 +12,8 @@ import XFTP
 public final class Relay: Sendable {
     /// How to reach it, with the fingerprint of its certificates and without its password.
     public let address: RelayAddress
+    /// Its certificates, with which other servers of the same operator may show themselves too.
+    public var identity: ServerIdentity { service.identity }
     private let server: HTTP2Server
     private let service: RelayService
     private let folder: RelayFolder
@@ -25,7 +26,6 @@ public final class Relay: Sendable {
         let identity = try folder.identity(settings.certificate)
         let service = try makeService(settings, folder, identity)
         let server = try listen(settings, folder, identity, RelayHandler(service: service))
-        folder.keep(port: server.endpoint.port)
         do throws(SystemError) {
             let sweeper = try Sweeper(service: service, expiry: settings.expiry)
             return Relay(settings, folder, service, server, sweeper)
@@ -43,7 +43,7 @@ public final class Relay: Sendable {
         self.server = server
         address = RelayAddress(
             fingerprint: service.identity.fingerprint,
-            hosts: [Self.reachableHost(settings.listen.host)], port: server.endpoint.port)
+            hosts: [settings.listen.reachableHost], port: server.endpoint.port)
         self.sweeper = sweeper
     }
 
@@ -74,31 +74,17 @@ public final class Relay: Sendable {
     private static func listen(
         _ settings: RelaySettings, _ folder: RelayFolder, _ identity: ServerIdentity, _ handler: RelayHandler
     ) throws(RelayError) -> HTTP2Server {
-        func listen(_ endpoint: Endpoint) throws(NetworkError) -> HTTP2Server {
-            try HTTP2Server.start(
-                on: endpoint, tls: TLSServerSettings(identity: identity), limits: settings.limits,
-                handler: handler)
-        }
-        // Taken by another program meanwhile: then another port.
-        if settings.listen.port == 0, let port = folder.lastPort(),
-            let server = try? listen(Endpoint(host: settings.listen.host, port: port))
-        {
-            return server
-        }
         do throws(NetworkError) {
-            return try listen(settings.listen)
+            return try KeptPort(folder.folder).listen(on: settings.listen, port: \.endpoint.port) {
+                endpoint throws(NetworkError) in
+                try HTTP2Server.start(
+                    on: endpoint, tls: TLSServerSettings(identity: identity), limits: settings.limits,
+                    handler: handler)
+            }
         } catch {
             throw RelayError(
                 .address, "The relay cannot listen on \(settings.listen). \(error.sentence)", cause: error)
         }
-    }
-
-    /// What others can write in an address: where every address of the machine is listened on, its name.
-    private static func reachableHost(_ host: String) -> String {
-        guard host == "0.0.0.0" || host == "::" else { return host }
-        var name = [CChar](repeating: 0, count: 256)
-        guard gethostname(&name, 255) == 0 else { return "localhost" }
-        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// Closes all connections and returns when nothing of the relay runs any more.

@@ -17,18 +17,18 @@ struct RelayFolder: Sendable {
     var recordsPath: String { folder.path + "/records.db" }
 
     init(_ path: String) throws(RelayError) {
-        let isFree: Bool
+        let free: FolderLock?
         do throws(SystemError) {
             folder = try PrivateFolder(path, purpose: "relay")
-            lock = FolderLock(file: try OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory))
-            isFree = try lock.file.tryLock()
+            free = try FolderLock(folder)
             chunks = try folder.subfolder("chunks")
             incoming = try folder.subfolder("incoming")
-            if isFree { try PrivateFolder.removeContents(of: incoming, keeping: []) }
+            if free != nil { try PrivateFolder.removeContents(of: incoming, keeping: []) }
         } catch {
             throw RelayError(.folder, "The relay's folder cannot be used. \(error.sentence)", cause: error)
         }
-        guard isFree else { throw RelayError(.inUse, "Another relay works in this folder.") }
+        guard let free else { throw RelayError(.inUse, "Another relay works in this folder.") }
+        lock = free
     }
 
     /// Lets another relay work here.
@@ -67,23 +67,6 @@ struct RelayFolder: Sendable {
         }
     }
 
-    /// The port of the last start, which addresses in file descriptions still name.
-    func lastPort() -> UInt16? {
-        guard let bytes = try? content(of: "port") else { return nil }
-        return UInt16(String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" })
-    }
-
-    func keep(port: UInt16) {
-        guard port != lastPort() else { return }
-        do {
-            try folder.write(Array("\(port)\n".utf8), to: "port")
-        } catch {
-            Log("relay").warning(
-                "The next start may take another port, and addresses in descriptions name this one: "
-                    + sentence(of: error))
-        }
-    }
-
     private func content(of name: String) throws(SystemError) -> [UInt8]? {
         do throws(SystemError) {
             return try OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)
@@ -93,16 +76,4 @@ struct RelayFolder: Sendable {
             throw error
         }
     }
-}
-
-/// Gives a lock back with the last reference. Closing the file alone does not while a child process that was
-/// just made still has a copy of the descriptor.
-private final class FolderLock: Sendable {
-    let file: OpenFile
-
-    init(file: OpenFile) { self.file = file }
-
-    deinit { release() }
-
-    func release() { flock(file.descriptor, LOCK_UN) }
 }

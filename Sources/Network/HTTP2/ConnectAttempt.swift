@@ -1,5 +1,4 @@
 import Base
-import Glibc
 import Posix
 
 /// Making a connection: starts the connection's thread, which resolves, connects, agrees on TLS,
@@ -47,24 +46,9 @@ struct ConnectAttempt: Sendable {
     private func establish(
         _ connection: ClientConnection, stop: WakeUp, whenReady: (HTTP2Client) -> Void
     ) throws(NetworkError) -> ClientDriver {
-        let deadline = Deadline(after: timeout)
-        let next = proxy?.endpoint ?? endpoint
-        let addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
-        let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
-        try proxy?.connect(socket, to: endpoint, deadline: deadline, stop: stop)
-        let stream = try TLSStream(context: TLSContext(client: tls), socket: socket, isClient: true)
-        while try !stream.handshake() {
-            guard !deadline.hasPassed else {
-                throw NetworkError(.timeout, "The relay did not finish the TLS handshake in time.")
-            }
-            let events = Int16(POLLIN) | (stream.hasUnsent ? Int16(POLLOUT) : 0)
-            _ = try socket.wait(for: events, until: deadline, stop: stop)
-        }
+        let route = ClientRoute(endpoint: endpoint, tls: tls, proxy: proxy)
+        let stream = try TLSStream.connect(route, deadline: Deadline(after: timeout), stop: stop)
         let certificates = stream.peerCertificates
-        try IdentityCheck.verify(certificates, fingerprint: tls.identityFingerprint)
-        guard stream.applicationProtocol.map(tls.applicationProtocols.contains) == true else {
-            throw NetworkError(.handshake, "The server did not agree on the protocol: it is no XFTP relay.")
-        }
         let driver = try ClientDriver(
             stream: stream, connection: connection, authority: endpoint.description)
         whenReady(

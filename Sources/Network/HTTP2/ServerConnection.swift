@@ -15,7 +15,7 @@ final class ServerConnection: HTTP2SessionEvents {
         var dropped = 0
     }
 
-    private unowned let server: HTTP2Server
+    private let listener: Listener
     private let context: TLSContext
     private let limits: HTTP2Server.Limits
     private let wakeUp: WakeUp
@@ -27,8 +27,8 @@ final class ServerConnection: HTTP2SessionEvents {
     /// the largest chunk.
     private static let maxDropped = 64 << 20
 
-    init(server: HTTP2Server, context: TLSContext, limits: HTTP2Server.Limits, wakeUp: WakeUp) {
-        self.server = server
+    init(listener: Listener, context: TLSContext, limits: HTTP2Server.Limits, wakeUp: WakeUp) {
+        self.listener = listener
         self.context = context
         self.limits = limits
         self.wakeUp = wakeUp
@@ -37,11 +37,9 @@ final class ServerConnection: HTTP2SessionEvents {
     /// Returns when the connection is closed.
     func run(_ socket: Socket, applicationProtocols: [String], handler: any HTTP2ServerHandler) {
         do throws(NetworkError) {
-            let stream = try TLSStream(context: context, socket: socket, isClient: false)
-            try shakeHands(stream, socket)
-            guard stream.applicationProtocol.map(applicationProtocols.contains) == true else {
-                throw NetworkError(.handshake, "A client did not offer the protocol xftp/1.")
-            }
+            let stream = try TLSStream.accept(
+                socket, context: context, applicationProtocols: applicationProtocols,
+                deadline: Deadline(after: limits.handshake), stop: wakeUp)
             self.handler = handler.connected(channelBinding: stream.channelBinding)
             try serve(stream)
         } catch {
@@ -51,17 +49,6 @@ final class ServerConnection: HTTP2SessionEvents {
         for (_, entry) in open where entry.isReceiving { entry.exchange.abandon() }
     }
 
-    private func shakeHands(_ stream: TLSStream, _ socket: Socket) throws(NetworkError) {
-        let deadline = Deadline(after: limits.handshake)
-        while try !stream.handshake() {
-            guard !deadline.hasPassed else {
-                throw NetworkError(.timeout, "A client did not finish the TLS handshake in time.")
-            }
-            let events = Int16(POLLIN) | (stream.hasUnsent ? Int16(POLLOUT) : 0)
-            _ = try socket.wait(for: events, until: deadline, stop: wakeUp)
-        }
-    }
-
     private func serve(_ stream: TLSStream) throws(NetworkError) {
         let session = try HTTP2Session(role: .server, events: self)
         self.session = session
@@ -69,7 +56,7 @@ final class ServerConnection: HTTP2SessionEvents {
         defer { driver.shutDown() }
         var idle = Deadline(after: limits.idle)
         var stall = Deadline(after: limits.stall)
-        while !server.isStopping {
+        while !listener.isStopping {
             let step = try driver.step()
             if step.hasEnded { return }
             if step.moved > 0 { stall = Deadline(after: limits.stall) }

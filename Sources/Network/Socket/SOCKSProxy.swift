@@ -6,11 +6,17 @@ import Posix
 /// up here.
 public struct SOCKSProxy: Hashable, Sendable {
     public let endpoint: Endpoint
+    /// Keeps apart what is to seem unrelated, such as two profiles: at most 255 bytes, for no eyes but the proxy's.
+    public let isolation: String
 
-    public init(_ endpoint: Endpoint) { self.endpoint = endpoint }
+    public init(_ endpoint: Endpoint, isolation: String = "x") {
+        precondition(1...255 ~= isolation.utf8.count, "a SOCKS proxy takes 1 to 255 bytes")
+        self.endpoint = endpoint
+        self.isolation = isolation
+    }
 
     /// Asks for a connection to `target` on a socket that is connected to the proxy. Every destination
-    /// has credentials of its own, so that Tor takes another way for each (IsolateSOCKSAuth).
+    /// has credentials of its own in each isolation, so that Tor takes another way for each (IsolateSOCKSAuth).
     func connect(
         _ socket: Socket, to target: Endpoint, deadline: Deadline, stop: WakeUp
     ) throws(NetworkError) {
@@ -34,7 +40,9 @@ public struct SOCKSProxy: Hashable, Sendable {
 
     private func logIn(_ stream: SOCKSStream, for target: Endpoint) throws(NetworkError) {
         let user = Array(target.description.utf8.prefix(255))
-        try stream.send([1, UInt8(user.count)] + user + [1, UInt8(ascii: "x")])
+        let password = Array(isolation.utf8)
+        try stream.send(
+            [1, UInt8(user.count)] + user + [UInt8(password.count)] + password)
         guard try stream.receive(2)[1] == 0 else {
             throw Self.failure("The SOCKS proxy refused to serve without a password.")
         }

@@ -3,8 +3,8 @@ import Base
 /// The messaging servers of one profile, whoever speaks with them.
 ///
 /// There is one connection to each server, made when something is asked and none is there, and shared by all who ask.
-/// One that was subscribed to queues and broke off is made again by itself; `connected` tells of it, and nothing is
-/// subscribed then: who listens asks for its queues again.
+/// One that was subscribed to queues and broke off is made again by itself, as one that was to be and could not be
+/// made; `connected` tells of it, and nothing is subscribed then: who listens asks for its queues again.
 ///
 /// Safe to use from any thread and task; nothing here blocks.
 public protocol QueueServers: Sendable {
@@ -36,8 +36,8 @@ public enum QueueServerEvent: Sendable, Hashable {
     case ended(ServerAddress, recipientID: [UInt8])
     /// Another connection has deleted this queue.
     case deleted(ServerAddress, recipientID: [UInt8])
-    /// There is a connection, to which nothing is subscribed yet.
+    /// The connection is there again, after `disconnected` or after subscribing failed, and nothing is subscribed.
     case connected(ServerAddress)
-    /// The connection is gone, and its subscriptions with it.
+    /// A connection with subscriptions is gone, and they with it. What it delivered comes again.
     case disconnected(ServerAddress)
 }

@@ -1,7 +1,7 @@
 import Base
 
 /// A server's word for what it refuses.
-public enum ServerError: Hashable, Sendable {
+public enum ServerError: Error, Hashable {
     /// The key is wrong, there is no such queue (any more), or it takes no messages: the server does not say which.
     case authorization
     case block

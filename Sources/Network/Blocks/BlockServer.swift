@@ -1,0 +1,58 @@
+import Base
+import Posix
+
+/// Accepts TLS 1.3 connections that carry blocks of one size, each on a thread of its own.
+public final class BlockServer: Sendable {
+    /// One connection, as its thread has it.
+    public struct Connection {
+        public let stream: BlockStream
+        /// Ends a wait of the stream when it is rung: by whoever has something for this connection, and when the
+        /// server stops.
+        public let wakeUp: WakeUp
+        fileprivate let listener: Listener
+
+        public var isStopping: Bool { listener.isStopping }
+    }
+
+    private let listener: Listener
+
+    /// Where it listens, with the port that the system gave.
+    public var endpoint: Endpoint { listener.endpoint }
+
+    /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
+    /// - Parameters:
+    ///   - size: bytes of each block.
+    ///   - connections: at once; further ones are closed at once.
+    ///   - handshake: from accepting to the end of the TLS handshake.
+    ///   - serve: the life of one connection on its thread.
+    public static func start(
+        on endpoint: Endpoint, tls: TLSServerSettings, size: Int, connections: Int, handshake: Duration,
+        serve: @escaping @Sendable (Connection) throws -> Void
+    ) throws(NetworkError) -> BlockServer {
+        let context = try TLSContext(server: tls)
+        let listener = try Listener.start(
+            on: endpoint, threads: ("smp-accept", "smp-serve"), limit: connections
+        ) { socket, wakeUp, listener in
+            do {
+                let stream = try TLSStream.accept(
+                    socket, context: context, applicationProtocols: tls.applicationProtocols,
+                    deadline: Deadline(after: handshake), stop: wakeUp)
+                let blocks = BlockStream(stream, size: size, wakeUp: wakeUp)
+                defer { blocks.shutDown() }
+                try serve(Connection(stream: blocks, wakeUp: wakeUp, listener: listener))
+            } catch {
+                // Whatever clients do is their affair; it is of interest only to who looks for it.
+                Log("network").debug(sentence(of: error))
+            }
+        }
+        return BlockServer(listener: listener)
+    }
+
+    private init(listener: Listener) { self.listener = listener }
+
+    /// Closes the listening socket and every connection, and waits until their threads have ended.
+    public func stop() async { await listener.stop() }
+
+    /// Connections that are open now.
+    public var connectionCount: Int { listener.connectionCount }
+}

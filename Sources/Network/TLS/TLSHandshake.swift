@@ -1,0 +1,57 @@
+import Glibc
+import Posix
+
+/// Where a client's connection leads, and how.
+struct ClientRoute: Sendable {
+    let endpoint: Endpoint
+    let tls: TLSClientSettings
+    let proxy: SOCKSProxy?
+}
+
+extension TLSStream {
+    /// A connection to a server that has proved to be the one that is meant. Blocks; `stop` gives up.
+    static func connect(
+        _ route: ClientRoute, deadline: Deadline, stop: WakeUp
+    ) throws(NetworkError) -> TLSStream {
+        let next = route.proxy?.endpoint ?? route.endpoint
+        let addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
+        let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
+        try route.proxy?.connect(socket, to: route.endpoint, deadline: deadline, stop: stop)
+        let stream = try TLSStream(context: TLSContext(client: route.tls), socket: socket, isClient: true)
+        try stream.shakeHands(
+            deadline: deadline, stop: stop, late: "The relay did not finish the TLS handshake in time.")
+        try IdentityCheck.verify(
+            stream.peerCertificates, fingerprint: route.tls.identityFingerprint)
+        let wanted = route.tls.applicationProtocols
+        guard stream.applicationProtocol.map(wanted.contains) == true else {
+            throw NetworkError(
+                .handshake,
+                "The server did not agree on the protocol: it is none for \(wanted.joined(separator: ", ")).")
+        }
+        return stream
+    }
+
+    /// A client's connection that was accepted. Blocks; `stop` gives up.
+    static func accept(
+        _ socket: Socket, context: TLSContext, applicationProtocols: [String], deadline: Deadline,
+        stop: WakeUp
+    ) throws(NetworkError) -> TLSStream {
+        let stream = try TLSStream(context: context, socket: socket, isClient: false)
+        try stream.shakeHands(
+            deadline: deadline, stop: stop, late: "A client did not finish the TLS handshake in time.")
+        guard stream.applicationProtocol.map(applicationProtocols.contains) == true else {
+            throw NetworkError(
+                .handshake,
+                "A client did not offer the protocol \(applicationProtocols.joined(separator: ", ")).")
+        }
+        return stream
+    }
+
+    private func shakeHands(deadline: Deadline, stop: WakeUp, late: String) throws(NetworkError) {
+        while try !handshake() {
+            guard !deadline.hasPassed else { throw NetworkError(.timeout, late) }
+            let events = Int16(POLLIN) | (hasUnsent ? Int16(POLLOUT) : 0)
+            _ = try socket.wait(for: events, until: deadline, stop: stop)
+        }
+    }
+}

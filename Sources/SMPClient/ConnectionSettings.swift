@@ -1,0 +1,37 @@
+import Base
+import Network
+
+/// How one profile reaches messaging servers.
+public struct ConnectionSettings: Sendable {
+    /// Through which names and addresses go too; nil: directly. Its isolation keeps profiles apart.
+    public var proxy: SOCKSProxy?
+    /// For the name, TCP, the proxy, TLS and the server's hello together, for each host of a server.
+    public var connectTimeout: Duration
+    /// A connection without subscriptions of which nothing is asked for so long is closed.
+    public var idleTimeout: Duration
+    /// Delays after failures: the next try for who listens, and at once when somebody asks something after `first`.
+    public var retry: RetryPolicy
+    public var random: any RandomSource
+
+    public init(
+        proxy: SOCKSProxy? = nil, connectTimeout: Duration? = nil, idleTimeout: Duration = .seconds(300),
+        retry: RetryPolicy = RetryPolicy(first: .seconds(2), maxDelay: .seconds(180), tries: .max),
+        random: any RandomSource = SystemRandomSource()
+    ) {
+        self.proxy = proxy
+        // A way through Tor takes longer to build.
+        self.connectTimeout = connectTimeout ?? .seconds(proxy == nil ? 15 : 45)
+        self.idleTimeout = idleTimeout
+        self.retry = retry
+        self.random = random
+    }
+
+    private static let onion = ".onion"
+
+    /// Where to look for a server, best first: its hidden service where a proxy may know it, and never without one.
+    func hosts(of hosts: [String]) -> [String] {
+        let hidden = hosts.filter { $0.hasSuffix(Self.onion) }
+        let others = hosts.filter { !$0.hasSuffix(Self.onion) }
+        return proxy == nil ? others : hidden + others
+    }
+}

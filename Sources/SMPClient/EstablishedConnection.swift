@@ -1,0 +1,251 @@
+import Base
+import Cryptography
+import Network
+import Posix
+import SMP
+
+/// A connection from its hellos to its end, on its thread: moves blocks between the socket and the session, gives
+/// answers to who asked, and events to the mailbox.
+struct EstablishedConnection {
+    /// How it ended.
+    struct End {
+        var wasSubscribed = false
+        /// Closed because nobody needed it.
+        var isIdle = false
+        var isStopping = false
+        var reason: (any Error)?
+    }
+
+    private struct Pending {
+        let request: ClientRequest
+        /// nil of what nobody waits for.
+        let answer: (@Sendable (Result<Answer, SMPError>) -> Void)?
+    }
+
+    private let connection: ServerConnection
+    private let stream: BlockStream
+    private var session: ClientSession
+    private var subscriptions = Subscriptions()
+    private var pending: [ClientRequest.ID: Pending] = [:]
+    private let start: ContinuousClock.Instant
+    private var lastUse: Duration
+    private var closed: SMPErrorCode?
+
+    private var now: Duration { start.duration(to: .now) }
+
+    /// Subscriptions that are repeated at once for messages that were left with the server.
+    private static let heldAtOnce = 32
+    /// Blocks read before the other direction has its turn.
+    private static let blocksAtOnce = 32
+
+    // MARK: Making it
+
+    /// Connects to the first host that answers, and shakes hands. Blocks.
+    static func make(
+        _ connection: ServerConnection, start: ContinuousClock.Instant
+    ) throws(SMPError) -> EstablishedConnection {
+        let server = connection.server
+        var last = SMPError(
+            .unreachable, "The messaging server is a hidden service: it is reached through a proxy alone.")
+        for host in connection.settings.hosts(of: server.hosts) {
+            do throws(SMPError) {
+                return try make(connection, Endpoint(host: host, port: server.port), start)
+            } catch {
+                last = error
+            }
+        }
+        throw last
+    }
+
+    private static func make(
+        _ connection: ServerConnection, _ endpoint: Endpoint, _ start: ContinuousClock.Instant
+    ) throws(SMPError) -> EstablishedConnection {
+        let settings = connection.settings
+        let end = ContinuousClock.now + settings.connectTimeout
+        do {
+            let stream = try BlockStream.connect(
+                to: endpoint,
+                tls: TLSClientSettings(
+                    identityFingerprint: connection.server.fingerprint, applicationProtocols: ["smp/1"]),
+                proxy: settings.proxy, size: TransportBlock.size, timeout: settings.connectTimeout,
+                stop: connection.stop, wakeUp: connection.wakeUp)
+            let block = try firstBlock(of: stream, until: end, connection)
+            let peer = TLSPeer(
+                sessionID: stream.channelBinding, certificates: stream.peerCertificates,
+                fingerprint: connection.server.fingerprint)
+            let (keys, hello) = try SessionKeys.agree(block: block, peer: peer, key: .generate())
+            try stream.send(hello)
+            return EstablishedConnection(connection, stream, keys, start)
+        } catch {
+            throw unreachable(error)
+        }
+    }
+
+    private static func firstBlock(
+        of stream: BlockStream, until end: ContinuousClock.Instant, _ connection: ServerConnection
+    ) throws -> [UInt8] {
+        while true {
+            if let block = try stream.receive() { return block }
+            let left = ContinuousClock.now.duration(to: end)
+            guard left > .zero else {
+                throw NetworkError(.timeout, "The server did not say who it is in time.")
+            }
+            guard !connection.isStopping else { throw ServerConnection.closed }
+            stream.wait(atMost: left)
+        }
+    }
+
+    /// What was not reached was not asked.
+    private static func unreachable(_ error: any Error) -> SMPError {
+        if let error = error as? SMPError {
+            switch error.code {
+            case .wrongIdentity, .unsupportedVersion: return error
+            default: break
+            }
+        }
+        if let error = error as? NetworkError, error.code == .identity {
+            return SMPError(.wrongIdentity, "The messaging \(error.sentence.lowercasedFirst)", cause: error)
+        }
+        return SMPError(
+            .unreachable, "The messaging server cannot be reached. \(sentence(of: error))", cause: error)
+    }
+
+    private init(
+        _ connection: ServerConnection, _ stream: BlockStream, _ keys: SessionKeys,
+        _ start: ContinuousClock.Instant
+    ) {
+        self.connection = connection
+        self.stream = stream
+        self.start = start
+        lastUse = start.duration(to: .now)
+        session = ClientSession(keys: keys, now: lastUse, random: connection.settings.random)
+    }
+
+    // MARK: Serving it
+
+    /// Returns when it is over. Whatever was asked has its answer then, or is answered as not known.
+    mutating func serve(_ entries: [ServerConnection.Entry]) -> End {
+        var end = End()
+        submit(entries)
+        do {
+            while closed == nil, !end.isIdle, !end.isStopping {
+                let work = connection.takeWork()
+                submit(work.entries)
+                end.isStopping = work.isStopping
+                if work.hasRoom || subscriptions.hasHeld { fetchHeld() }
+                try send()
+                let isDry = try receive()
+                passTime()
+                end.isIdle = isUnused
+                if isDry, closed == nil, !end.isIdle, !end.isStopping { stream.wait(atMost: untilNext) }
+            }
+        } catch {
+            end.reason = error
+        }
+        handle(session.disconnect())
+        end.wasSubscribed = !subscriptions.isEmpty && !end.isStopping
+        stream.shutDown()
+        return end
+    }
+
+    private mutating func submit(_ entries: [ServerConnection.Entry]) {
+        for entry in entries { submit(entry.request, entry.answer) }
+    }
+
+    private mutating func submit(
+        _ request: ClientRequest, _ answer: (@Sendable (Result<Answer, SMPError>) -> Void)?
+    ) {
+        lastUse = now
+        do throws(SMPError) {
+            let id = try session.submit(request, now: lastUse)
+            pending[id] = Pending(request: request, answer: answer)
+            subscriptions.asked(request)
+        } catch {
+            answer?(.failure(error))
+        }
+    }
+
+    /// Subscribes once more to queues of which a message was left with the server.
+    private mutating func fetchHeld() {
+        guard subscriptions.hasHeld, connection.mailbox.hasRoom(for: connection.server) else { return }
+        for request in subscriptions.takeHeld(atMost: Self.heldAtOnce) { submit(request, nil) }
+    }
+
+    private mutating func send() throws {
+        while try stream.flush(), let block = session.takeBlock() { try stream.send(block) }
+    }
+
+    /// True when there is nothing more to read for now.
+    private mutating func receive() throws -> Bool {
+        for _ in 0..<Self.blocksAtOnce {
+            guard let block = try stream.receive() else { return true }
+            handle(session.receive(block, now: now))
+            if closed != nil { return true }
+        }
+        return false
+    }
+
+    private mutating func passTime() {
+        if let deadline = session.nextDeadline, deadline <= now { handle(session.advance(to: now)) }
+    }
+
+    private var isUnused: Bool {
+        pending.isEmpty && subscriptions.isEmpty && now - lastUse >= connection.settings.idleTimeout
+    }
+
+    private var untilNext: Duration? {
+        // Blocks that lie in the session wait for the socket.
+        let idle = subscriptions.isEmpty ? lastUse + connection.settings.idleTimeout : nil
+        return [session.nextDeadline, idle].compactMap(\.self).min().map { max($0 - now, .milliseconds(1)) }
+    }
+
+    // MARK: What comes
+
+    private mutating func handle(_ events: [ClientEvent]) {
+        for event in events {
+            switch event {
+            case .answered(let id, let answer):
+                guard let request = pending.removeValue(forKey: id) else { continue }
+                subscriptions.answered(request.request, answer)
+                request.answer?(.success(answer))
+            case .failed(let id, let code):
+                pending.removeValue(forKey: id)?.answer?(.failure(Self.failure(code)))
+            case .delivered(let recipientID, let messageID, let body):
+                deliver(recipientID, messageID, body)
+            case .ended(let id):
+                if subscriptions.remove(id) {
+                    connection.mailbox.tell(.ended(connection.server, recipientID: id))
+                }
+            case .deleted(let id):
+                if subscriptions.remove(id) {
+                    connection.mailbox.tell(.deleted(connection.server, recipientID: id))
+                }
+            case .complaint(let error): Log("smp").debug("A server complains: \(error.text)")
+            case .closed(let code): closed = code
+            }
+        }
+    }
+
+    private mutating func deliver(_ recipientID: [UInt8], _ messageID: [UInt8], _ body: [UInt8]) {
+        guard subscriptions.contains(recipientID) else { return }
+        let event = QueueServerEvent.delivered(
+            connection.server, recipientID: recipientID, messageID: messageID, body: body)
+        if !connection.mailbox.deliver(event, of: connection.server) { subscriptions.hold(recipientID) }
+    }
+
+    private static func failure(_ code: SMPErrorCode) -> SMPError {
+        switch code {
+        case .timedOut: SMPError(code, "The messaging server did not answer in time.")
+        case .disconnected: SMPError(code, "The connection to the messaging server broke off.")
+        default: SMPError(code, "The messaging server answered something that makes no sense.")
+        }
+    }
+}
+
+extension String {
+    /// For a sentence that becomes the end of another.
+    fileprivate var lowercasedFirst: String {
+        // "The server …" → "server …"
+        hasPrefix("The ") ? String(dropFirst(4)) : self
+    }
+}

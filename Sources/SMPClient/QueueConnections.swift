@@ -1,0 +1,131 @@
+import Base
+import Network
+import Posix
+import SMP
+
+/// The connections of one profile to messaging servers: one for each server, made when it is asked something, each on
+/// a thread of its own.
+public final class QueueConnections: QueueServers {
+    private struct State {
+        var connections: [ServerAddress: ServerConnection] = [:]
+        var isClosed = false
+    }
+
+    private let settings: ConnectionSettings
+    private let mailbox: EventMailbox
+    private let state = Lock(State())
+
+    /// Messages that may wait for the listener, for each server: 2 MiB.
+    static let waitingMessages = 128
+
+    public init(_ settings: ConnectionSettings = ConnectionSettings()) {
+        self.settings = settings
+        mailbox = EventMailbox(capacity: Self.waitingMessages)
+    }
+
+    /// Whoever drops it without `close` has nothing to wait for.
+    deinit {
+        for connection in state.withLock({ $0.connections.values }) { connection.end() }
+        mailbox.finish()
+    }
+
+    // MARK: QueueServers
+
+    public func ask(_ request: ClientRequest, of server: ServerAddress) async throws(SMPError) -> Answer {
+        try await ask([request], of: server)[0].get()
+    }
+
+    public func ask(
+        _ requests: [ClientRequest], of server: ServerAddress
+    ) async -> [Result<Answer, SMPError>] {
+        guard !requests.isEmpty else { return [] }
+        let connection: ServerConnection
+        do throws(SMPError) {
+            connection = try self.connection(to: server)
+        } catch {
+            return requests.map { _ in .failure(error) }
+        }
+        return await withCheckedContinuation { continuation in
+            let answers = AwaitedAnswers(requests.count) { continuation.resume(returning: $0) }
+            connection.ask(
+                requests.enumerated().map { index, request in
+                    ServerConnection.Entry(request: request) { answers.set($0, at: index) }
+                })
+        }
+    }
+
+    public var events: AsyncStream<QueueServerEvent> {
+        AsyncStream { [mailbox, weak self] in
+            guard let next = await mailbox.next() else { return nil }
+            if let server = next.starved { self?.hasRoom(server) }
+            return next.event
+        }
+    }
+
+    /// Messages that were not taken by the listener.
+    var waitingMessages: Int { mailbox.messageCount }
+
+    private func hasRoom(_ server: ServerAddress) {
+        state.withLock { $0.connections[server] }?.hasRoom()
+    }
+
+    private func connection(to server: ServerAddress) throws(SMPError) -> ServerConnection {
+        let found = state.withLock { state -> Result<ServerConnection, any Error> in
+            if state.isClosed { return .failure(ServerConnection.closed) }
+            if let known = state.connections[server] { return .success(known) }
+            return Result {
+                let made = try ServerConnection(server, settings: settings, mailbox: mailbox)
+                state.connections[server] = made
+                return made
+            }
+        }
+        do {
+            return try found.get()
+        } catch let error as SMPError {
+            throw error
+        } catch {
+            throw SMPError(
+                .unreachable, "The messaging server cannot be reached: \(sentence(of: error))", cause: error)
+        }
+    }
+
+    // MARK: Its life
+
+    /// The network is another one, or is there again: whoever waits to try again does so at once.
+    public func networkChanged() {
+        for connection in state.withLock({ Array($0.connections.values) }) { connection.networkChanged() }
+    }
+
+    /// Closes all connections, answers what is open with `disconnected`, ends the events, and returns when no thread is
+    /// left. Nothing can be asked any more.
+    public func close() async {
+        let connections = state.withLock { state in
+            state.isClosed = true
+            return Array(state.connections.values)
+        }
+        for connection in connections { await connection.close() }
+        mailbox.finish()
+    }
+}
+
+/// Answers to several requests, until all are there.
+private final class AwaitedAnswers: Sendable {
+    private let state: Lock<(answers: [Result<Answer, SMPError>?], missing: Int)>
+    private let whenComplete: @Sendable ([Result<Answer, SMPError>]) -> Void
+
+    init(_ count: Int, whenComplete: @escaping @Sendable ([Result<Answer, SMPError>]) -> Void) {
+        state = Lock((Array(repeating: nil, count: count), count))
+        self.whenComplete = whenComplete
+    }
+
+    /// Each once.
+    func set(_ answer: Result<Answer, SMPError>, at index: Int) {
+        let complete = state.withLock { state -> [Result<Answer, SMPError>]? in
+            precondition(state.answers[index] == nil, "a request is answered once")
+            state.answers[index] = answer
+            state.missing -= 1
+            return state.missing == 0 ? state.answers.compactMap(\.self) : nil
+        }
+        if let complete { whenComplete(complete) }
+    }
+}

@@ -1,0 +1,56 @@
+import Base
+import Network
+
+/// What a message relay is told at its start.
+public struct MessageRelaySettings: Sendable {
+    /// Made when missing, mode 0700: queues and their messages.
+    public var folder: String
+    /// Port 0 takes the port of the last time when it is still free, else any.
+    public var listen: Endpoint
+    /// Certificates, of which addresses name the fingerprint.
+    public var identity: ServerIdentity
+    /// Asked of who makes queues, nil for nobody. A secret.
+    public var password: String?
+    /// Bytes of queues and messages on disk in all, nil for no limit but the disk.
+    public var quota: UInt64?
+    /// Age at which a message goes, fetched or not. Queues stay until their owner deletes them.
+    public var expiry: Duration
+    public var limits = Limits()
+    public var clock: any WallClock
+    public var random: any RandomSource
+
+    /// What a client may cost.
+    public struct Limits: Sendable {
+        /// Connections at once; further ones are closed at once.
+        public var connections = 512
+        /// From accepting to the end of the TLS handshake, and again to the client's hello.
+        public var handshake: Duration = .seconds(30)
+        /// How long a client may refuse to take more of what it asked for.
+        public var stall: Duration = .seconds(120)
+        /// How long a connection may say nothing before it has shown a key that belongs here.
+        public var stranger: Duration = .seconds(300)
+        /// The same afterwards, as the official server has it.
+        public var idle: Duration = .seconds(6 * 3600)
+        /// Queues that a connection may make in an hour.
+        public var newQueues = 1000
+        /// Messages that a queue holds; the next one is refused until all were fetched.
+        public var messages = 128
+
+        public init() {}
+    }
+
+    public init(
+        folder: String, listen: Endpoint = Endpoint(host: "127.0.0.1", port: 0), identity: ServerIdentity,
+        password: String? = nil, quota: UInt64? = nil, expiry: Duration = .seconds(21 * 86_400),
+        clock: any WallClock = SystemWallClock(), random: any RandomSource = SystemRandomSource()
+    ) {
+        self.folder = folder
+        self.listen = listen
+        self.identity = identity
+        self.password = password
+        self.quota = quota
+        self.expiry = expiry
+        self.clock = clock
+        self.random = random
+    }
+}

@@ -1,0 +1,175 @@
+import Base
+import Cryptography
+import SMP
+import Store
+
+/// Queues of the relay in SQLite, within one transaction of its service.
+struct QueueRecords {
+    let connection: Connection
+
+    static let migrations = [
+        Migration(
+            "queues and messages",
+            """
+            CREATE TABLE queue (
+                id INTEGER PRIMARY KEY,
+                recipient_id BLOB NOT NULL UNIQUE,
+                sender_id BLOB NOT NULL UNIQUE,
+                recipient_key BLOB NOT NULL,
+                sender_key BLOB,
+                mode TEXT,
+                box_secret BLOB NOT NULL,
+                suspended INTEGER NOT NULL DEFAULT 0,
+                full INTEGER NOT NULL DEFAULT 0
+            ) STRICT;
+            CREATE TABLE link (
+                queue INTEGER PRIMARY KEY REFERENCES queue (id) ON DELETE CASCADE,
+                link_id BLOB NOT NULL UNIQUE,
+                fixed BLOB NOT NULL,
+                user BLOB NOT NULL
+            ) STRICT;
+            CREATE TABLE message (
+                number INTEGER PRIMARY KEY AUTOINCREMENT,
+                queue INTEGER NOT NULL REFERENCES queue (id) ON DELETE CASCADE,
+                message_id BLOB NOT NULL,
+                received INTEGER NOT NULL,
+                flags BLOB,
+                body BLOB
+            ) STRICT;
+            CREATE INDEX message_by_queue ON message (queue, number);
+            CREATE INDEX message_by_age ON message (received);
+            """)
+    ]
+
+    private static let columns =
+        """
+        q.id, q.recipient_id, q.sender_id, q.recipient_key, q.sender_key, q.mode, q.box_secret, q.suspended,
+        q.full
+        """
+
+    private static func record(_ row: borrowing Row) throws -> QueueRecord {
+        var secret = row.bytes("box_secret")
+        guard secret.count == MessageBox.keyLength else {
+            throw MessageRelayError(.records, "A queue of the relay is damaged.")
+        }
+        return QueueRecord(
+            id: row.integer("id"), recipientID: row.bytes("recipient_id"), senderID: row.bytes("sender_id"),
+            recipientKey: row.bytes("recipient_key"), senderKey: row.bytesOrNil("sender_key"),
+            mode: try row.valueOrNil("mode", as: StoredMode.self)?.mode,
+            boxSecret: WipedBytes(taking: &secret), isSuspended: row.bool("suspended"),
+            isFull: row.bool("full"))
+    }
+
+    func queue(ofRecipient id: [UInt8]) throws -> QueueRecord? {
+        try connection.first(
+            "SELECT \(Self.columns) FROM queue q WHERE q.recipient_id = ?", id, row: Self.record)
+    }
+
+    func queue(ofSender id: [UInt8]) throws -> QueueRecord? {
+        try connection.first(
+            "SELECT \(Self.columns) FROM queue q WHERE q.sender_id = ?", id, row: Self.record)
+    }
+
+    func queue(ofLink id: [UInt8]) throws -> QueueRecord? {
+        try connection.first(
+            "SELECT \(Self.columns) FROM queue q JOIN link l ON l.queue = q.id WHERE l.link_id = ?", id,
+            row: Self.record)
+    }
+
+    func queue(_ id: Int64) throws -> QueueRecord? {
+        try connection.first("SELECT \(Self.columns) FROM queue q WHERE q.id = ?", id, row: Self.record)
+    }
+
+    /// Makes a queue and answers its row; nil when there is one with its sender's id.
+    func insert(_ queue: Command.NewQueue, _ ids: Answer.QueueIDs, boxSecret: WipedBytes) throws -> Int64? {
+        guard try !connection.exists("SELECT 1 FROM queue WHERE sender_id = ?", ids.senderID) else {
+            return nil
+        }
+        try connection.execute(
+            """
+            INSERT INTO queue (recipient_id, sender_id, recipient_key, mode, box_secret)
+            VALUES (?, ?, ?, ?, ?)
+            """, ids.recipientID, ids.senderID, queue.recipientKey,
+            queue.mode.map { StoredMode($0).rawValue }, boxSecret.bytes)
+        return connection.lastInsertedID
+    }
+
+    func secure(_ queue: Int64, with senderKey: [UInt8]) throws {
+        try connection.execute("UPDATE queue SET sender_key = ? WHERE id = ?", senderKey, queue)
+    }
+
+    func suspend(_ queue: Int64) throws {
+        try connection.execute("UPDATE queue SET suspended = 1 WHERE id = ?", queue)
+    }
+
+    func setFull(_ isFull: Bool, _ queue: Int64) throws {
+        try connection.execute("UPDATE queue SET full = ? WHERE id = ?", isFull, queue)
+    }
+
+    func delete(_ queue: Int64) throws {
+        try connection.execute("DELETE FROM queue WHERE id = ?", queue)
+    }
+
+    // MARK: Links
+
+    func link(of queue: Int64) throws -> (id: [UInt8], data: LinkBlobs)? {
+        try connection.first("SELECT link_id, fixed, user FROM link WHERE queue = ?", queue) { row in
+            (row.bytes("link_id"), LinkBlobs(fixed: row.bytes("fixed"), user: row.bytes("user")))
+        }
+    }
+
+    /// Gives a queue its link, or its link other data; false when another queue has a link of this id.
+    func setLink(_ id: [UInt8], _ data: LinkBlobs, of queue: Int64) throws -> Bool {
+        guard
+            try !connection.exists("SELECT 1 FROM link WHERE link_id = ? AND queue <> ?", id, queue)
+        else { return false }
+        try connection.execute(
+            """
+            INSERT INTO link (queue, link_id, fixed, user) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (queue) DO UPDATE SET link_id = ?2, fixed = ?3, user = ?4
+            """, queue, id, data.fixed, data.user)
+        return true
+    }
+
+    func deleteLink(of queue: Int64) throws {
+        try connection.execute("DELETE FROM link WHERE queue = ?", queue)
+    }
+
+    // MARK: What it takes
+
+    /// Bytes of the quota that everything takes.
+    func usedBytes() throws -> UInt64 {
+        func sum(_ sql: String) throws -> UInt64 {
+            try connection.first(sql) { UInt64(clamping: $0.integer("sum")) } ?? 0
+        }
+        return try sum(
+            "SELECT count(*) * \(DiskUse.queue) + coalesce(sum(length(fixed) + length(user)), 0) AS sum "
+                + "FROM queue LEFT JOIN link ON link.queue = queue.id")
+            + sum(
+                "SELECT count(*) * \(DiskUse.message) + coalesce(sum(length(body)), 0) AS sum FROM message")
+    }
+
+    /// The same of one queue.
+    func usedBytes(of queue: Int64) throws -> UInt64 {
+        let messages = try connection.first(
+            """
+            SELECT count(*) * \(DiskUse.message) + coalesce(sum(length(body)), 0) AS sum FROM message
+            WHERE queue = ?
+            """, queue
+        ) { UInt64(clamping: $0.integer("sum")) }
+        return DiskUse.queue + (messages ?? 0) + DiskUse.link(try link(of: queue)?.data)
+    }
+}
+
+/// How many bytes of the quota something takes: what strangers can make grow.
+enum DiskUse {
+    /// A row and what indexes say of it, at most.
+    static let queue: UInt64 = 1024
+    static let message: UInt64 = 256
+
+    static func link(_ data: LinkBlobs?) -> UInt64 {
+        data.map { UInt64($0.fixed.count + $0.user.count) } ?? 0
+    }
+
+    static func message(_ body: [UInt8]) -> UInt64 { message + UInt64(body.count) }
+}
