@@ -20,7 +20,7 @@ func tests(of name: String, uses: [String] = []) -> Target {
         dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
         resources: [.copy("Resources")].filter { _ in
             [
-                "Cryptography", "Ratchet", "SMP", "XFTP", "OfficialCore",
+                "Cryptography", "Ratchet", "SMP", "Agent", "XFTP", "OfficialCore",
             ].contains(name)
         },
         swiftSettings: settings)
@@ -123,6 +123,7 @@ let package = Package(
         tests(of: "Ratchet", uses: ["Cryptography"]),
         tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
         tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix"]),
+        tests(of: "Agent", uses: ["Cryptography", "Posix", "Ratchet", "SMP", "Store"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),

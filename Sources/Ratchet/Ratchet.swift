@@ -60,6 +60,12 @@ public struct Ratchet: Sendable {
         }
     }
 
+    /// SHA-256 of the keys with which both sides began: the same on both when nobody is in between. 32 bytes.
+    public var securityHash: [UInt8] { SHA256.hash(associatedData) }
+
+    /// Whether anything can be sent yet.
+    public var canSend: Bool { sending != nil }
+
     /// Whether what is sent, and what was received last, is protected by the KEM too.
     public var isPostQuantum: (sending: Bool, receiving: Bool) {
         (postQuantum.protectsSending, postQuantum.protectsReceiving)

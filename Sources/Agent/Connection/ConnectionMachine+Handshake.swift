@@ -1,0 +1,155 @@
+import Base
+import Cryptography
+import Ratchet
+import SMP
+
+/// How a connection comes to be.
+///
+///     inviter                      joiner
+///     queue, link              →   queue
+///     joined: its queue, who   ←   confirmation, with the parameters for the inviter's ratchet
+///     confirmation: who        →   connected
+///     connected when a server has taken it
+///
+/// Who asks at an address is the inviter of whom the address belongs to.
+extension ConnectionMachine {
+    /// A connection to who has made this invitation.
+    /// - Parameter key: seed of the sender's key that secured the queue when its link was opened.
+    static func joining(
+        _ request: ConnectionRequest, server: ServerAddress, information: [UInt8], securedWith key: [UInt8]?,
+        tools: AgentTools
+    ) throws -> ConnectionState {
+        guard case .invitation(let offer) = request.kind, let offered = request.queues.first,
+            let agentVersion = SMPVersion.agreed(request.agentVersions, SMPVersion.agents),
+            let queueVersion = SMPVersion.agreed(offered.versions, SMPVersion.queues),
+            let ratchetVersion = SMPVersion.agreed(offer.versions, RatchetVersion.supported),
+            Handshake.isSupported(agent: agentVersion, queue: queueVersion, mode: offered.address.mode)
+        else { throw Handshake.unsupported }
+        var sending = SendingQueue.fresh(
+            offered.address, version: queueVersion, use: .present, random: tools.random)
+        if let key {
+            sending.authorizationSeed = key
+            sending.isSecured = true
+        }
+        let inviter = AgreementParameters(
+            version: ratchetVersion, first: offer.first, second: offer.second,
+            kem: offer.kemKey.map { .proposed(key: $0) })
+        let (ratchet, parameters) = try Ratchet.joining(
+            tools.agreementKeys(), inviter: inviter, settings: tools.settings, tools: tools.ratchet)
+        let queue = ReceivingQueue.fresh(server: server, mode: .messaging, random: tools.random)
+        var state = ConnectionState(
+            phase: .joining, agentVersion: agentVersion, information: information, receiving: [queue])
+        state.ratchet = ratchet
+        state.joinersParameters = parameters
+        state.sending = [sending]
+        return state
+    }
+
+    /// A connection to whom this address belongs to.
+    /// - Parameters:
+    ///   - information: for the request.
+    ///   - confirmation: for when it was accepted.
+    static func requesting(
+        _ request: ConnectionRequest, server: ServerAddress, confirmation: [UInt8], tools: AgentTools
+    ) throws -> ConnectionState {
+        guard request.kind == .contact, let offered = request.queues.first,
+            let agentVersion = SMPVersion.agreed(request.agentVersions, SMPVersion.agents),
+            let queueVersion = SMPVersion.agreed(offered.versions, SMPVersion.queues),
+            agentVersion >= Handshake.minAgentVersion
+        else { throw Handshake.unsupported }
+        let queue = ReceivingQueue.fresh(server: server, mode: .messaging, random: tools.random)
+        var state = ConnectionState(phase: .requesting, information: confirmation, receiving: [queue])
+        state.offeredKeys = try tools.agreementKeys()
+        state.sending = [
+            .fresh(offered.address, version: queueVersion, use: .request, random: tools.random)
+        ]
+        return state
+    }
+
+    /// The server has made the queue at `place`.
+    mutating func created(_ ids: Answer.QueueIDs, at place: Int) {
+        state.receiving[place].created(ids)
+        switch state.phase {
+        case .joining:
+            emit(.send(Outgoing(kind: .confirmation, content: state.information, notifies: true)))
+        case .connected where state.receiving[place].isReplacement: announceReplacement(place)
+        case .inviting, .address, .requesting, .confirming, .connected: break
+        // Nobody needs it any more.
+        case .failed, .deleting: state.receiving[place].status = .deleting
+        }
+    }
+
+    /// The first message of the other side.
+    mutating func receiveConfirmation(
+        _ parameters: AgreementParameters?, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
+        at place: Int
+    ) {
+        switch (state.phase, parameters) {
+        case (.inviting, let parameters?), (.requesting, let parameters?):
+            receiveJoiner(parameters, message, version: version, senderKey: senderKey, at: place)
+        case (.joining, nil):
+            guard var ratchet = state.ratchet,
+                let plain = try? ratchet.decrypt(message, tools: tools.ratchet),
+                case .confirmed(let information) = AgentMessage(decoding: plain)
+            else { return }
+            begin(ratchet, with: plain, message, version: version, senderKey: senderKey, at: place)
+            state.enter(.connected)
+            emit(.tell(.connected(information: information)))
+        default: break
+        }
+    }
+
+    private mutating func receiveJoiner(
+        _ parameters: AgreementParameters, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
+        at place: Int
+    ) {
+        guard let keys = state.offeredKeys,
+            var ratchet = try? Ratchet.inviting(
+                keys, joiner: parameters, settings: tools.settings, tools: tools.ratchet),
+            let plain = try? ratchet.decrypt(message, tools: tools.ratchet),
+            case .joined(let queues, let information) = AgentMessage(decoding: plain)
+        else { return }
+        guard let reply = queues.first,
+            Handshake.isSupported(agent: version, queue: reply.version, mode: reply.address.mode)
+        else { return fail(.incompatible) }
+        begin(ratchet, with: plain, message, version: version, senderKey: senderKey, at: place)
+        state.offeredKeys = nil
+        state.receiving[place].link = nil
+        state.sending = [.fresh(reply.address, version: reply.version, use: .present, random: tools.random)]
+        state.enter(.confirming)
+        emit(.tell(.connecting(information: information)))
+        emit(.send(Outgoing(kind: .confirmation, content: state.information, notifies: true)))
+    }
+
+    private mutating func begin(
+        _ ratchet: Ratchet, with plain: [UInt8], _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
+        at place: Int
+    ) {
+        state.ratchet = ratchet
+        state.agentVersion = min(version, SMPVersion.agents.upperBound)
+        state.sequence.receiveFirst(plain)
+        state.receiving[place].senderKey = senderKey
+        emit(.remember(hash: SHA256.hash(message)))
+    }
+
+    /// Who asks at an address. Readable without a ratchet, which comes when the request is accepted.
+    mutating func receiveRequest(link: String, information: [UInt8], body: [UInt8]) {
+        guard state.phase == .address else { return }
+        emit(.remember(hash: SHA256.hash(body)))
+        emit(.request(link: link, information: information))
+    }
+}
+
+/// What both sides must be able to do. Older programs than of 2024 do not shake hands this way.
+enum Handshake {
+    static let minAgentVersion: UInt16 = 6
+    static let minQueueVersion: UInt16 = 3
+
+    static let unsupported = AgentError(
+        .unusableLink,
+        "The link was made by a version of SimpleX that is too old, or too new: a new link helps.")
+
+    static func isSupported(agent: UInt16, queue: UInt16, mode: QueueMode) -> Bool {
+        agent >= minAgentVersion && queue >= minQueueVersion && mode == .messaging
+    }
+}

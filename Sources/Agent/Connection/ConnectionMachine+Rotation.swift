@@ -1,0 +1,110 @@
+import Cryptography
+import SMP
+
+/// How a side moves the queue that it receives from, while messages go on in both directions:
+///
+///     who moves                    the other side
+///     QA: a new queue          →
+///                              ←   QK: its keys for that
+///     (secures the queue)
+///     QU: it can be used       →
+///                              ←   QT, and everything else, in the new queue
+///     (closes, empties and deletes the old queue)
+extension ConnectionMachine {
+    /// The application wants another queue.
+    mutating func rotate(to server: ServerAddress?) throws {
+        guard state.phase == .connected else {
+            throw AgentError.notPossible("Only a connection that stands can be moved to another server.")
+        }
+        guard !state.receiving.contains(where: { $0.isReplacement }) else { return }
+        guard let present = state.receiving.first(where: { $0.status == .active }) else {
+            throw AgentError.damagedState
+        }
+        changing { machine in
+            machine.state.receiving.append(
+                .fresh(
+                    server: server ?? present.server, mode: .messaging, isReplacement: true,
+                    random: machine.tools.random))
+        }
+    }
+
+    mutating func announceReplacement(_ place: Int) {
+        guard let address = state.receiving[place].address else { return }
+        let replaced = state.receiving.first { $0.status == .active && !$0.isReplacement }?.address?.location
+        send(.newQueues([.init(queue: OfferedQueue(address: address), replaces: replaced)]))
+    }
+
+    mutating func receiveQueueKeys(_ keys: [MessageContent.QueueKeys]) {
+        for keys in keys {
+            let location = keys.queue.address.location
+            for place in state.receiving.indices
+            where state.receiving[place].isReplacement && state.receiving[place].senderKey == nil {
+                guard let address = state.receiving[place].address, location.isPlace(of: address) else {
+                    continue
+                }
+                state.receiving[place].senderKey = keys.queue.address.key
+                state.receiving[place].keyToSecure = keys.authorizationKey
+            }
+        }
+    }
+
+    /// The server has secured the queue at `place` with the other side's key.
+    mutating func securedReplacement(_ place: Int) {
+        state.receiving[place].keyToSecure = nil
+        guard let address = state.receiving[place].address else { return }
+        send(.useQueues([.init(queue: address.location, isSecured: true)]))
+    }
+
+    /// A message has come in the queue at `place`: where that is the new one, the others are not used any more.
+    mutating func replaceOldQueues(with place: Int) {
+        guard state.receiving[place].isReplacement else { return }
+        state.receiving[place].isReplacement = false
+        for other in state.receiving.indices where other != place && state.receiving[other].status == .active
+        {
+            state.receiving[other].status = .suspending
+        }
+    }
+
+    // MARK: - The other side moves
+
+    mutating func receiveNewQueues(_ queues: [MessageContent.NewQueue]) {
+        guard let present = state.present, present.use == .present else { return }
+        let usable = queues.first { new in
+            new.queue.address.mode == .messaging && new.replaces?.isPlace(of: present.address) ?? true
+        }
+        guard let usable, let version = SMPVersion.agreed(usable.queue.versions, SMPVersion.queues) else {
+            return
+        }
+        let location = usable.queue.address.location
+        let known = state.sending.first { $0.use == .next && location.isPlace(of: $0.address) }
+        let next =
+            known
+            ?? SendingQueue.fresh(usable.queue.address, version: version, use: .next, random: tools.random)
+        guard let publicKey = try? next.publicKey, let authorization = try? next.authorization.publicKey,
+            let address = QueueAddress(
+                server: next.address.server, senderID: next.address.senderID, key: publicKey,
+                mode: next.address.mode)
+        else { return }
+        state.sending.removeAll { $0.use == .next }
+        state.sending.append(next)
+        send(
+            .queueKeys([
+                .init(queue: ReplyQueue(version: version, address: address), authorizationKey: authorization)
+            ]))
+    }
+
+    mutating func receiveUseQueues(_ queues: [MessageContent.QueueUse]) {
+        for use in queues where use.isSecured {
+            guard
+                var next = state.sending.first(where: { $0.use == .next && use.queue.isPlace(of: $0.address) }
+                )
+            else { continue }
+            // At once: what waits for the old queue goes to the new one, as the other side takes it from both.
+            next.use = .present
+            next.isSecured = true
+            state.sending = [next]
+            send(.queueTest([use.queue]))
+            emit(.tryAgain)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Base
+import Cryptography
+import Ratchet
+import SMP
+
+/// What becomes of messages on their way out.
+extension ConnectionMachine {
+    /// Whether a message of this kind can go now.
+    func isReady(_ kind: Outgoing.Kind, isUrgent: Bool) -> Bool {
+        guard let queue = state.present, !queue.isGone else { return false }
+        switch kind {
+        case .request: return state.phase == .requesting && state.receiving.first?.status == .active
+        case .confirmation: return state.phase == .joining || state.phase == .confirming
+        case .keys: return state.phase == .connected || state.phase == .deleting
+        case .message:
+            guard state.phase == .connected || state.phase == .deleting, state.ratchet?.canSend == true else {
+                return false
+            }
+            // What proves new keys is urgent, and goes before they are proven.
+            return state.synchronisation.allowsSending
+                || isUrgent && state.synchronisation.phase == .agreed
+        }
+    }
+
+    /// Encrypts a message, once: the state must be stored together with what it gives.
+    mutating func prepare(_ kind: Outgoing.Kind, content: [UInt8]) throws -> PreparedEnvelope {
+        let nonce = tools.random.bytes(24)
+        switch kind {
+        case .request:
+            guard let link = state.request?.link else { throw AgentError.damagedState }
+            let envelope = AgentEnvelope(
+                version: state.agentVersion, .invitation(link: link, information: content))
+            return PreparedEnvelope(number: 0, hash: [], envelope: envelope.encoded, nonce: nonce)
+        case .confirmation: return try prepareConfirmation(content, nonce: nonce)
+        case .keys:
+            _ = state.sequence.send([UInt8(ascii: "R")])
+            var bytes: [UInt8] = []
+            bytes.append(bigEndian: SMPVersion.agents.upperBound)
+            bytes += [UInt8(ascii: "R")] + content + [UInt8(ascii: "R")]
+            return PreparedEnvelope(number: state.sequence.lastSent, hash: [], envelope: bytes, nonce: nonce)
+        case .message:
+            let message = AgentMessage.numbered(
+                state.sequence.next, previousHash: state.sequence.lastSentHash,
+                MessageContent(decoding: content)
+            ).encoded
+            let sealed = try seal(message, size: MessageSize.message)
+            let envelope = AgentEnvelope(version: SMPVersion.agents.upperBound, .message(sealed))
+            return prepared(message, envelope, nonce)
+        }
+    }
+
+    private mutating func prepareConfirmation(_ information: [UInt8], nonce: [UInt8]) throws
+        -> PreparedEnvelope
+    {
+        let message: [UInt8]
+        if state.joinersParameters != nil {
+            guard let address = state.receiving.first?.address else { throw AgentError.damagedState }
+            let reply = ReplyQueue(version: SMPVersion.queues.upperBound, address: address)
+            message = AgentMessage.joined(queues: [reply], information: information).encoded
+        } else {
+            message = AgentMessage.confirmed(information: information).encoded
+        }
+        let sealed = try seal(message, size: MessageSize.confirmation)
+        let envelope = AgentEnvelope(
+            version: state.agentVersion,
+            .confirmation(parameters: state.joinersParameters, message: sealed))
+        return prepared(message, envelope, nonce)
+    }
+
+    private mutating func seal(_ message: [UInt8], size: (Ratchet) -> Int) throws -> [UInt8] {
+        guard var ratchet = state.ratchet else { throw AgentError.damagedState }
+        let sealed = try ratchet.encrypt(message, paddedTo: size(ratchet))
+        state.ratchet = ratchet
+        return sealed
+    }
+
+    private mutating func prepared(_ message: [UInt8], _ envelope: AgentEnvelope, _ nonce: [UInt8])
+        -> PreparedEnvelope
+    {
+        let hash = state.sequence.send(message)
+        return PreparedEnvelope(
+            number: state.sequence.lastSent, hash: hash, envelope: envelope.encoded, nonce: nonce)
+    }
+
+    /// The other side's queue has this side's key.
+    mutating func secured() {
+        for place in state.sending.indices where state.sending[place].use == .present {
+            state.sending[place].isSecured = true
+        }
+    }
+
+    /// A server has taken a message.
+    mutating func sent(_ kind: Outgoing.Kind) {
+        switch (kind, state.phase) {
+        case (.request, _): state.sending.removeAll { $0.use == .request }
+        case (.confirmation, .joining): state.joinersParameters = nil
+        case (.confirmation, .confirming):
+            state.enter(.connected)
+            emit(.tell(.connected(information: [])))
+        default: break
+        }
+    }
+
+    /// A server will not take anything for the other side's queue any more.
+    /// - Parameter location: of the queue that was asked for, which may not be the present one any more.
+    mutating func queueGone(_ location: QueueLocation, reason: FailureReason) {
+        guard let place = state.sending.firstIndex(where: { location.isPlace(of: $0.address) }) else {
+            return
+        }
+        let isFirst = state.phase == .joining || state.phase == .requesting
+        changing { machine in
+            machine.state.sending[place].isGone = true
+            machine.fail(isFirst && reason == .contactGone ? .linkGone : reason)
+        }
+        // After it has failed nothing waits.
+        emit(.failWaiting(reason))
+    }
+}

@@ -1,0 +1,51 @@
+import Base
+import Ratchet
+import SMP
+
+/// How both sides come to new keys. Each sends keys without a ratchet, in the box of the queue alone; by comparing them
+/// both know who speaks first with the new ratchet, and that message proves it.
+extension ConnectionMachine {
+    /// The application wants new keys.
+    mutating func synchronise() throws {
+        guard state.phase == .connected, state.ratchet != nil else {
+            throw AgentError.notPossible("Only a connection that stands can agree on new keys.")
+        }
+        guard state.present?.isGone == false else { throw AgentError.ended }
+        guard state.synchronisation.phase != .started else { return }
+        try changing { machine in
+            let keys = try machine.tools.agreementKeys()
+            machine.state.synchronisation.start(with: keys)
+            machine.sendKeys(keys)
+        }
+    }
+
+    private mutating func sendKeys(_ keys: AgreementKeys) {
+        // What nobody is known to have cannot be read with the new keys.
+        emit(.encryptAgain)
+        let parameters = keys.parameters(version: tools.settings.maxVersion)
+        emit(
+            .send(
+                Outgoing(kind: .keys, content: parameters.encoded, notifies: false, isUrgent: true)))
+    }
+
+    mutating func receiveKeys(_ peer: AgreementParameters) throws {
+        guard state.phase == .connected, !state.synchronisation.hasUsed(peer) else { return }
+        let own: AgreementKeys
+        if state.synchronisation.phase == .started, let keys = state.synchronisation.keys {
+            own = keys
+        } else {
+            own = try tools.agreementKeys()
+            sendKeys(own)
+        }
+        guard
+            let ratchet = try? Ratchet.agreeingAnew(
+                own, peer: peer, settings: tools.settings, tools: tools.ratchet)
+        else { return }
+        state.ratchet = ratchet
+        state.synchronisation.agree(with: peer, answersReady: !ratchet.canSend)
+        emit(.encryptAgain)
+        if ratchet.canSend {
+            send(.ratchetReady(lastReceived: state.sequence.lastReceived), isUrgent: true)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Base
+
+/// What a step of a connection has to have done besides its new state, in the same transaction.
+enum Effect: Sendable {
+    case tell(AgentEvent.Content)
+    /// A message for the application, with what a receipt says of it.
+    case deliver(ReceivedMessage, number: Int64, hash: [UInt8])
+    case send(Outgoing)
+    /// The other side has this message of ours.
+    case delivered(MessageContent.Receipt)
+    /// What was encrypted and not taken by a server is encrypted anew.
+    case encryptAgain
+    /// Nothing that waits is sent any more.
+    case failWaiting(FailureReason)
+    /// What waits for room is tried again.
+    case tryAgain
+    /// Somebody asks at this address.
+    case request(link: String, information: [UInt8])
+    /// This ciphertext was processed.
+    case remember(hash: [UInt8])
+}
+
+/// Something that is to be sent.
+struct Outgoing: Hashable, Sendable {
+    enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// To an address. The content is who asks.
+        case request
+        /// The first message of this side. The content is who it is.
+        case confirmation
+        /// New keys. The content is their public half.
+        case keys
+        /// Anything with a number. The content is a `MessageContent`.
+        case message
+    }
+
+    var kind: Kind
+    var content: [UInt8]
+    /// Whether the other side's device is woken.
+    var notifies: Bool
+    /// Whether it goes before everything that is not.
+    var isUrgent = false
+
+    static func message(_ content: MessageContent, notifies: Bool = false, isUrgent: Bool = false) -> Outgoing
+    {
+        Outgoing(kind: .message, content: content.encoded, notifies: notifies, isUrgent: isUrgent)
+    }
+}
+
+/// What is sent, once and for all: the same bytes however often.
+struct PreparedEnvelope: Hashable, Sendable {
+    /// 0 of a request, which has none.
+    var number: Int64
+    /// Of the message as it was before it was encrypted; empty where there is no receipt of it.
+    var hash: [UInt8]
+    var envelope: [UInt8]
+    /// 24 bytes, of the queue's box.
+    var nonce: [UInt8]
+}

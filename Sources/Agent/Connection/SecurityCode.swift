@@ -1,0 +1,32 @@
+/// What two people compare to know that nobody is in between.
+enum SecurityCode {
+    /// A hash as one decimal number, in groups of five digits, as the official programs show it.
+    static func text(_ hash: [UInt8]) -> String {
+        var digits = decimalDigits(hash)[...]
+        var groups: [String] = []
+        while !digits.isEmpty {
+            groups.append(String(digits.prefix(5).map { Character("\($0)") }))
+            digits = digits.dropFirst(5)
+        }
+        return groups.joined(separator: " ")
+    }
+
+    /// Of a big-endian number, the highest first; one zero of zero.
+    private static func decimalDigits(_ bytes: [UInt8]) -> [Int] {
+        // The lowest first.
+        var digits = [0]
+        for byte in bytes {
+            var carry = Int(byte)
+            for place in digits.indices {
+                let value = digits[place] * 256 + carry
+                digits[place] = value % 10
+                carry = value / 10
+            }
+            while carry > 0 {
+                digits.append(carry % 10)
+                carry /= 10
+            }
+        }
+        return digits.reversed()
+    }
+}

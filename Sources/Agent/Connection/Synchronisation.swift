@@ -1,0 +1,74 @@
+import Ratchet
+
+/// How both sides come to the same keys again: each gives new ones, and a message proves them.
+///
+///     synchronised → allowed, required, started, agreed
+///     allowed      → synchronised, required, started, agreed
+///     required     → synchronised, started, agreed
+///     started      → agreed
+///     agreed       → synchronised, agreed (the other side begins once more)
+struct Synchronisation: Sendable {
+    private(set) var phase: SynchronisationPhase
+    /// This side's new keys, while the other side's are awaited.
+    private(set) var keys: AgreementKeys?
+    /// Whether the other side speaks first, and is to be answered.
+    private(set) var answersReady: Bool
+    /// Hashes of the other side's keys that were used, the newest last: each is used once.
+    private(set) var usedKeys: [[UInt8]]
+
+    private static let rememberedKeys = 64
+
+    init(
+        phase: SynchronisationPhase = .synchronised, keys: AgreementKeys? = nil, answersReady: Bool = false,
+        usedKeys: [[UInt8]] = []
+    ) {
+        self.phase = phase
+        self.keys = keys
+        self.answersReady = answersReady
+        self.usedKeys = usedKeys
+    }
+
+    /// Whether messages of the application may be sent.
+    var allowsSending: Bool { phase == .synchronised || phase == .allowed }
+
+    /// A message could not be decrypted.
+    /// - Parameter isLost: whether none of those to come can be either.
+    mutating func fail(isLost: Bool) {
+        switch (phase, isLost) {
+        case (.synchronised, false): phase = .allowed
+        case (.synchronised, true), (.allowed, true): phase = .required
+        // Under way already, or no worse than before.
+        case (.allowed, false), (.required, _), (.started, _), (.agreed, _): break
+        }
+    }
+
+    /// This side begins.
+    mutating func start(with keys: AgreementKeys) {
+        phase = .started
+        self.keys = keys
+    }
+
+    func hasUsed(_ peer: AgreementParameters) -> Bool { usedKeys.contains(peer.hash) }
+
+    /// Both have given keys.
+    mutating func agree(with peer: AgreementParameters, answersReady: Bool) {
+        phase = .agreed
+        keys = nil
+        self.answersReady = answersReady
+        usedKeys.append(peer.hash)
+        if usedKeys.count > Self.rememberedKeys {
+            usedKeys.removeFirst(usedKeys.count - Self.rememberedKeys)
+        }
+    }
+
+    /// A message was decrypted.
+    mutating func succeed() {
+        if phase != .started { phase = .synchronised }
+    }
+
+    /// The other side's word that it is ready. Whether this side is to say the same.
+    mutating func takeReady() -> Bool {
+        defer { answersReady = false }
+        return answersReady
+    }
+}

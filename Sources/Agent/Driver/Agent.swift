@@ -1,0 +1,308 @@
+import Base
+import Cryptography
+import Posix
+import Ratchet
+import SMP
+import Store
+
+/// The connections of a profile, as `ConnectionAgent` describes them, over messaging servers and one database.
+public final class Agent: ConnectionAgent {
+    private let store: AgentStore
+    private let work: StoreWork
+    private let tools: AgentTools
+    private let settings: AgentSettings
+    private let queueServers: Lock<[ServerAddress]>
+    private let links: LinkResolver
+    private let traffic: AgentTraffic
+    private let feed: EventFeed
+
+    /// Opens the database, or makes it. Nothing is asked of any server before `start`. Blocks.
+    /// - Parameters:
+    ///   - path: of the database, which no other agent may use at the same time.
+    ///   - key: 32 bytes with which it is sealed; nil: it is in clear.
+    ///   - servers: of this agent alone.
+    ///   - kem: nil where it is not installed.
+    public init(
+        path: String, key: SecretBytes?, servers: any QueueServers, settings: AgentSettings,
+        random: any RandomSource = SystemRandomSource(), kem: (any KEM)? = nil,
+        clock: any WallClock = SystemWallClock(), pool: ThreadPool = .shared
+    ) throws(StoreError) {
+        let isPostQuantum = settings.postQuantum && kem != nil
+        let log = Log("agent")
+        tools = AgentTools(
+            ratchet: RatchetTools(random: random, kem: kem),
+            settings: RatchetSettings(postQuantum: isPostQuantum))
+        store = try AgentStore(path: path, key: key, tools: tools, clock: clock)
+        work = StoreWork(store: store, pool: pool, log: log)
+        self.settings = settings
+        queueServers = Lock(settings.servers)
+        links = LinkResolver(work: work, servers: servers, times: settings.times, random: random)
+        feed = EventFeed(work)
+        traffic = AgentTraffic(work: work, servers: servers, times: settings.times, log: log, feed: feed)
+    }
+
+    /// Subscribes to all queues, and goes on with everything that was not finished.
+    public func start() async throws(AgentError) {
+        let unfinished = try await run { store in
+            try store.prune()
+            return try store.change { tables in
+                // Another program may have ended; where it has not, this one takes over again.
+                for id in try tables.connections.all() {
+                    try tables.step(id) { machine in
+                        for place in machine.state.receiving.indices { machine.isReceivingAgain(place) }
+                    }
+                }
+                try tables.goOn()
+            }.1
+        }
+        traffic.start(with: unfinished)
+    }
+
+    /// Ends everything, after what is being stored. What is under way with servers is lost, and is done again after the
+    /// next start. Nothing can be asked afterwards.
+    public func stop() async {
+        traffic.stop()
+        await feed.finish()
+        let store = store
+        await work.pool.run { store.close() }
+    }
+
+    /// Ends as a process does that is killed: at once, between two transactions. Blocks.
+    func endAtOnce() {
+        traffic.stop()
+        store.close()
+    }
+
+    /// Where queues are made from now on, for links that are joined.
+    public func setServers(_ servers: [ServerAddress]) { queueServers.withLock { $0 = servers } }
+
+    /// The network may have come back: what waits is tried at once.
+    public func networkChanged() { traffic.hurry() }
+
+    public var events: AsyncStream<AgentEvent> {
+        let feed = feed
+        return AsyncStream { await feed.next() }
+    }
+
+    // MARK: - Steps
+
+    private func run<Result: Sendable>(
+        _ body: @escaping @Sendable (AgentStore) throws -> Result
+    ) async throws(AgentError) -> Result {
+        do {
+            return try await work.run(body)
+        } catch let error as StoreError where error.code == .notAllowed {
+            throw AgentError(.stopped, AgentError.stopped.sentence, cause: error)
+        } catch {
+            throw AgentError(wrapping: error)
+        }
+    }
+
+    /// One transaction, and what follows from it.
+    private func change<Result: Sendable>(
+        _ body: @escaping @Sendable (inout AgentTables) throws -> Result
+    ) async throws(AgentError) -> Result {
+        let (result, outcome) = try await run { try $0.change(body) }
+        traffic.follow(outcome)
+        return result
+    }
+
+    private func asking<Result: Sendable>(
+        _ body: () async throws -> Result
+    ) async throws(AgentError) -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw AgentError(wrapping: error)
+        }
+    }
+
+    /// A server for a queue of this side.
+    private func ownServer(besides others: [ServerAddress]) throws(AgentError) -> ServerAddress {
+        let known = queueServers.withLock { $0 }
+        let preferred = known.filter { server in !others.contains { $0.fingerprint == server.fingerprint } }
+        guard let server = preferred.randomElement() ?? known.randomElement() else {
+            throw AgentError.notPossible("There is no messaging server in the settings: add one.")
+        }
+        return server
+    }
+
+    private func check(_ bytes: [UInt8], _ limit: Int) throws(AgentError) {
+        guard bytes.count <= limit else { throw .tooLong }
+    }
+
+    private var informationLimit: Int {
+        tools.settings.postQuantum ? AgentLimits.postQuantumInformation : AgentLimits.information
+    }
+}
+
+// MARK: - Making connections
+
+extension Agent {
+    public func invite(
+        _ invitation: Invitation
+    ) async throws(AgentError) -> (connection: ConnectionID, links: ConnectionLinks) {
+        try check(invitation.information, informationLimit)
+        try check(invitation.linkData ?? [], AgentLimits.linkData)
+        let (links, tools) = (links, tools)
+        let made = try await asking { try await links.create(invitation, tools: tools) }
+        let id = try await change { try $0.insert(made.state) }
+        return (id, made.links)
+    }
+
+    public func open(link: String) async throws(AgentError) -> OpenedLink {
+        let links = links
+        let target = try await asking { try await links.resolve(LinkResolver.Link(link)) }
+        let connection = try await run { try $0.read { try $0.connections.joined(linkHash: target.hash) } }
+        return OpenedLink(
+            kind: target.request.kind == .contact ? .address : .oneTime, linkData: target.linkData,
+            requestData: target.request.data, connection: connection)
+    }
+
+    public func join(
+        link: String, information: [UInt8], confirmation: [UInt8]
+    ) async throws(AgentError) -> ConnectionID {
+        try check(information, informationLimit)
+        try check(confirmation, informationLimit)
+        let links = links
+        let parsed = try await asking { try LinkResolver.Link(link) }
+        let known = try await run { try $0.read { try $0.connections.joined(linkHash: parsed.hash) } }
+        if let known { return known }
+        let target = try await asking { try await links.resolve(parsed) }
+        let server = try ownServer(besides: target.request.queues.map(\.address.server))
+        let tools = tools
+        return try await change { tables in
+            if let known = try tables.connections.joined(linkHash: target.hash) { return known }
+            guard target.request.kind == .contact else {
+                let state = try ConnectionMachine.joining(
+                    target.request, server: server, information: information, securedWith: target.seed,
+                    tools: tools)
+                try tables.links.removeOpened(target.hash)
+                return try tables.insert(state, linkHash: target.hash)
+            }
+            let state = try ConnectionMachine.requesting(
+                target.request, server: server, confirmation: confirmation, tools: tools)
+            let id = try tables.insert(state, linkHash: target.hash)
+            try tables.send(
+                Outgoing(kind: .request, content: information, notifies: true), isBody: false, to: id)
+            return id
+        }
+    }
+
+    public func accept(
+        _ request: ContactRequestID, information: [UInt8]
+    ) async throws(AgentError) -> ConnectionID {
+        try check(information, informationLimit)
+        let found = try await run { try $0.read { try $0.links.request(request)?.link } }
+        guard let found else { throw .noSuchRequest }
+        let invitation = try await asking { try ConnectionRequest(link: found) }
+        let server = try ownServer(besides: invitation.queues.map(\.address.server))
+        let tools = tools
+        return try await change { tables in
+            guard let stored = try tables.links.request(request) else { throw AgentError.noSuchRequest }
+            if let accepted = stored.accepted { return accepted }
+            let state = try ConnectionMachine.joining(
+                invitation, server: server, information: information, securedWith: nil, tools: tools)
+            let id = try tables.insert(state)
+            try tables.links.setAccepted(request, by: id)
+            return id
+        }
+    }
+
+    public func reject(_ request: ContactRequestID) async throws(AgentError) {
+        let wasThere = try await change { try $0.links.remove(request) }
+        guard wasThere else { throw .noSuchRequest }
+    }
+}
+
+// MARK: - Using connections
+
+extension Agent {
+    public func send(
+        _ body: [UInt8], to connection: ConnectionID, notifies: Bool, identifier: [UInt8]?
+    ) async throws(AgentError) -> Int64 {
+        try check(body, tools.settings.postQuantum ? AgentLimits.postQuantumBody : AgentLimits.body)
+        guard !body.isEmpty, identifier.map({ (1...64).contains($0.count) }) ?? true else {
+            throw .notPossible("An empty message cannot be sent.")
+        }
+        return try await change { tables in
+            if let identifier,
+                let known = try tables.outgoing.number(ofIdentifier: identifier, in: connection)
+            {
+                return known
+            }
+            let state = try tables.connections.load(connection)
+            switch state.phase {
+            case .address: throw AgentError.notPossible("Nothing can be sent to an address of one's own.")
+            case .failed, .deleting: throw AgentError.ended
+            case .connected where state.present?.isGone != false: throw AgentError.ended
+            case .inviting, .joining, .requesting, .confirming, .connected: break
+            }
+            let number = try tables.send(
+                .message(.body(body), notifies: notifies), isBody: true, to: connection)
+            if let identifier {
+                try tables.outgoing.remember(
+                    identifier: identifier, number: number, in: connection, now: tables.now)
+            }
+            return number
+        }
+    }
+
+    public func acknowledge(event number: Int64, withReceipt: Bool) async throws(AgentError) {
+        try await change { tables in
+            guard let material = try tables.events.take(number), withReceipt,
+                try tables.connections.exists(material.connection)
+            else { return }
+            let state = try tables.connections.load(material.connection)
+            guard state.phase == .connected, state.present?.isGone == false else { return }
+            try tables.send(.message(.receipts([material.receipt])), isBody: false, to: material.connection)
+        }
+    }
+
+    public func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {
+        try check(data, AgentLimits.linkData)
+        let links = links
+        let state = try await run { try $0.read { try $0.connections.load(connection) } }
+        try await asking { try await links.setData(data, of: state) }
+    }
+
+    public func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError) {
+        try check(information, informationLimit)
+        try await change { try $0.step(connection) { $0.state.information = information } }
+    }
+
+    public func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {
+        try await change { try $0.step(connection) { $0.delete(afterSending: afterSending) } }
+    }
+
+    public func securityCode(of connection: ConnectionID) async throws(AgentError) -> String? {
+        try await run { store in
+            try store.read {
+                try $0.connections.load(connection).ratchet.map { SecurityCode.text($0.securityHash) }
+            }
+        }
+    }
+
+    public func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {
+        try await change { try $0.step(connection) { try $0.rotate(to: server) } }
+    }
+
+    public func resynchronise(_ connection: ConnectionID) async throws(AgentError) {
+        try await change { try $0.step(connection) { try $0.synchronise() } }
+    }
+
+    public func connections() async throws(AgentError) -> [ConnectionSummary] {
+        try await run { store in
+            try store.read { tables in
+                try tables.connections.all().map { id in
+                    let state = try tables.connections.load(id)
+                    return ConnectionSummary(
+                        id: id, condition: state.condition, links: state.links,
+                        servers: state.receiving.filter { $0.status == .active }.map(\.server),
+                        isSendingPostQuantum: state.ratchet?.isPostQuantum.sending ?? false,
+                        isReceivingPostQuantum: state.ratchet?.isPostQuantum.receiving ?? false)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import Base
+import SMP
+
+extension AgentError {
+    /// What an error from beneath means for who asked.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as AgentError: self = error
+        case let error as SMPError: self.init(Self.code(of: error.code), error.sentence, cause: error)
+        default:
+            self.init(
+                .store, "The stored connections could not be used: \(Base.sentence(of: error))", cause: error)
+        }
+    }
+
+    private static func code(of code: SMPErrorCode) -> AgentErrorCode {
+        switch code {
+        case .malformedLink, .unsupportedLink, .wrongLinkData: return .unusableLink
+        case .tooLong: return .tooLong
+        case .server(let error): return error.isTemporary ? .serverUnreachable : .serverRefused
+        case .malformed, .notAuthentic: return .serverRefused
+        default: return .serverUnreachable
+        }
+    }
+}

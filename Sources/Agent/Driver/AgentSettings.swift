@@ -1,0 +1,38 @@
+import Base
+import SMP
+
+/// How an agent is to work.
+public struct AgentSettings: Sendable {
+    /// Where queues are made for links that are joined: one that the other side does not use, where there is one.
+    public var servers: [ServerAddress]
+    /// Whether the post-quantum KEM is used where it is installed and the other side does too. Messages have less room
+    /// then.
+    public var postQuantum: Bool
+    public var times: AgentTimes
+
+    public init(servers: [ServerAddress], postQuantum: Bool = false, times: AgentTimes = .init()) {
+        self.servers = servers
+        self.postQuantum = postQuantum
+        self.times = times
+    }
+}
+
+/// When something is tried again, and when it is given up.
+public struct AgentTimes: Sendable {
+    /// After a server could not be asked.
+    public var network = RetryPolicy(first: .seconds(2), maxDelay: .seconds(120), tries: .max)
+    /// After the other side's queue was full. It says by itself when there is room.
+    public var fullQueue = RetryPolicy(first: .seconds(300), maxDelay: .seconds(21_600), tries: .max)
+    /// While a queue that was replaced is being emptied.
+    public var emptying = RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max)
+    /// After the database could not be read or written.
+    public var store = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
+    /// How long a message is tried.
+    public var giveUp = Duration.seconds(2 * 86_400)
+    public var giveUpFull = Duration.seconds(7 * 86_400)
+    /// How long a server has for an answer.
+    public var answer = ClientRequest.backgroundTimeout
+    public var interactiveAnswer = ClientRequest.interactiveTimeout
+
+    public init() {}
+}

@@ -1,0 +1,117 @@
+import Base
+import Posix
+import SMP
+
+/// Everything that goes on with servers: what they deliver, what is sent to them, which queues are made and deleted. It
+/// has no state that is not in the database, but what is under way.
+final class AgentTraffic: Sendable {
+    private struct Parts: Sendable {
+        let outgoing: Lanes<ConnectionID>
+        let queues: Lanes<Int64>
+        let subscribing: Lanes<ServerAddress>
+        let incoming: Lanes<Subscriptions.Queue>
+        let subscriptions: Subscriptions
+        let receiver: Receiver
+    }
+
+    private let servers: any QueueServers
+    private let feed: EventFeed
+    private let parts: Parts
+    private let listening = Lock<Task<Void, Never>?>(nil)
+    /// Parts tell each other through this what there is to be done.
+    private let follower: Follower
+
+    init(work: StoreWork, servers: any QueueServers, times: AgentTimes, log: Log, feed: EventFeed) {
+        self.servers = servers
+        self.feed = feed
+        let follower = Follower()
+        self.follower = follower
+        let follow: @Sendable (StepOutcome) -> Void = { follower.follow($0) }
+        let subscriptions = Subscriptions(work: work, servers: servers, times: times, follow: follow)
+        let receiver = Receiver(
+            work: work, servers: servers, times: times, log: log, follow: follow,
+            askAgain: { follower.askAgain($0) })
+        let sender = OutgoingWorker(work: work, servers: servers, times: times, follow: follow)
+        let keeper = QueueWorker(work: work, servers: servers, times: times, log: log, follow: follow)
+        parts = Parts(
+            outgoing: Lanes { await sender.turn($0) }, queues: Lanes { await keeper.turn($0) },
+            subscribing: Lanes { await subscriptions.turn($0) }, incoming: Lanes { await receiver.turn($0) },
+            subscriptions: subscriptions, receiver: receiver)
+        follower.traffic.withLock { $0 = Follower.Weak(traffic: self) }
+    }
+
+    /// Listens to servers, and goes on with what was not finished.
+    func start(with unfinished: StepOutcome) {
+        let (servers, parts) = (servers, parts)
+        listening.withLock { task in
+            task = Task { [weak self] in
+                for await event in servers.events {
+                    guard let self else { return }
+                    await self.take(event, parts)
+                }
+            }
+        }
+        follow(unfinished)
+    }
+
+    /// Begins nothing any more, and does not wait for what is under way with servers.
+    func stop() {
+        listening.withLock { $0 }?.cancel()
+        parts.subscribing.stop()
+        parts.incoming.stop()
+        parts.queues.stop()
+        parts.outgoing.stop()
+    }
+
+    private func take(_ event: QueueServerEvent, _ parts: Parts) async {
+        switch event {
+        case .delivered(let server, let recipientID, let messageID, let body):
+            let queue = Subscriptions.Queue(server: server, recipientID: recipientID)
+            parts.receiver.append(messageID: messageID, body: body, to: queue)
+            parts.incoming.wake(queue)
+        case .ended(let server, let recipientID), .deleted(let server, let recipientID):
+            _ = await parts.subscriptions.takenOver(
+                Subscriptions.Queue(server: server, recipientID: recipientID))
+        case .connected(let server):
+            parts.subscriptions.reset(server)
+            parts.subscribing.hurry(server)
+            hurry()
+        case .disconnected(let server): parts.subscriptions.reset(server)
+        }
+    }
+
+    /// What waits after a failure is tried at once.
+    func hurry() {
+        parts.outgoing.hurryAll()
+        parts.queues.hurryAll()
+    }
+
+    /// Begins what a transaction has left to be done.
+    func follow(_ outcome: StepOutcome) {
+        if outcome.hasEvents {
+            let feed = feed
+            Task { await feed.announce() }
+        }
+        for connection in outcome.outgoing { parts.outgoing.wake(connection) }
+        for connection in outcome.tryAgain { parts.outgoing.hurry(connection) }
+        for queue in outcome.queues { parts.queues.wake(queue) }
+        for server in outcome.servers { parts.subscribing.wake(server) }
+    }
+
+    fileprivate func askAgain(_ queue: Subscriptions.Queue) {
+        parts.subscriptions.forget(queue)
+        parts.subscribing.wake(queue.server)
+    }
+}
+
+/// Where the parts of the traffic reach the whole, which is made of them.
+private final class Follower: Sendable {
+    struct Weak: Sendable {
+        weak let traffic: AgentTraffic?
+    }
+
+    let traffic = Lock<Weak?>(nil)
+
+    func follow(_ outcome: StepOutcome) { traffic.withLock { $0 }?.traffic?.follow(outcome) }
+    func askAgain(_ queue: Subscriptions.Queue) { traffic.withLock { $0 }?.traffic?.askAgain(queue) }
+}

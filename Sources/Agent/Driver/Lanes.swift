@@ -1,0 +1,117 @@
+import Base
+
+/// Work in lanes: of one key one thing after another, of different keys beside each other. A lane goes while there is
+/// something to be done, and takes no memory afterwards.
+final class Lanes<Key: Hashable & Sendable>: Sendable {
+    /// What one turn of a lane came to.
+    enum Turn: Sendable {
+        case idle
+        /// There may be more to be done.
+        case more
+        /// It did not work: later, with growing delays.
+        case retry(RetryPolicy)
+    }
+
+    private struct Lane {
+        var isRunning = false
+        /// Woken while it ran: what there is to be done may have come after it looked.
+        var isWoken = false
+        /// Whether it is not to wait after a failure.
+        var isHurried = false
+        var failures = 0
+        var sleeper: Task<Void, Never>?
+    }
+
+    private struct State {
+        var lanes: [Key: Lane] = [:]
+        var isStopped = false
+    }
+
+    private let state = Lock(State())
+    private let work: @Sendable (Key) async -> Turn
+
+    /// - Parameter work: one turn.
+    init(_ work: @escaping @Sendable (Key) async -> Turn) { self.work = work }
+
+    /// There is something to be done. A lane that waits after a failure goes on waiting.
+    func wake(_ key: Key) { wake(key, hurries: false) }
+
+    /// The same; a lane that waits tries again at once.
+    func hurry(_ key: Key) { wake(key, hurries: true) }
+
+    /// All lanes that wait try again at once.
+    func hurryAll() {
+        let waiting = state.withLock { state in state.lanes.filter { $0.value.sleeper != nil }.map(\.key) }
+        for key in waiting { hurry(key) }
+    }
+
+    private func wake(_ key: Key, hurries: Bool) {
+        let starts = state.withLock { state -> Bool in
+            guard !state.isStopped else { return false }
+            var lane = state.lanes[key] ?? Lane()
+            defer { state.lanes[key] = lane }
+            if lane.isRunning {
+                lane.isWoken = true
+                lane.isHurried = lane.isHurried || hurries
+                return false
+            }
+            if lane.sleeper != nil, !hurries { return false }
+            lane.sleeper?.cancel()
+            lane.sleeper = nil
+            lane.isRunning = true
+            return true
+        }
+        if starts { Task { await run(key) } }
+    }
+
+    private func run(_ key: Key) async {
+        while true {
+            let turn = await work(key)
+            if finish(key, turn) { return }
+        }
+    }
+
+    /// Whether the lane is at its end for now.
+    private func finish(_ key: Key, _ turn: Turn) -> Bool {
+        state.withLock { state in
+            var lane = state.lanes[key] ?? Lane()
+            lane.isRunning = goesOn(&lane, turn, isStopped: state.isStopped, key)
+            state.lanes[key] = lane.isRunning || lane.sleeper != nil ? lane : nil
+            return !lane.isRunning
+        }
+    }
+
+    private func goesOn(_ lane: inout Lane, _ turn: Turn, isStopped: Bool, _ key: Key) -> Bool {
+        let (wasWoken, wasHurried) = (lane.isWoken, lane.isHurried)
+        lane.isWoken = false
+        lane.isHurried = false
+        guard !isStopped else { return false }
+        switch turn {
+        case .more:
+            lane.failures = 0
+            return true
+        case .idle:
+            lane.failures = 0
+            return wasWoken
+        case .retry(let policy):
+            lane.failures = min(lane.failures + 1, 1000)
+            guard !wasHurried, let delay = policy.delay(beforeTry: lane.failures + 1) else {
+                return wasHurried
+            }
+            lane.sleeper = Task { [weak self] in
+                guard (try? await Task.sleep(for: delay)) != nil else { return }
+                self?.hurry(key)
+            }
+            return false
+        }
+    }
+
+    /// Begins nothing any more. Turns that run are not waited for.
+    func stop() {
+        let sleepers = state.withLock { state in
+            state.isStopped = true
+            return state.lanes.values.compactMap(\.sleeper)
+        }
+        for sleeper in sleepers { sleeper.cancel() }
+    }
+}

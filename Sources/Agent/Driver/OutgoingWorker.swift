@@ -1,0 +1,221 @@
+import Base
+import Posix
+import Ratchet
+import SMP
+
+/// Sends what waits of one connection, one after the other: nothing goes before what stands in front of it was taken by
+/// its server, or given up.
+struct OutgoingWorker: Sendable {
+    let work: StoreWork
+    let servers: any QueueServers
+    let times: AgentTimes
+    /// Has what a transaction leaves to be done begun.
+    let follow: @Sendable (StepOutcome) -> Void
+
+    /// What is to be done next, which is in the database already.
+    private enum Next: Sendable {
+        case nothing
+        case secure(SendingQueue)
+        case send(StoredOutgoing, to: SendingQueue, body: [UInt8])
+        /// It cannot be encrypted; that was told.
+        case skipped
+    }
+
+    func turn(_ id: ConnectionID) async -> Lanes<ConnectionID>.Turn {
+        guard let next = await change("prepare what is sent", { try Self.next(id, &$0) }) else {
+            return .retry(times.store)
+        }
+        switch next {
+        case .nothing: return .idle
+        case .skipped: return .more
+        case .secure(let queue): return await secure(queue, of: id)
+        case .send(let item, let queue, let body): return await send(item, body: body, to: queue, of: id)
+        }
+    }
+
+    private func change<Result: Sendable>(
+        _ deed: String, _ body: @escaping @Sendable (inout AgentTables) throws -> Result
+    ) async -> Result? {
+        guard let (result, outcome) = await work.attempt(deed, { try $0.change(body) }) else { return nil }
+        follow(outcome)
+        return result
+    }
+
+    // MARK: - Preparing
+
+    private static func next(_ id: ConnectionID, _ tables: inout AgentTables) throws -> Next {
+        guard try tables.connections.exists(id) else { return .nothing }
+        guard let item = try tables.outgoing.head(of: id) else {
+            try finishDeleting(id, &tables)
+            return .nothing
+        }
+        let state = try tables.connections.load(id)
+        guard let queue = state.present, isReady(item, state, tables) else { return .nothing }
+        guard queue.isSecured else { return .secure(queue) }
+        var ready = item
+        if ready.prepared == nil {
+            do {
+                let prepared = try tables.step(id) { try $0.prepare(item.kind, content: item.content) }
+                try tables.outgoing.setPrepared(item.number, prepared, now: tables.now)
+                ready.prepared = prepared
+            } catch let error as RatchetError where error.code == .tooLong || error.code == .exhausted {
+                try giveUp(item, .refused, of: id, &tables)
+                return .skipped
+            }
+        }
+        guard let prepared = ready.prepared else { return .nothing }
+        let isFirst = item.kind == .confirmation || item.kind == .request
+        return .send(
+            ready, to: queue,
+            body: try queue.body(of: prepared.envelope, isFirst: isFirst, nonce: prepared.nonce))
+    }
+
+    private static func isReady(
+        _ item: StoredOutgoing, _ state: ConnectionState, _ tables: AgentTables
+    ) -> Bool {
+        tables.machine(of: state).isReady(item.kind, isUrgent: item.isUrgent)
+    }
+
+    /// A connection that is being deleted has nothing left to be sent.
+    private static func finishDeleting(_ id: ConnectionID, _ tables: inout AgentTables) throws {
+        let state = try tables.connections.load(id)
+        guard state.phase == .deleting else { return }
+        if state.receiving.isEmpty {
+            try tables.removeConnection(id)
+        } else if state.receiving.contains(where: { $0.status != .deleting }) {
+            try tables.step(id) { $0.finishDeleting() }
+        }
+    }
+
+    private static func giveUp(
+        _ item: StoredOutgoing, _ reason: FailureReason, of id: ConnectionID, _ tables: inout AgentTables
+    ) throws {
+        try tables.outgoing.remove(item.number)
+        if item.isBody { try tables.tell(.messageFailed(message: item.number, reason), of: id) }
+        if item.kind == .confirmation || item.kind == .request { try tables.step(id) { $0.fail(reason) } }
+    }
+
+    // MARK: - Asking
+
+    private func secure(_ queue: SendingQueue, of id: ConnectionID) async -> Lanes<ConnectionID>.Turn {
+        guard let key = try? queue.authorization else { return .idle }
+        let request = ClientRequest(
+            .secureAsSender(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
+            timeout: times.answer)
+        switch await answer(request, of: queue.address.server) {
+        case .done:
+            let isStored: Void? = await change("store that a queue is secured") { tables in
+                try tables.step(id) { $0.secured() }
+            }
+            return isStored == nil ? .retry(times.store) : .more
+        case .gone: return await gone(queue, .contactGone, of: id)
+        case .refused: return await gone(queue, .refused, of: id)
+        case .full, .failed:
+            // Nothing was encrypted yet, so that the first try is not in the database.
+            return .retry(times.network)
+        }
+    }
+
+    private func send(
+        _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID
+    ) async -> Lanes<ConnectionID>.Turn {
+        let key: CommandKey? = queue.use == .request ? nil : (try? queue.authorization).map { .signing($0) }
+        let request = ClientRequest(
+            .send(flags: [UInt8(ascii: item.notifies ? "T" : "F")], body: body), of: queue.address.senderID,
+            key: key, timeout: times.answer)
+        let outcome = await answer(request, of: queue.address.server)
+        switch outcome {
+        case .done:
+            let isStored: Void? = await change("store that something was sent") { tables in
+                try Self.sent(item, of: id, &tables)
+            }
+            return isStored == nil ? .retry(times.store) : .more
+        case .gone: return await gone(queue, .contactGone, of: id)
+        case .refused, .full, .failed: return await failed(item, outcome, of: id)
+        }
+    }
+
+    private static func sent(
+        _ item: StoredOutgoing, of id: ConnectionID, _ tables: inout AgentTables
+    ) throws {
+        // It may have been deleted meanwhile, or is to be encrypted anew.
+        guard let stored = try tables.outgoing.item(item.number), stored.prepared == item.prepared else {
+            return
+        }
+        try tables.outgoing.remove(item, sentTo: id, now: tables.now)
+        if item.isBody { try tables.tell(.sent(message: item.number), of: id) }
+        if item.kind != .message { try tables.step(id) { $0.sent(item.kind) } }
+    }
+
+    private func gone(
+        _ queue: SendingQueue, _ reason: FailureReason, of id: ConnectionID
+    ) async -> Lanes<ConnectionID>.Turn {
+        let isStored: Void? = await change("store that a contact is gone") { tables in
+            guard try tables.connections.exists(id) else { return }
+            try tables.step(id) { $0.queueGone(queue.address.location, reason: reason) }
+        }
+        return isStored == nil ? .retry(times.store) : .more
+    }
+
+    /// Decides whether a message is tried again.
+    private func failed(
+        _ item: StoredOutgoing, _ outcome: Outcome, of id: ConnectionID
+    ) async -> Lanes<ConnectionID>.Turn {
+        let times = times
+        let isGivenUp = await change("store that something was not sent") { tables -> Bool in
+            guard try tables.outgoing.item(item.number) != nil else { return true }
+            let now = tables.now
+            switch outcome {
+            case .done, .gone: return true
+            case .refused: try Self.giveUp(item, .refused, of: id, &tables)
+            case .full:
+                if try tables.outgoing.setFull(item.number, now: now), item.isBody {
+                    try tables.tell(.delayed(message: item.number, .queueFull), of: id)
+                }
+                guard let since = item.fullSince, since.advanced(by: times.giveUpFull) < now else {
+                    return false
+                }
+                try Self.giveUp(item, .queueFull, of: id, &tables)
+            case .failed:
+                guard let since = item.firstTried, since.advanced(by: times.giveUp) < now else {
+                    return false
+                }
+                try Self.giveUp(item, .expired, of: id, &tables)
+            }
+            return true
+        }
+        switch isGivenUp {
+        case nil: return .retry(times.store)
+        case true?: return .more
+        case false?:
+            if case .full = outcome { return .retry(times.fullQueue) }
+            return .retry(times.network)
+        }
+    }
+
+    // MARK: - Answers
+
+    /// What an answer means for what was asked.
+    private enum Outcome: Sendable {
+        case done
+        /// The queue is not there, or is somebody else's.
+        case gone
+        case full
+        case refused
+        /// Nobody knows whether it happened; or it did not, and may later.
+        case failed
+    }
+
+    private func answer(_ request: ClientRequest, of server: ServerAddress) async -> Outcome {
+        do throws(SMPError) {
+            switch try await servers.ask(request, of: server) {
+            case .error(.authorization): return .gone
+            case .error(.quota): return .full
+            case .error(let error): return error.isTemporary ? .failed : .refused
+            default: return .done
+            }
+        } catch {
+            return error.code == .tooLong ? .refused : .failed
+        }
+    }
+}

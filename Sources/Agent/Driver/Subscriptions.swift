@@ -1,0 +1,120 @@
+import Base
+import Posix
+import SMP
+
+/// Which queues messages come from at the moment, and asking for the others.
+final class Subscriptions: Sendable {
+    /// A queue as its server calls it.
+    struct Queue: Hashable, Sendable {
+        let server: ServerAddress
+        let recipientID: [UInt8]
+    }
+
+    private struct State {
+        var subscribed: Set<Queue> = []
+        /// By server: answers of a connection before the present one say nothing.
+        var connections: [ServerAddress: Int] = [:]
+    }
+
+    private let state = Lock(State())
+    private let work: StoreWork
+    private let servers: any QueueServers
+    private let times: AgentTimes
+    private let follow: @Sendable (StepOutcome) -> Void
+
+    init(
+        work: StoreWork, servers: any QueueServers, times: AgentTimes,
+        follow: @escaping @Sendable (StepOutcome) -> Void
+    ) {
+        self.work = work
+        self.servers = servers
+        self.times = times
+        self.follow = follow
+    }
+
+    /// A connection began or ended: nothing is subscribed on it.
+    func reset(_ server: ServerAddress) {
+        state.withLock { state in
+            state.connections[server, default: 0] += 1
+            state.subscribed = state.subscribed.filter { $0.server != server }
+        }
+    }
+
+    /// A message of this queue is to come once more.
+    func forget(_ queue: Queue) { _ = state.withLock { $0.subscribed.remove(queue) } }
+
+    /// Asks for every queue of a server that is not subscribed, together.
+    func turn(_ server: ServerAddress) async -> Lanes<ServerAddress>.Turn {
+        let stored = await work.attempt("read which queues there are") { store in
+            try store.read { try $0.queues.subscribable() }
+        }
+        guard let stored else { return .retry(times.store) }
+        let (connection, missing) = state.withLock { state in
+            let missing = stored.filter { queue in
+                queue.server == server
+                    && !state.subscribed.contains(Queue(server: server, recipientID: queue.recipientID))
+            }
+            return (state.connections[server, default: 0], missing)
+        }
+        let asked = missing.compactMap { queue in
+            (try? queue.authorization).map { key in
+                (
+                    queue,
+                    ClientRequest(
+                        .subscribe, of: queue.recipientID, key: .signing(key), timeout: times.answer)
+                )
+            }
+        }
+        guard !asked.isEmpty else { return .idle }
+        let answers = await servers.ask(asked.map(\.1), of: server)
+        return await take(Array(zip(asked.map(\.0), answers)), of: server, connection: connection)
+    }
+
+    private func take(
+        _ answers: [(ReceivingQueue, Result<Answer, SMPError>)], of server: ServerAddress, connection: Int
+    ) async -> Lanes<ServerAddress>.Turn {
+        var (subscribed, gone, hasFailed): (Set<Queue>, [ReceivingQueue], Bool) = ([], [], false)
+        for (queue, answer) in answers {
+            switch answer {
+            case .success(.subscribed), .success(.ok):
+                subscribed.insert(Queue(server: server, recipientID: queue.recipientID))
+            case .success(.error(.authorization)): gone.append(queue)
+            default: hasFailed = true
+            }
+        }
+        let isPresent = state.withLock { state in
+            // The first connection is told of while its answers are awaited.
+            guard state.connections[server, default: 0] == connection else { return false }
+            state.subscribed.formUnion(subscribed)
+            return true
+        }
+        for queue in gone
+        where await !takenOver(Queue(server: server, recipientID: queue.recipientID)) {
+            hasFailed = true
+        }
+        if hasFailed { return .retry(times.network) }
+        return isPresent ? .idle : .more
+    }
+
+    /// A queue is somebody else's now, or is not there.
+    func takenOver(_ queue: Queue) async -> Bool {
+        forget(queue)
+        let outcome = await work.attempt("store that a queue is gone") { store in
+            try store.change { tables in
+                guard
+                    let place = try tables.queues.receiving(
+                        recipientID: queue.recipientID, on: queue.server)
+                else { return }
+                try tables.step(place.connection) { machine in
+                    guard
+                        let index = machine.state.receiving.firstIndex(where: { $0.id == place.queue })
+                    else { return }
+                    machine.takenOver(index)
+                }
+            }.1
+        }
+        guard let outcome else { return false }
+        follow(outcome)
+        return true
+    }
+}

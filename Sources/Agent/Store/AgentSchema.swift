@@ -1,0 +1,138 @@
+import Store
+
+/// The database of a profile's connections. All of it is secret.
+enum AgentSchema {
+    static let migrations = [Migration("connections", connections)]
+
+    private static let connections = """
+        CREATE TABLE connection (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            phase TEXT NOT NULL,
+            agent_version INTEGER NOT NULL,
+            information BLOB NOT NULL,
+            offered_keys BLOB,
+            joiners_parameters BLOB,
+            ratchet BLOB,
+            last_sent INTEGER NOT NULL,
+            last_sent_hash BLOB NOT NULL,
+            last_received INTEGER NOT NULL,
+            last_received_hash BLOB NOT NULL,
+            synchronisation TEXT NOT NULL,
+            synchronisation_keys BLOB,
+            answers_ready INTEGER NOT NULL,
+            used_keys BLOB NOT NULL,
+            -- SHA-256 of the link that was joined.
+            link_hash BLOB UNIQUE
+        ) STRICT;
+        CREATE TABLE receiving_queue (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            server TEXT NOT NULL,
+            mode TEXT NOT NULL,
+            status TEXT NOT NULL,
+            authorization_seed BLOB NOT NULL,
+            box_key BLOB NOT NULL,
+            queue_key BLOB NOT NULL,
+            recipient_id BLOB NOT NULL,
+            sender_id BLOB NOT NULL,
+            server_box_key BLOB NOT NULL,
+            sender_key BLOB,
+            key_to_secure BLOB,
+            is_replacement INTEGER NOT NULL,
+            is_taken_over INTEGER NOT NULL,
+            link_kind TEXT,
+            link_id BLOB,
+            link_key BLOB,
+            link_root BLOB,
+            link_fixed BLOB
+        ) STRICT;
+        CREATE INDEX receiving_queue_of_connection ON receiving_queue (connection);
+        CREATE INDEX receiving_queue_of_server ON receiving_queue (recipient_id);
+        CREATE TABLE sending_queue (
+            id INTEGER PRIMARY KEY,
+            connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            server TEXT NOT NULL,
+            sender_id BLOB NOT NULL,
+            recipient_key BLOB NOT NULL,
+            mode TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            use TEXT NOT NULL,
+            authorization_seed BLOB NOT NULL,
+            queue_key BLOB NOT NULL,
+            is_secured INTEGER NOT NULL,
+            is_gone INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX sending_queue_of_connection ON sending_queue (connection);
+        CREATE TABLE outgoing (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            content BLOB NOT NULL,
+            notifies INTEGER NOT NULL,
+            is_urgent INTEGER NOT NULL,
+            -- Whether the application sent it, and is told what becomes of it.
+            is_body INTEGER NOT NULL,
+            -- From here on once it is encrypted, so that it is the same however often it is sent.
+            message_number INTEGER,
+            hash BLOB,
+            envelope BLOB,
+            nonce BLOB,
+            -- When it was tried for the first time, and when its queue was full for the first time.
+            first_tried INTEGER,
+            full_since INTEGER
+        ) STRICT;
+        CREATE INDEX outgoing_in_turn ON outgoing (connection, is_urgent DESC, number);
+        -- What was sent and no receipt has come of.
+        CREATE TABLE unconfirmed (
+            connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            message_number INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            hash BLOB NOT NULL,
+            time INTEGER NOT NULL,
+            PRIMARY KEY (connection, message_number)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX unconfirmed_by_time ON unconfirmed (time);
+        CREATE TABLE identifier (
+            connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            identifier BLOB NOT NULL,
+            number INTEGER NOT NULL,
+            time INTEGER NOT NULL,
+            PRIMARY KEY (connection, identifier)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX identifier_by_time ON identifier (time);
+        CREATE TABLE received (
+            connection INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            hash BLOB NOT NULL,
+            time INTEGER NOT NULL,
+            PRIMARY KEY (connection, hash)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX received_by_time ON received (time);
+        -- It outlives its connection.
+        CREATE TABLE event (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            connection INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            subject INTEGER,
+            body BLOB,
+            detail TEXT,
+            time INTEGER,
+            first_missing INTEGER,
+            last_missing INTEGER,
+            message_number INTEGER,
+            hash BLOB
+        ) STRICT;
+        CREATE TABLE contact_request (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            address INTEGER NOT NULL REFERENCES connection (id) ON DELETE CASCADE,
+            link TEXT NOT NULL,
+            -- The connection, once it was accepted.
+            accepted INTEGER REFERENCES connection (id) ON DELETE SET NULL
+        ) STRICT;
+        -- Keys with which one-time links were opened, by SHA-256 of the link.
+        CREATE TABLE opened_link (
+            hash BLOB PRIMARY KEY,
+            seed BLOB NOT NULL,
+            time INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+}

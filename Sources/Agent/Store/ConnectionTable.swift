@@ -1,0 +1,99 @@
+import Cryptography
+import Ratchet
+import SMP
+import Store
+
+/// Connections with their queues, within one transaction.
+struct ConnectionTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    private var queues: QueueTable { QueueTable(connection) }
+
+    func all() throws -> [ConnectionID] {
+        try connection.query("SELECT id FROM connection ORDER BY id") { ConnectionID($0.integer("id")) }
+    }
+
+    func exists(_ id: ConnectionID) throws -> Bool {
+        try connection.exists("SELECT 1 FROM connection WHERE id = ?", id.number)
+    }
+
+    /// The connection that was made with a link.
+    func joined(linkHash: [UInt8]) throws -> ConnectionID? {
+        try connection.first("SELECT id FROM connection WHERE link_hash = ?", linkHash) {
+            ConnectionID($0.integer("id"))
+        }
+    }
+
+    /// - Throws: `AgentError.noSuchConnection`.
+    func load(_ id: ConnectionID) throws -> ConnectionState {
+        let state = try connection.first("SELECT * FROM connection WHERE id = ?", id.number) { row in
+            var state = ConnectionState(
+                phase: try row.value("phase"),
+                agentVersion: UInt16(clamping: row.integer("agent_version")),
+                information: row.bytes("information"), receiving: [])
+            state.offeredKeys = try row.bytesOrNil("offered_keys").map { try AgreementKeys(stored: $0) }
+            state.joinersParameters = try row.bytesOrNil("joiners_parameters").map {
+                try AgreementParameters(stored: $0)
+            }
+            state.ratchet = try row.bytesOrNil("ratchet").map { try Ratchet(decoding: WipedBytes($0)) }
+            state.sequence = MessageSequence(
+                lastSent: row.integer("last_sent"), lastSentHash: row.bytes("last_sent_hash"),
+                lastReceived: row.integer("last_received"), lastReceivedHash: row.bytes("last_received_hash"))
+            state.synchronisation = Synchronisation(
+                phase: try row.value("synchronisation"),
+                keys: try row.bytesOrNil("synchronisation_keys").map { try AgreementKeys(stored: $0) },
+                answersReady: row.bool("answers_ready"),
+                usedKeys: row.bytes("used_keys").pieces(of: SHA256.length))
+            return state
+        }
+        guard var state else { throw AgentError.noSuchConnection }
+        state.receiving = try queues.receiving(of: id)
+        state.sending = try queues.sending(of: id)
+        return state
+    }
+
+    /// Stores a new connection, and gives its queues their numbers.
+    func insert(_ state: ConnectionState, linkHash: [UInt8]? = nil) throws -> ConnectionID {
+        try connection.execute(
+            """
+            INSERT INTO connection (phase, agent_version, information, last_sent, last_sent_hash, last_received,
+                last_received_hash, synchronisation, answers_ready, used_keys, link_hash)
+            VALUES (?, 0, x'', 0, x'', 0, x'', ?, 0, x'', ?)
+            """, state.phase, state.synchronisation.phase, linkHash)
+        let id = ConnectionID(connection.lastInsertedID)
+        try update(id, state)
+        try queues.replace(receiving: [], by: state.receiving, of: id)
+        try queues.replace(sending: state.sending, of: id)
+        return id
+    }
+
+    /// Stores what a step has changed.
+    func save(_ id: ConnectionID, _ state: ConnectionState, before: ConnectionState) throws {
+        try update(id, state)
+        if state.receiving != before.receiving {
+            try queues.replace(receiving: before.receiving, by: state.receiving, of: id)
+        }
+        if state.sending != before.sending { try queues.replace(sending: state.sending, of: id) }
+    }
+
+    private func update(_ id: ConnectionID, _ state: ConnectionState) throws {
+        try connection.execute(
+            """
+            UPDATE connection SET phase = ?, agent_version = ?, information = ?, offered_keys = ?,
+                joiners_parameters = ?, ratchet = ?, last_sent = ?, last_sent_hash = ?, last_received = ?,
+                last_received_hash = ?, synchronisation = ?, synchronisation_keys = ?, answers_ready = ?,
+                used_keys = ? WHERE id = ?
+            """, state.phase, Int(state.agentVersion), state.information, state.offeredKeys?.stored,
+            state.joinersParameters?.encoded, state.ratchet?.encoded.bytes, state.sequence.lastSent,
+            state.sequence.lastSentHash, state.sequence.lastReceived, state.sequence.lastReceivedHash,
+            state.synchronisation.phase, state.synchronisation.keys?.stored,
+            state.synchronisation.answersReady, Array(state.synchronisation.usedKeys.joined()), id.number)
+    }
+
+    /// Removes a connection with everything but its events.
+    func remove(_ id: ConnectionID) throws {
+        try connection.execute("DELETE FROM connection WHERE id = ?", id.number)
+    }
+}

@@ -1,0 +1,144 @@
+import Base
+import Store
+
+/// Something that waits to be sent, as it is stored.
+struct StoredOutgoing: Sendable {
+    var number: Int64
+    var kind: Outgoing.Kind
+    var content: [UInt8]
+    var notifies: Bool
+    var isUrgent: Bool
+    var isBody: Bool
+    var prepared: PreparedEnvelope?
+    var firstTried: Timestamp?
+    var fullSince: Timestamp?
+}
+
+/// What waits to be sent, and what was sent, within one transaction.
+struct OutgoingTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// How long the same identifier is the same message.
+    static let identifierAge = Duration.seconds(30 * 86_400)
+    /// How long a receipt may take: longer than anything lies on a server.
+    static let receiptAge = Duration.seconds(30 * 86_400)
+
+    /// The message's number.
+    @discardableResult
+    func append(_ outgoing: Outgoing, isBody: Bool, to id: ConnectionID) throws -> Int64 {
+        try connection.execute(
+            """
+            INSERT INTO outgoing (connection, kind, content, notifies, is_urgent, is_body)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, id.number, outgoing.kind, outgoing.content, outgoing.notifies, outgoing.isUrgent, isBody)
+        return connection.lastInsertedID
+    }
+
+    func number(ofIdentifier identifier: [UInt8], in id: ConnectionID) throws -> Int64? {
+        try connection.first(
+            "SELECT number FROM identifier WHERE connection = ? AND identifier = ?", id.number, identifier
+        ) { $0.integer("number") }
+    }
+
+    func remember(identifier: [UInt8], number: Int64, in id: ConnectionID, now: Timestamp) throws {
+        try connection.execute(
+            "DELETE FROM identifier WHERE time < ?",
+            now.advanced(by: .zero - Self.identifierAge))
+        try connection.execute(
+            "INSERT INTO identifier (connection, identifier, number, time) VALUES (?, ?, ?, ?)", id.number,
+            identifier, number, now)
+    }
+
+    /// What is sent next: whatever was encrypted goes first, in its order.
+    func head(of id: ConnectionID) throws -> StoredOutgoing? {
+        try connection.first(
+            "SELECT * FROM outgoing WHERE connection = ? ORDER BY is_urgent DESC, number LIMIT 1", id.number,
+            row: Self.stored)
+    }
+
+    func item(_ number: Int64) throws -> StoredOutgoing? {
+        try connection.first("SELECT * FROM outgoing WHERE number = ?", number, row: Self.stored)
+    }
+
+    private static func stored(_ row: borrowing Row) throws -> StoredOutgoing {
+        let prepared = row.bytesOrNil("envelope").map { envelope in
+            PreparedEnvelope(
+                number: row.integer("message_number"), hash: row.bytes("hash"), envelope: envelope,
+                nonce: row.bytes("nonce"))
+        }
+        return StoredOutgoing(
+            number: row.integer("number"), kind: try row.value("kind"), content: row.bytes("content"),
+            notifies: row.bool("notifies"), isUrgent: row.bool("is_urgent"), isBody: row.bool("is_body"),
+            prepared: prepared, firstTried: row.timestampOrNil("first_tried"),
+            fullSince: row.timestampOrNil("full_since"))
+    }
+
+    /// Stores what is sent for a message from now on.
+    func setPrepared(_ number: Int64, _ prepared: PreparedEnvelope, now: Timestamp) throws {
+        try connection.execute(
+            """
+            UPDATE outgoing SET message_number = ?, hash = ?, envelope = ?, nonce = ?,
+                first_tried = coalesce(first_tried, ?) WHERE number = ?
+            """, prepared.number, prepared.hash, prepared.envelope, prepared.nonce, now, number)
+    }
+
+    /// Since when its queue is full. Whether that was not known.
+    func setFull(_ number: Int64, now: Timestamp) throws -> Bool {
+        try connection.execute(
+            "UPDATE outgoing SET full_since = ? WHERE number = ? AND full_since IS NULL", now, number) > 0
+    }
+
+    /// A message that was sent. Those that can have a receipt are kept in mind.
+    func remove(_ outgoing: StoredOutgoing, sentTo id: ConnectionID, now: Timestamp) throws {
+        try connection.execute("DELETE FROM outgoing WHERE number = ?", outgoing.number)
+        guard outgoing.isBody, let prepared = outgoing.prepared else { return }
+        try connection.execute(
+            """
+            INSERT OR REPLACE INTO unconfirmed (connection, message_number, number, hash, time)
+            VALUES (?, ?, ?, ?, ?)
+            """, id.number, prepared.number, outgoing.number, prepared.hash, now)
+        try connection.execute(
+            "DELETE FROM unconfirmed WHERE time < ?", now.advanced(by: .zero - Self.receiptAge))
+    }
+
+    /// The number of the message that a receipt is of.
+    func confirm(_ receipt: MessageContent.Receipt, in id: ConnectionID) throws -> Int64? {
+        let number = try connection.first(
+            "SELECT number FROM unconfirmed WHERE connection = ? AND message_number = ? AND hash = ?",
+            id.number, receipt.number, receipt.hash
+        ) { $0.integer("number") }
+        if number != nil {
+            try connection.execute(
+                "DELETE FROM unconfirmed WHERE connection = ? AND message_number = ?", id.number,
+                receipt.number)
+        }
+        return number
+    }
+
+    func remove(_ number: Int64) throws {
+        try connection.execute("DELETE FROM outgoing WHERE number = ?", number)
+    }
+
+    /// Nothing of it is sent. The numbers of those that the application has sent.
+    func removeAll(of id: ConnectionID) throws -> [Int64] {
+        let bodies = try connection.query(
+            "SELECT number FROM outgoing WHERE connection = ? AND is_body = 1 ORDER BY number", id.number
+        ) { $0.integer("number") }
+        try connection.execute("DELETE FROM outgoing WHERE connection = ?", id.number)
+        return bodies
+    }
+
+    /// Has everything encrypted anew. What was to prove keys that are of no use any more goes.
+    func encryptAgain(_ id: ConnectionID) throws {
+        try connection.execute(
+            "DELETE FROM outgoing WHERE connection = ? AND kind = ? AND is_urgent = 1", id.number,
+            Outgoing.Kind.message)
+        try connection.execute(
+            """
+            UPDATE outgoing SET message_number = NULL, hash = NULL, envelope = NULL, nonce = NULL
+            WHERE connection = ? AND kind = ?
+            """, id.number, Outgoing.Kind.message)
+    }
+}

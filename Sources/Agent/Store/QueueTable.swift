@@ -1,0 +1,124 @@
+import SMP
+import Store
+
+/// Queues of both directions, within one transaction.
+struct QueueTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    // MARK: - Receiving
+
+    func receiving(of id: ConnectionID) throws -> [ReceivingQueue] {
+        try connection.query(
+            "SELECT * FROM receiving_queue WHERE connection = ? ORDER BY id", id.number,
+            row: Self.receivingQueue)
+    }
+
+    /// Where a queue belongs.
+    func place(ofReceiving queue: Int64) throws -> ConnectionID? {
+        try connection.first("SELECT connection FROM receiving_queue WHERE id = ?", queue) {
+            ConnectionID($0.integer("connection"))
+        }
+    }
+
+    /// The queue that a server calls so.
+    func receiving(recipientID: [UInt8], on server: ServerAddress) throws -> (
+        connection: ConnectionID, queue: Int64
+    )? {
+        let found = try connection.query(
+            "SELECT id, connection, server FROM receiving_queue WHERE recipient_id = ?", recipientID
+        ) {
+            (
+                id: $0.integer("id"), connection: ConnectionID($0.integer("connection")),
+                server: $0.text("server")
+            )
+        }
+        return found.first { ServerAddress($0.server) == server }.map { ($0.connection, $0.id) }
+    }
+
+    /// Queues of which something is to be done with their servers.
+    func unfinished() throws -> [Int64] {
+        try connection.query(
+            "SELECT id FROM receiving_queue WHERE status != ? OR key_to_secure IS NOT NULL",
+            ReceivingQueue.Status.active
+        ) { $0.integer("id") }
+    }
+
+    /// Queues that messages are to come from.
+    func subscribable() throws -> [ReceivingQueue] {
+        try connection.query(
+            "SELECT * FROM receiving_queue WHERE status IN (?, ?, ?) AND is_taken_over = 0 ORDER BY id",
+            ReceivingQueue.Status.active, ReceivingQueue.Status.suspending, ReceivingQueue.Status.draining,
+            row: Self.receivingQueue)
+    }
+
+    func replace(receiving before: [ReceivingQueue], by queues: [ReceivingQueue], of id: ConnectionID) throws
+    {
+        for queue in before where !queues.contains(where: { $0.id == queue.id }) {
+            try connection.execute("DELETE FROM receiving_queue WHERE id = ?", queue.id)
+        }
+        for queue in queues where !before.contains(queue) {
+            try connection.execute(
+                """
+                INSERT OR REPLACE INTO receiving_queue (id, connection, server, mode, status, authorization_seed,
+                    box_key, queue_key, recipient_id, sender_id, server_box_key, sender_key, key_to_secure,
+                    is_replacement, is_taken_over, link_kind, link_id, link_key, link_root, link_fixed)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """, queue.id == 0 ? nil : queue.id, id.number, queue.server.textWithPassword,
+                StoredMode(queue.mode), queue.status, queue.authorizationSeed, queue.boxKey, queue.queueKey,
+                queue.recipientID, queue.senderID, queue.serverBoxKey, queue.senderKey, queue.keyToSecure,
+                queue.isReplacement, queue.isTakenOver, queue.link?.kind.rawValue, queue.link?.id,
+                queue.link?.key, queue.link?.rootSeed, queue.link?.fixed)
+        }
+    }
+
+    private static func receivingQueue(_ row: borrowing Row) throws -> ReceivingQueue {
+        var link: StoredLink?
+        if let word = row.textOrNil("link_kind") {
+            guard let kind = ShortLink.Kind(rawValue: word) else { throw AgentError.damagedState }
+            link = StoredLink(
+                kind: kind, id: row.bytes("link_id"), key: row.bytes("link_key"),
+                rootSeed: row.bytes("link_root"), fixed: row.bytes("link_fixed"))
+        }
+        return ReceivingQueue(
+            id: row.integer("id"), server: try ServerAddress(stored: row.text("server")),
+            mode: try row.value("mode", as: StoredMode.self).mode, status: try row.value("status"),
+            authorizationSeed: row.bytes("authorization_seed"), boxKey: row.bytes("box_key"),
+            queueKey: row.bytes("queue_key"), recipientID: row.bytes("recipient_id"),
+            senderID: row.bytes("sender_id"), serverBoxKey: row.bytes("server_box_key"),
+            senderKey: row.bytesOrNil("sender_key"), keyToSecure: row.bytesOrNil("key_to_secure"),
+            isReplacement: row.bool("is_replacement"), isTakenOver: row.bool("is_taken_over"), link: link)
+    }
+
+    // MARK: - Sending
+
+    func sending(of id: ConnectionID) throws -> [SendingQueue] {
+        try connection.query("SELECT * FROM sending_queue WHERE connection = ? ORDER BY id", id.number) {
+            row in
+            let address = QueueAddress(
+                server: try ServerAddress(stored: row.text("server")), senderID: row.bytes("sender_id"),
+                key: row.bytes("recipient_key"), mode: try row.value("mode", as: StoredMode.self).mode)
+            guard let address else { throw AgentError.damagedState }
+            return SendingQueue(
+                address: address, version: UInt16(clamping: row.integer("version")),
+                use: try row.value("use"),
+                authorizationSeed: row.bytes("authorization_seed"), queueKey: row.bytes("queue_key"),
+                isSecured: row.bool("is_secured"), isGone: row.bool("is_gone"))
+        }
+    }
+
+    func replace(sending queues: [SendingQueue], of id: ConnectionID) throws {
+        try connection.execute("DELETE FROM sending_queue WHERE connection = ?", id.number)
+        for queue in queues {
+            try connection.execute(
+                """
+                INSERT INTO sending_queue (connection, server, sender_id, recipient_key, mode, version, use,
+                    authorization_seed, queue_key, is_secured, is_gone)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """, id.number, queue.address.server.text, queue.address.senderID, queue.address.key,
+                StoredMode(queue.address.mode), Int(queue.version), queue.use, queue.authorizationSeed,
+                queue.queueKey, queue.isSecured, queue.isGone)
+        }
+    }
+}

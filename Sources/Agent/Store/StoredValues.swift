@@ -1,0 +1,69 @@
+import Base
+import Cryptography
+import Ratchet
+import SMP
+import Store
+
+/// How values are written that have no columns of their own.
+extension ConnectionCondition.Phase: SQLBindable {}
+extension SynchronisationPhase: SQLBindable {}
+extension ReceivingQueue.Status: SQLBindable {}
+extension SendingQueue.Use: SQLBindable {}
+extension Outgoing.Kind: SQLBindable {}
+
+/// The mode of a queue in a column.
+enum StoredMode: String, SQLBindable {
+    case messaging, contact
+
+    init(_ mode: QueueMode) { self = mode == .messaging ? .messaging : .contact }
+    var mode: QueueMode { self == .messaging ? .messaging : .contact }
+}
+
+/// Private keys of an agreement: two of X448, 56 bytes each, and where there is a KEM its public (1158 bytes) and secret
+/// (1763) key.
+extension AgreementKeys {
+    var stored: [UInt8] {
+        var bytes = first.rawValue.bytes + second.rawValue.bytes
+        if let kem { bytes += kem.publicKey + kem.secretKey.bytes }
+        return bytes
+    }
+
+    init(stored bytes: [UInt8]) throws {
+        var reader = ByteReader(bytes)
+        guard let first = reader.bytes(X448Key.length), let second = reader.bytes(X448Key.length) else {
+            throw AgentError.damagedState
+        }
+        var kem: KEMKey?
+        if reader.remaining > 0 {
+            guard let publicKey = reader.bytes(KEMLength.publicKey),
+                let key = KEMKey(publicKey: publicKey, secretKey: WipedBytes(reader.rest()))
+            else { throw AgentError.damagedState }
+            kem = key
+        }
+        self.init(
+            first: try X448Key(rawValue: WipedBytes(first)),
+            second: try X448Key(rawValue: WipedBytes(second)),
+            kem: kem)
+    }
+}
+
+extension AgreementParameters {
+    init(stored bytes: [UInt8]) throws {
+        var reader = ByteReader(bytes)
+        try self.init(from: &reader)
+    }
+}
+
+extension ServerAddress {
+    init(stored text: String) throws {
+        guard let server = ServerAddress(text) else { throw AgentError.damagedState }
+        self = server
+    }
+}
+
+extension [UInt8] {
+    /// Pieces of one length.
+    func pieces(of length: Int) -> [[UInt8]] {
+        stride(from: 0, to: count - count % length, by: length).map { Array(self[$0..<$0 + length]) }
+    }
+}

@@ -1,0 +1,208 @@
+import Base
+import Cryptography
+import Posix
+import Ratchet
+import SMP
+import TestSupport
+import Testing
+
+@testable import Agent
+
+enum Known {
+    static func server(_ number: UInt8 = 1) throws -> ServerAddress {
+        try #require(
+            ServerAddress(
+                fingerprint: [UInt8](repeating: number, count: 32), hosts: ["127.0.0.\(number)"], port: 5223))
+    }
+
+    /// As in the program, a thousand times faster.
+    static var times: AgentTimes {
+        var times = AgentTimes()
+        times.network = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(20), tries: .max)
+        times.fullQueue = RetryPolicy(first: .milliseconds(300), maxDelay: .seconds(20), tries: .max)
+        times.emptying = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(50), tries: .max)
+        times.store = RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(50), tries: .max)
+        return times
+    }
+}
+
+/// A clock that stands until it is moved.
+final class ManualClock: WallClock {
+    private let time = Lock(Timestamp(seconds: 1_700_000_000))
+
+    func now() -> Timestamp { time.withLock { $0 } }
+    func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+}
+
+/// Somebody with an agent and an application, which writes down what it is told. The agent can end at any moment, as a
+/// process does, and be started again on the same database.
+final class Person: Sendable {
+    let folder: TemporaryFolder
+    let relay: MemoryRelay
+    let settings: AgentSettings
+    let clock: any WallClock
+    let kem: (any KEM)?
+    /// What the application has taken in, each event once.
+    let diary = Diary()
+    private let running = Lock<(agent: Agent, servers: MemoryServers, listening: Task<Void, Never>)?>(nil)
+    /// So many requests and answers until the process ends.
+    private let remaining = Lock<Int?>(nil)
+
+    init(
+        _ relay: MemoryRelay, servers: [UInt8] = [1], postQuantum: Bool = false, kem: (any KEM)? = nil,
+        clock: any WallClock = SystemWallClock(), times: AgentTimes = Known.times
+    ) async throws {
+        folder = try TemporaryFolder()
+        self.relay = relay
+        self.kem = kem
+        self.clock = clock
+        settings = AgentSettings(
+            servers: try servers.map { try Known.server($0) }, postQuantum: postQuantum, times: times)
+        try await start()
+    }
+
+    var path: String { "\(folder.path)/connections.db" }
+    var agent: Agent { running.withLock { $0!.agent } }
+    var isRunning: Bool { running.withLock { $0 != nil } }
+
+    func start(replies: Bool = true) async throws {
+        let servers = MemoryServers(relay) { [weak self] in self?.pass() }
+        let agent = try Agent(
+            path: path, key: nil, servers: servers, settings: settings, kem: kem, clock: clock)
+        try await agent.start()
+        let diary = diary
+        let listening = Task {
+            for await event in agent.events {
+                await diary.take(event)
+                try? await agent.acknowledge(event: event.number, withReceipt: replies)
+            }
+        }
+        running.withLock { $0 = (agent, servers, listening) }
+    }
+
+    /// The process ends here and now. What was committed stays, and nothing else.
+    func end() async {
+        let was = running.withLock { running in
+            defer { running = nil }
+            return running
+        }
+        guard let was else { return }
+        was.servers.end()
+        was.listening.cancel()
+        await was.agent.stop()
+    }
+
+    func restart() async throws {
+        await end()
+        try await start()
+    }
+
+    /// Has the process end after so many requests and answers.
+    func end(after count: Int) { remaining.withLock { $0 = count } }
+
+    private func pass() {
+        let ends = remaining.withLock { remaining in
+            guard let left = remaining else { return false }
+            remaining = left > 0 ? left - 1 : nil
+            return left == 0
+        }
+        guard ends else { return }
+        // Nothing more reaches the database from this moment on.
+        running.withLock { $0?.agent }?.endAtOnce()
+    }
+}
+
+/// What an application keeps of events, and who waits for some.
+actor Diary {
+    private(set) var events: [AgentEvent] = []
+    private var lastNumber: Int64 = 0
+    private var waiters: [(isThere: ([AgentEvent]) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
+        []
+    private(set) var repetitions = 0
+
+    func take(_ event: AgentEvent) {
+        guard event.number > lastNumber else {
+            repetitions += 1
+            return
+        }
+        lastNumber = event.number
+        events.append(event)
+        let ready = waiters.filter { $0.isThere(events) }
+        waiters.removeAll { $0.isThere(events) }
+        for waiter in ready { waiter.continuation.resume() }
+    }
+
+    func wait(_ isThere: @escaping @Sendable ([AgentEvent]) -> Bool) async {
+        if isThere(events) { return }
+        await withCheckedContinuation { waiters.append((isThere, $0)) }
+    }
+
+    /// Waits for the first event of a kind, and gives what is in it.
+    func first<Value: Sendable>(_ value: @escaping @Sendable (AgentEvent) -> Value?) async -> Value {
+        await wait { $0.contains { value($0) != nil } }
+        return events.lazy.compactMap(value).first!
+    }
+
+    func bodies(of connection: ConnectionID? = nil) -> [[UInt8]] {
+        events.compactMap { event in
+            guard connection == nil || event.connection == connection,
+                case .received(let message) = event.content
+            else { return nil }
+            return message.body
+        }
+    }
+
+    func waitForBodies(_ count: Int) async {
+        await wait { events in
+            events.count { if case .received = $0.content { true } else { false } } >= count
+        }
+    }
+}
+
+extension AgentEvent {
+    var isConnected: Bool { if case .connected = content { true } else { false } }
+
+    var request: (id: ContactRequestID, information: [UInt8])? {
+        if case .requested(let id, let information) = content { (id, information) } else { nil }
+    }
+
+    var condition: ConnectionCondition? {
+        if case .conditionChanged(let condition) = content { condition } else { nil }
+    }
+}
+
+/// Two people who are connected, and what their connection is for each.
+struct Couple {
+    let inviter: Person
+    let joiner: Person
+    let toJoiner: ConnectionID
+    let toInviter: ConnectionID
+
+    init(_ relay: MemoryRelay, inviter: Person? = nil, joiner: Person? = nil, linkData: [UInt8]? = nil)
+        async throws
+    {
+        self.inviter = try await {
+            if let inviter { inviter } else { try await Person(relay, servers: [1, 3]) }
+        }()
+        self.joiner = try await {
+            if let joiner { joiner } else { try await Person(relay, servers: [2, 4]) }
+        }()
+        let invited = try await self.inviter.agent.invite(
+            Invitation(
+                kind: .oneTime, server: Known.server(1), information: bytes("inviter"), linkData: linkData))
+        toJoiner = invited.connection
+        toInviter = try await self.joiner.agent.join(
+            link: invited.links.short?.link ?? invited.links.full.link, information: bytes("joiner"),
+            confirmation: [])
+        let (own, other) = (toJoiner, toInviter)
+        await self.inviter.diary.wait { $0.contains { $0.connection == own && $0.isConnected } }
+        await self.joiner.diary.wait { $0.contains { $0.connection == other && $0.isConnected } }
+    }
+
+    func end() async {
+        await inviter.end()
+        await joiner.end()
+    }
+}
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
