@@ -20,7 +20,7 @@ func tests(of name: String, uses: [String] = []) -> Target {
         dependencies: ([name, "TestSupport"] + uses).map { .init(stringLiteral: $0) },
         resources: [.copy("Resources")].filter { _ in
             [
-                "Cryptography", "Ratchet", "SMP", "Agent", "XFTP", "OfficialCore",
+                "Cryptography", "Ratchet", "SMP", "Agent", "ChatProtocol", "XFTP", "OfficialCore",
             ].contains(name)
         },
         swiftSettings: settings)
@@ -53,10 +53,12 @@ let package = Package(
         module("SealedPages", uses: ["Base", "Posix", "Cryptography", "CLinux", "CSQLite"]),
         module("Store", uses: ["Base", "Posix", "Cryptography", "SealedPages", "CSQLite"]),
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
+        module("JSON", uses: []),
         module("ChatCore", uses: ["Base"]),
         module("Ratchet", uses: ["Base", "Cryptography", "CLinux"]),
         module("SMP", uses: ["Base", "Cryptography"]),
         module("Agent", uses: ["Base", "Posix", "Cryptography", "Store", "Ratchet", "SMP"]),
+        module("ChatProtocol", uses: ["Base", "JSON"]),
         module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
         module("SMPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "SMP"]),
@@ -67,7 +69,10 @@ let package = Package(
             uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         module(
             "OfficialCore",
-            uses: ["Base", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP", "CoreServices"]),
+            uses: [
+                "Base", "JSON", "Posix", "Cryptography", "ChatCore", "Store", "Network", "XFTP",
+                "CoreServices",
+            ]),
         module(
             "Links", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
         module("Namespace", uses: ["Base", "Cryptography", "Store", "ChatCore"]),
@@ -119,18 +124,20 @@ let package = Package(
         tests(of: "SealedPages", uses: ["Cryptography", "Posix", "Store", "CSQLite"]),
         tests(of: "Store", uses: ["Cryptography"]),
         tests(of: "Network", uses: ["COpenSSL"]),
+        tests(of: "JSON"),
         tests(of: "ChatCore"),
         tests(of: "Ratchet", uses: ["Cryptography"]),
         tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
         tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix"]),
         tests(of: "Agent", uses: ["Cryptography", "Posix", "Ratchet", "SMP", "Store"]),
+        tests(of: "ChatProtocol", uses: ["JSON"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(
             of: "EmbeddedCore",
             uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
-        tests(of: "OfficialCore", uses: ["ChatCore", "ScriptedCore", "Store", "Network"]),
+        tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),
         tests(of: "Hydration", uses: ["ChatCore", "XFTP", "Cryptography"]),
@@ -179,8 +186,9 @@ let package = Package(
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
-        "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore", "OfficialCore", "Links", "Namespace",
-        "Media", "MessageBus", "Outbox", "Thumbnails", "Desktop", "Notifications", "CommandLineKit",
+        "JSON", "ChatProtocol", "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore",
+        "OfficialCore", "Links", "Namespace", "Media", "MessageBus", "Outbox", "Thumbnails", "Desktop",
+        "Notifications", "CommandLineKit",
         "CLibFuzzer",
     ]
     package.targets += [

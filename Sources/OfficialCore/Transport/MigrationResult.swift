@@ -1,3 +1,5 @@
+import JSON
+
 /// What the library says of opening its databases (`DBMigrationResult`), in words.
 enum MigrationResult {
     /// nil when they are open.

@@ -1,4 +1,5 @@
 import Base
+import JSON
 import Network
 
 /// One connection to the core that is made again whenever it breaks.

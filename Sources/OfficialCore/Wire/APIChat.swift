@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 
 /// The part of a group that only some members see: `(_support)` after its reference.
 public enum APIGroupScope: Hashable, Sendable {
@@ -123,7 +124,7 @@ public struct APIChatInfo: Hashable, Sendable {
 
     private static func time(of json: JSONValue) -> Timestamp {
         let times = [json["chatTs"], json["updatedAt"], json["createdAt"]]
-        return times.lazy.compactMap { $0?.string.flatMap { Timestamp(apiText: $0) } }.first
+        return times.lazy.compactMap { $0?.string.flatMap { Timestamp(iso8601: $0) } }.first
             ?? Timestamp(seconds: 0)
     }
 

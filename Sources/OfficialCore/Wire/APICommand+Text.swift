@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 
 extension APICommand {
     /// The command line for the core: one line, never with a line break, NUL or another control

@@ -1,3 +1,5 @@
+import JSON
+
 /// An error as the official core reports it (`ChatError` of the chat API): the names of its
 /// alternatives from the outside in, with the few fields that ChatFS acts on.
 ///

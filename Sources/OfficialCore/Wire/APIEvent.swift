@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 
 /// What the core tells without being asked.
 public struct APIEvent: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 
 /// A file's path as the core tells it: relative to its files folder or absolute. With arguments it is a
 /// CryptoFile there.

@@ -1,3 +1,5 @@
+import JSON
+
 /// One message of the core, over either way: `{"corrId":"1","resp":{…}}` of the WebSocket API,
 /// `{"result":{…}}` and `{"error":{…}}` of the library.
 struct APIFrame: Sendable {

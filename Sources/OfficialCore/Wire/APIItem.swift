@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 
 /// A message with the chat it is in (`AChatItem`).
 public struct APIItem: Hashable, Sendable {
@@ -66,7 +67,7 @@ public struct APIItem: Hashable, Sendable {
     }
 
     private static func time(_ json: JSONValue?) -> Timestamp? {
-        json?.string.flatMap { Timestamp(apiText: $0) }
+        json?.string.flatMap { Timestamp(iso8601: $0) }
     }
 
     /// The item in the words of ChatFS; nil when it is no message or a stub. `own` is the name of the

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 
 /// What the core answers to a command that it carried out. Alternatives and fields that ChatFS does not
 /// use are not decoded.

@@ -1,12 +1,13 @@
 import Base
 import ChatCore
 
+@testable import JSON
 @testable import OfficialCore
 
 extension Target {
     /// What an official core says, and what it is told.
     static let officialCore = [
-        Target("json", "JSON of the official core", longest: 2048) { bytes in
+        Target("json", "JSON of others", longest: 2048) { bytes in
             guard let document = JSONDocument(bytes) else { return }
             let count = document.nodes.count
             hold(count >= 1 && count <= bytes.count, "no more values than bytes")

@@ -20,8 +20,8 @@ struct Target: Sendable {
     }
 
     static let all: [Target] =
-        descriptions + words + names + xftp + relay + ratchet + messaging + http2 + sockets + officialCore
-        + control + rows + files + [salvage] + sealedPages + media + notifications
+        descriptions + words + names + xftp + relay + ratchet + messaging + chatProtocol + http2 + sockets
+        + officialCore + control + rows + files + [salvage] + sealedPages + media + notifications
 }
 
 /// Ends the process, which libFuzzer takes for a finding, unless the condition holds.

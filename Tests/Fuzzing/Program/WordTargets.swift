@@ -46,7 +46,7 @@ extension Target {
             }
         },
         Target("core-time", "times of the official core", longest: 64) { bytes in
-            guard let time = Timestamp(apiText: bytes.text) else { return }
+            guard let time = Timestamp(iso8601: bytes.text) else { return }
             var seconds = time_t(time.seconds)
             var parts = tm()
             gmtime_r(&seconds, &parts)
@@ -58,7 +58,7 @@ extension Target {
                 "\(padded(year, 4))-\(padded(Int(parts.tm_mon) + 1, 2))-\(padded(Int(parts.tm_mday), 2))T"
                 + "\(padded(Int(parts.tm_hour), 2)):\(padded(Int(parts.tm_min), 2)):"
                 + "\(padded(Int(parts.tm_sec), 2)).\(padded(Int(rest), 9))Z"
-            hold(Timestamp(apiText: text) == time, "a printed time is the same")
+            hold(Timestamp(iso8601: text) == time, "a printed time is the same")
         },
         Target("mount-table", "lines of the mount table", longest: 512) { bytes in
             for line in bytes.text.split(separator: "\n") {

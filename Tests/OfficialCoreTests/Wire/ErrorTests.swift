@@ -1,4 +1,5 @@
 import ChatCore
+import JSON
 import Testing
 
 @testable import OfficialCore

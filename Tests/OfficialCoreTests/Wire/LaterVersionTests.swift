@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import JSON
 import Testing
 
 @testable import OfficialCore

@@ -1,8 +1,6 @@
-import Glibc
-
 /// A value in a JSON document. Asking for what is not there, or is of another kind, answers nil: the
-/// fields of the chat API come and go with versions.
-struct JSONValue: Sendable {
+/// fields of protocols come and go with versions.
+public struct JSONValue: Sendable {
     fileprivate let document: JSONDocument
     fileprivate let index: Int
 
@@ -12,14 +10,14 @@ struct JSONValue: Sendable {
     }
 
     /// Reads a text; nil when it is no JSON or over the limits of `JSONDocument`.
-    static func parse(_ bytes: [UInt8]) -> JSONValue? { JSONDocument(bytes)?.root }
+    public static func parse(_ bytes: [UInt8]) -> JSONValue? { JSONDocument(bytes)?.root }
 
     private var node: JSONDocument.Node { document.nodes[index] }
 
-    var isNull: Bool { node.kind == .null }
-    var isObject: Bool { node.kind == .object }
+    public var isNull: Bool { node.kind == .null }
+    public var isObject: Bool { node.kind == .object }
 
-    var bool: Bool? {
+    public var bool: Bool? {
         switch node.kind {
         case .true: true
         case .false: false
@@ -28,7 +26,7 @@ struct JSONValue: Sendable {
     }
 
     /// A whole number, also when it is written as 1.0 or 1e3; nil when it does not fit.
-    var integer: Int64? {
+    public var integer: Int64? {
         guard node.kind == .number else { return nil }
         if let number = plainInteger { return number }
         guard let double = Double(text(of: node)), double.isFinite, abs(double) < 9.0e15,
@@ -38,7 +36,7 @@ struct JSONValue: Sendable {
     }
 
     /// A size or count: 0 when it is negative.
-    var size: UInt64? { integer.map { UInt64(max(0, $0)) } }
+    public var size: UInt64? { integer.map { UInt64(max(0, $0)) } }
 
     private var plainInteger: Int64? {
         let range = Int(node.start)..<Int(node.end)
@@ -60,7 +58,7 @@ struct JSONValue: Sendable {
     }
 
     /// Decoded: escapes resolved, a lone surrogate and invalid UTF-8 as U+FFFD.
-    var string: String? {
+    public var string: String? {
         switch node.kind {
         case .string: text(of: node)
         case .escapedString: unescaped(node)
@@ -69,7 +67,7 @@ struct JSONValue: Sendable {
     }
 
     /// Whether it is this very string; only for strings without escapes, such as the names of types.
-    func isString(_ word: StaticString) -> Bool {
+    public func isString(_ word: StaticString) -> Bool {
         node.kind == .string && isEqual(node, to: word)
     }
 
@@ -92,7 +90,7 @@ struct JSONValue: Sendable {
     // MARK: Members
 
     /// The member of an object; nil when it is missing or null.
-    subscript(key: StaticString) -> JSONValue? {
+    public subscript(key: StaticString) -> JSONValue? {
         guard node.kind == .object else { return nil }
         let nodes = document.nodes
         var at = index + 1
@@ -108,8 +106,22 @@ struct JSONValue: Sendable {
         return nil
     }
 
+    /// Names and values of an object, in their order, with those that are null or come again; empty for anything else.
+    public var members: [(name: String, value: JSONValue)] {
+        guard node.kind == .object else { return [] }
+        let nodes = document.nodes
+        var members: [(name: String, value: JSONValue)] = []
+        var at = index + 1
+        while at + 1 < Int(node.next) {
+            let name = JSONValue(document: document, index: at).string ?? ""
+            members.append((name, JSONValue(document: document, index: at + 1)))
+            at = Int(nodes[at + 1].next)
+        }
+        return members
+    }
+
     /// The elements of an array; empty for anything else.
-    var elements: [JSONValue] {
+    public var elements: [JSONValue] {
         guard node.kind == .array else { return [] }
         let nodes = document.nodes
         var elements: [JSONValue] = []
@@ -122,7 +134,7 @@ struct JSONValue: Sendable {
     }
 
     /// The name of an alternative: of `{"type":"x",…}`, or of the bare string that other versions write.
-    var type: String? { self["type"]?.string ?? string }
+    public var type: String? { self["type"]?.string ?? string }
 }
 
 extension JSONValue {

@@ -1,17 +1,15 @@
-import Glibc
-
-/// A JSON text that was read once, as it came from the core: its bytes and a flat list of what is where.
+/// A JSON text that was read once, as it came from outside: its bytes and a flat list of what is where.
 /// Strings and numbers are decoded when they are asked for, so a page of history costs what is used of it.
 ///
 /// Reading is total: any bytes give a document or nil, within the limits below. Of a repeated key the
 /// first counts.
-final class JSONDocument: Sendable {
+public final class JSONDocument: Sendable {
     /// Longest text in bytes: that of a WebSocket message.
-    static let maxLength = 64 << 20
+    public static let maxLength = 64 << 20
     /// Nested arrays and objects; the deepest of the chat API (a quote in a group's event) has about 12.
-    static let deepest = 64
+    public static let deepest = 64
     /// Values and keys in all: 16 bytes of memory each.
-    static let maxNodes = 4_000_000
+    public static let maxNodes = 4_000_000
 
     enum Kind: UInt8 {
         case null, `false`, `true`, number, string, escapedString, array, object
@@ -30,7 +28,7 @@ final class JSONDocument: Sendable {
     let nodes: [Node]
 
     /// nil for anything that is not exactly one JSON value with white space around it.
-    init?(_ bytes: [UInt8]) {
+    public init?(_ bytes: [UInt8]) {
         guard bytes.count <= Self.maxLength else { return nil }
         let nodes = bytes.withUnsafeBufferPointer { buffer -> [Node]? in
             var reader = JSONReader(bytes: buffer)
@@ -41,7 +39,7 @@ final class JSONDocument: Sendable {
         self.nodes = nodes
     }
 
-    var root: JSONValue { JSONValue(document: self, index: 0) }
+    public var root: JSONValue { JSONValue(document: self, index: 0) }
 }
 
 /// Builds the list of nodes. Every read of a byte is checked against the end.

@@ -1,9 +1,9 @@
-import Base
+import Glibc
 
 extension Timestamp {
-    /// Reads a time of the chat API or of its database: `2026-11-20T08:29:55.179571558Z`, with any
+    /// Reads a time of ISO 8601 as SimpleX writes it, in messages, its API and its databases: `2026-11-20T08:29:55.179571558Z`, with any
     /// number of fraction digits or none, `T` or a space, `Z` or nothing (UTC either way), or `+hh:mm`.
-    init?(apiText text: String) {
+    public init?(iso8601 text: String) {
         var digits = TimeText(bytes: Array(text.utf8))
         guard let year = digits.number(4), digits.take("-"), let month = digits.number(2),
             digits.take("-"), let day = digits.number(2), digits.take("T") || digits.take(" "),
@@ -22,6 +22,23 @@ extension Timestamp {
         let days = Self.days(year: year, month: month, day: day)
         let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset
         self.init(nanoseconds: seconds * 1_000_000_000 + nanoseconds)
+    }
+
+    /// The same form, in UTC; a fraction only where there is one.
+    public var iso8601: String {
+        var time = time_t(seconds)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        func padded(_ number: Int, to width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        func two(_ number: Int32) -> String { padded(Int(number), to: 2) }
+        let rest = padded(Int(nanoseconds - seconds &* 1_000_000_000), to: 9)
+        let fraction = rest.dropLast(rest.reversed().prefix { $0 == "0" }.count)
+        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
+            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+            + (fraction.isEmpty ? "" : "." + fraction) + "Z"
     }
 
     /// Days from 1970-01-01 in the Gregorian calendar, by years that begin in March.

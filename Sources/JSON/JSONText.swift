@@ -1,7 +1,7 @@
-/// Writing JSON: the few shapes that commands need. The text never holds a line break or NUL, whatever
+/// Writing JSON: the few shapes that commands and messages need. The text never holds a line break or NUL, whatever
 /// the values hold.
-enum JSONText {
-    static func string(_ value: String) -> String {
+public enum JSONText {
+    public static func string(_ value: String) -> String {
         var text = "\""
         text.reserveCapacity(value.utf8.count + 2)
         for scalar in value.unicodeScalars {
@@ -21,9 +21,15 @@ enum JSONText {
     }
 
     /// Members in the given order; the values are JSON already.
-    static func object(_ members: KeyValuePairs<String, String>) -> String {
+    public static func object(_ members: KeyValuePairs<String, String>) -> String {
         "{" + members.map { string($0.key) + ":" + $0.value }.joined(separator: ",") + "}"
     }
 
-    static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
+    /// The same without those that have no value.
+    public static func object(present members: KeyValuePairs<String, String?>) -> String {
+        let pairs = members.compactMap { member in member.value.map { string(member.key) + ":" + $0 } }
+        return "{" + pairs.joined(separator: ",") + "}"
+    }
+
+    public static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
 }

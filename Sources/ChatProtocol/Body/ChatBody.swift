@@ -1,0 +1,102 @@
+import Base
+import JSON
+
+/// What an agent's message carries, by its first byte: a message (`{`), several (`[`), either of them compressed (`X`),
+/// or a chunk of a file (`F`).
+public enum ChatBody {
+    /// One thing that was said.
+    public enum Element: Hashable, Sendable {
+        case message(ChatMessage)
+        case chunk(InlineChunk)
+        /// Nothing that ChatFS understands; the others of its batch are not worse for it.
+        case unreadable
+    }
+
+    private static let compressed = UInt8(ascii: "X")
+
+    /// Reads a body into what was said, in its order.
+    /// - Parameter compression: nil where there is none.
+    /// - Throws: `.malformed`, `.tooLong` for what would inflate beyond 65,536 bytes, `.compressionMissing`.
+    public static func read(
+        _ body: [UInt8], compression: (any Compression)?
+    ) throws(ChatProtocolError) -> [Element] {
+        if body.first == compressed { return try readPlain(inflate(body, compression: compression)) }
+        return try readPlain(body)
+    }
+
+    /// One message, as it stands in the information of a connection: never several.
+    /// - Throws: as `read`.
+    public static func readInformation(
+        _ body: [UInt8], compression: (any Compression)?
+    ) throws(ChatProtocolError) -> ChatMessage {
+        guard case .message(let message) = try read(body, compression: compression).single else {
+            throw .malformed
+        }
+        return message
+    }
+
+    private static func readPlain(_ body: [UInt8]) throws(ChatProtocolError) -> [Element] {
+        switch body.first {
+        case InlineChunk.letter:
+            guard let chunk = InlineChunk(decoding: body) else { throw .malformed }
+            return [.chunk(chunk)]
+        case UInt8(ascii: "{"):
+            guard let message = ChatMessage(decoding: body) else { throw .malformed }
+            return [.message(message)]
+        case UInt8(ascii: "["):
+            guard body.count <= ProtocolLimits.inflated, let json = JSONValue.parse(body) else {
+                throw .malformed
+            }
+            let elements = json.elements
+            guard (1...ProtocolLimits.batch).contains(elements.count) else { throw .malformed }
+            return elements.map { element in ChatMessage(element).map { .message($0) } ?? .unreadable }
+        default: throw .malformed
+        }
+    }
+
+    /// `X`, and a list of pieces: `0` and bytes as they are, or `1` and a frame.
+    private static func inflate(
+        _ body: [UInt8], compression: (any Compression)?
+    ) throws(ChatProtocolError) -> [UInt8] {
+        var reader = ByteReader(body)
+        guard reader.byte() == compressed, let count = reader.byte(), count > 0 else { throw .malformed }
+        var content: [UInt8] = []
+        for _ in 0..<count {
+            let piece: [UInt8]?
+            switch reader.byte() {
+            case UInt8(ascii: "0"): piece = reader.byteString()
+            case UInt8(ascii: "1"):
+                guard let compression else { throw .compressionMissing }
+                piece = reader.large().flatMap {
+                    compression.inflate($0, limit: ProtocolLimits.inflated - content.count)
+                }
+            default: throw .malformed
+            }
+            guard let piece else { throw .malformed }
+            guard content.count + piece.count <= ProtocolLimits.inflated else { throw .inflatesTooFar }
+            content += piece
+        }
+        guard reader.remaining == 0 else { throw .malformed }
+        return content
+    }
+
+    /// A message as it is sent, compressed where it would not fit otherwise.
+    /// - Throws: `.tooLong`.
+    public static func write(
+        _ message: ChatMessage, room: ProtocolLimits.Room, compression: (any Compression)?
+    ) throws(ChatProtocolError) -> [UInt8] {
+        let plain = Array(message.json.utf8)
+        if plain.count <= room.bytes { return plain }
+        guard plain.count <= ProtocolLimits.inflated, let frame = compression?.compress(plain),
+            frame.count + 5 <= room.bytes
+        else { throw .tooLong }
+        var body: [UInt8] = [compressed, 1, UInt8(ascii: "1")]
+        body.append(large: frame)
+        return body
+    }
+}
+
+extension Array {
+    /// The only one.
+    fileprivate var single: Element? { count == 1 ? first : nil }
+}

@@ -1,0 +1,79 @@
+import Glibc
+
+/// The library of Zstandard (RFC 8878), loaded when a message needs it. Debian's own package manager has it installed.
+public struct Zstandard: Compression, @unchecked Sendable {
+    // Safe: functions of a library that is never unloaded; those used here keep nothing between calls.
+    private typealias Convert =
+        @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeRawPointer?, Int) -> Int
+    private typealias Compress =
+        @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeRawPointer?, Int, Int32) -> Int
+    private typealias Bound = @convention(c) (Int) -> Int
+    private typealias IsError = @convention(c) (Int) -> UInt32
+    private typealias ContentSize = @convention(c) (UnsafeRawPointer?, Int) -> UInt64
+    private typealias FrameSize = @convention(c) (UnsafeRawPointer?, Int) -> Int
+
+    /// That of official programs.
+    private static let level: Int32 = 3
+
+    private let compress: Compress
+    private let decompress: Convert
+    private let bound: Bound
+    private let isError: IsError
+    private let contentSize: ContentSize
+    private let frameSize: FrameSize
+
+    /// The one of this process, or nil where it is not installed.
+    public static let installed = Zstandard(path: "libzstd.so.1")
+
+    /// - Parameter path: of the library; it stays loaded.
+    init?(path: String) {
+        guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
+        func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
+            dlsym(library, name).map { unsafeBitCast($0, to: Function.self) }
+        }
+        guard let compress = symbol("ZSTD_compress", Compress.self),
+            let decompress = symbol("ZSTD_decompress", Convert.self),
+            let bound = symbol("ZSTD_compressBound", Bound.self),
+            let isError = symbol("ZSTD_isError", IsError.self),
+            let contentSize = symbol("ZSTD_getFrameContentSize", ContentSize.self),
+            let frameSize = symbol("ZSTD_findFrameCompressedSize", FrameSize.self)
+        else {
+            dlclose(library)
+            return nil
+        }
+        self.compress = compress
+        self.decompress = decompress
+        self.bound = bound
+        self.isError = isError
+        self.contentSize = contentSize
+        self.frameSize = frameSize
+    }
+
+    public func compress(_ bytes: [UInt8]) -> [UInt8]? {
+        var frame = [UInt8](repeating: 0, count: bound(bytes.count))
+        let written = frame.withUnsafeMutableBytes { frame in
+            bytes.withUnsafeBytes {
+                compress(frame.baseAddress, frame.count, $0.baseAddress, $0.count, Self.level)
+            }
+        }
+        guard isError(written) == 0 else { return nil }
+        frame.removeLast(frame.count - written)
+        return frame
+    }
+
+    public func inflate(_ frame: [UInt8], limit: Int) -> [UInt8]? {
+        frame.withUnsafeBytes { frame in
+            // What is not known is told by numbers beyond every limit.
+            let size = contentSize(frame.baseAddress, frame.count)
+            // Else frames that follow each other would be inflated together, beyond what the first one says.
+            guard size <= UInt64(limit), frameSize(frame.baseAddress, frame.count) == frame.count else {
+                return nil
+            }
+            var content = [UInt8](repeating: 0, count: Int(size))
+            let written = content.withUnsafeMutableBytes {
+                decompress($0.baseAddress, $0.count, frame.baseAddress, frame.count)
+            }
+            return isError(written) == 0 && written == content.count ? content : nil
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import JSON
+
+/// What a message says (`content` of x.msg.new): a text, and what stands beside it.
+public struct ChatContent: Hashable, Sendable {
+    public enum Kind: Hashable, Sendable {
+        case text
+        case link(LinkPreview)
+        /// A data URI of at most 14,000 characters; empty where there is none, or none that can be one.
+        case image(preview: String)
+        case video(preview: String, seconds: Int)
+        case voice(seconds: Int)
+        case file
+        /// A complaint about a message, to those who look after a group.
+        case report(reason: String)
+        /// A card of a person or a group, of which the text has the link.
+        case chat
+        /// Of a later version; its text says in words what it is.
+        case unknown(type: String)
+    }
+
+    public var kind: Kind
+    public var text: String
+
+    public init(_ kind: Kind, text: String = "") {
+        self.kind = kind
+        self.text = text
+    }
+
+    /// A page that a text speaks of.
+    public struct LinkPreview: Hashable, Sendable {
+        public var address: String
+        public var title: String
+        public var description: String
+        /// As that of `image`.
+        public var image: String
+
+        public init(address: String, title: String, description: String, image: String) {
+            self.address = address
+            self.title = title
+            self.description = description
+            self.image = image
+        }
+    }
+}
+
+extension ChatContent {
+    /// nil without a type; the text of one that has none is empty.
+    init?(_ json: JSONValue) {
+        guard let type = json["type"]?.name else { return nil }
+        let preview = json["image"]?.picture(limit: ProtocolLimits.preview) ?? ""
+        // A day at most, so that nobody has to think of overflow.
+        let seconds = Int(min(json["duration"]?.size ?? 0, 86_400))
+        let kind: Kind =
+            switch type {
+            case "text": .text
+            case "link": json["preview"].map { .link(LinkPreview($0)) } ?? .text
+            case "image": .image(preview: preview)
+            case "video": .video(preview: preview, seconds: seconds)
+            case "voice": .voice(seconds: seconds)
+            case "file": .file
+            case "report": .report(reason: json["reason"]?.name ?? "")
+            case "chat": .chat
+            default: .unknown(type: type)
+            }
+        self.init(kind, text: json["text"]?.string ?? "")
+    }
+
+    var json: String {
+        let said = JSONText.string(text)
+        switch kind {
+        case .text, .chat: return Self.object("text", said)
+        case .link(let preview): return Self.object("link", said, ("preview", preview.json))
+        case .image(let preview): return Self.object("image", said, ("image", JSONText.string(preview)))
+        case .video(let preview, let seconds):
+            return Self.object(
+                "video", said, ("image", JSONText.string(preview)), ("duration", String(seconds)))
+        case .voice(let seconds): return Self.object("voice", said, ("duration", String(seconds)))
+        case .file: return Self.object("file", said)
+        case .report(let reason): return Self.object("report", said, ("reason", JSONText.string(reason)))
+        // What others would not understand either goes as its text.
+        case .unknown: return Self.object("text", said)
+        }
+    }
+
+    private static func object(_ type: String, _ text: String, _ more: (String, String)...) -> String {
+        let members = [("type", JSONText.string(type)), ("text", text)] + more
+        return "{" + members.map { JSONText.string($0.0) + ":" + $0.1 }.joined(separator: ",") + "}"
+    }
+}
+
+extension ChatContent.LinkPreview {
+    init(_ json: JSONValue) {
+        self.init(
+            address: json["uri"]?.string ?? "", title: json["title"]?.string ?? "",
+            description: json["description"]?.string ?? "",
+            image: json["image"]?.picture(limit: ProtocolLimits.preview) ?? "")
+    }
+
+    var json: String {
+        JSONText.object([
+            "uri": JSONText.string(address), "title": JSONText.string(title),
+            "description": JSONText.string(description), "image": JSONText.string(image),
+        ])
+    }
+}

@@ -1,0 +1,106 @@
+import JSON
+
+/// A file that a message offers (`file` of x.msg.new).
+public struct FileInvitation: Hashable, Sendable {
+    /// How its bytes come.
+    public enum Way: Hashable, Sendable {
+        /// From XFTP relays; the description follows, or its first part is here already.
+        case described(DescriptionPart)
+        /// Within messages, once it was accepted.
+        case offeredInline
+        /// Within messages, without being asked.
+        case sentInline
+        /// Over a connection of its own, as programs of 2022 did, or in a way that is not known.
+        case unsupported
+    }
+
+    /// As its sender wrote it; whoever shows it makes it safe.
+    public var name: String
+    /// Length of the plaintext in bytes.
+    public var size: UInt64
+    public var way: Way
+
+    public init(name: String, size: UInt64, way: Way = .described(.awaited)) {
+        self.name = name
+        self.size = size
+        self.way = way
+    }
+
+    init?(_ json: JSONValue) {
+        guard let name = json["fileName"]?.string, let size = json["fileSize"]?.size else { return nil }
+        self.name = String(name.prefix(4 * ProtocolLimits.name))
+        self.size = size
+        if let part = json["fileDescr"] {
+            guard let part = DescriptionPart(part) else { return nil }
+            way = .described(part)
+        } else if json["fileConnReq"] != nil {
+            way = .unsupported
+        } else {
+            switch json["fileInline"]?.string {
+            case "offer": way = .offeredInline
+            case "sent": way = .sentInline
+            default: way = .unsupported
+            }
+        }
+    }
+
+    var json: String {
+        var part: String?
+        var inline: String?
+        switch way {
+        case .described(let description): part = description.json
+        case .offeredInline: inline = JSONText.string("offer")
+        case .sentInline: inline = JSONText.string("sent")
+        case .unsupported: break
+        }
+        return JSONText.object(present: [
+            "fileName": JSONText.string(name), "fileSize": String(size), "fileInline": inline,
+            "fileDescr": part,
+        ])
+    }
+}
+
+/// A piece of the description of a file (`fileDescr`). A secret: it holds keys.
+public struct DescriptionPart: Hashable, Sendable {
+    public var text: String
+    /// From 1; 0 while nothing is described yet.
+    public var number: Int
+    /// Whether it is the last.
+    public var isLast: Bool
+
+    public init(text: String, number: Int, isLast: Bool) {
+        self.text = text
+        self.number = number
+        self.isLast = isLast
+    }
+
+    /// That a description will follow.
+    public static let awaited = DescriptionPart(text: "", number: 0, isLast: false)
+
+    /// A description in messages that have room for them.
+    /// - Parameter limit: characters of a part, `ProtocolLimits.descriptionPart` or the shorter one.
+    public static func parts(of description: String, limit: Int) -> [DescriptionPart] {
+        let bytes = Array(description.utf8)
+        let starts = Array(stride(from: 0, to: max(1, bytes.count), by: limit))
+        return starts.enumerated().map { place, start in
+            DescriptionPart(
+                // A description is ASCII, so no character is cut.
+                text: String(decoding: bytes[start..<min(start + limit, bytes.count)], as: UTF8.self),
+                number: place + 1, isLast: place == starts.count - 1)
+        }
+    }
+
+    init?(_ json: JSONValue) {
+        guard let text = json["fileDescrText"]?.string, let number = json["fileDescrPartNo"]?.integer,
+            (0...Int64(ProtocolLimits.descriptionParts)).contains(number)
+        else { return nil }
+        self.init(text: text, number: Int(number), isLast: json["fileDescrComplete"]?.bool ?? false)
+    }
+
+    var json: String {
+        JSONText.object([
+            "fileDescrText": JSONText.string(text), "fileDescrPartNo": String(number),
+            "fileDescrComplete": JSONText.bool(isLast),
+        ])
+    }
+}

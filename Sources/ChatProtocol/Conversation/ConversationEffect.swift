@@ -1,0 +1,70 @@
+import Base
+
+/// What follows from a message. Whoever gets these stores all of them in one transaction, in their order, together with
+/// the state of the conversation, and acknowledges the message afterwards.
+public enum ConversationEffect: Hashable, Sendable {
+    /// A message is new.
+    case received(ReceivedMessage)
+    /// The message that was known only by a change has come: its file and time are now known, its content is the older.
+    case completed(ReceivedMessage)
+    /// Another content. Of a message that is not here (`isNew`) it is all that there will be.
+    case changed(MessageKey, MessageUpdate, at: Timestamp, isNew: Bool)
+    /// To be forgotten with its file, and never shown when it should come later.
+    case deleted(MessageKey, at: Timestamp, DeletedBy)
+    case reacted(MessageKey, emoji: String, by: Author, isAdded: Bool)
+    /// To be kept until the rest comes, also of a message that is not here yet. A secret.
+    case descriptionGrew(MessageKey, PartialDescription)
+    /// The file of a message can be fetched. A secret.
+    case described(MessageKey, text: String)
+    /// Its author has taken the file back.
+    case fileCancelled(MessageKey)
+    /// A file of this profile that was offered within messages is wanted.
+    case fileAccepted(SharedMessageID)
+    /// A piece of a file that travels within messages.
+    case chunk(MessageKey, number: UInt8, bytes: [UInt8])
+    /// The other one of a chat of two is called otherwise, or looks otherwise.
+    case profileChanged(ContactProfile)
+    case groupProfileChanged(GroupProfile)
+    /// What is known of a member changed, or it is new.
+    case memberChanged(GroupMember)
+    /// What a member wrote is to be deleted.
+    case messagesOfMemberDeleted(MemberID)
+    /// The contact invites this profile into a group. A secret.
+    case invitedToGroup(GroupInvitation)
+    /// The chat takes nothing any more; what it holds stays.
+    case ended(ChatEnd)
+    /// To be remembered, so that it does nothing when it comes again.
+    case seen(MessageKey)
+    /// The sender wants to know that it has come.
+    case receiptDue
+}
+
+public enum DeletedBy: Hashable, Sendable {
+    case author
+    case moderator
+}
+
+/// Why a chat has ended.
+public enum ChatEnd: Hashable, Sendable {
+    case contactDeletedIt
+    case removedFromGroup
+    case groupDeleted
+    case refusedByGroup
+}
+
+/// A message as it is shown.
+public struct ReceivedMessage: Hashable, Sendable {
+    public var key: MessageKey
+    public var message: NewMessage
+    /// When its server got it, or, of one that was passed on, the server of who did.
+    public var time: Timestamp
+    /// Its author is blocked: it is kept, and not shown.
+    public var isHidden: Bool
+
+    public init(_ key: MessageKey, _ message: NewMessage, at time: Timestamp, isHidden: Bool = false) {
+        self.key = key
+        self.message = message
+        self.time = time
+        self.isHidden = isHidden
+    }
+}

@@ -1,0 +1,76 @@
+import Base
+
+/// What is stored of one chat, as far as it decides what follows from a message. The answers hold while one message is
+/// taken in: read and write in one transaction.
+public protocol ConversationRecords {
+    /// A message that was received, changed or deleted; nil of one that nobody has heard of.
+    func message(_ key: MessageKey) -> MessageRecord?
+
+    /// Whether a message of this id was taken in, whatever it was about.
+    func isSeen(_ key: MessageKey) -> Bool
+
+    /// As far as a description is here.
+    func description(of key: MessageKey) -> PartialDescription?
+
+    /// Descriptions, whole or not, of messages that are not here.
+    var waitingDescriptions: Int { get }
+
+    /// nil of one that nobody has told of.
+    func member(_ id: MemberID) -> GroupMember?
+}
+
+/// What has to be known of a message.
+public struct MessageRecord: Hashable, Sendable {
+    public enum State: Hashable, Sendable {
+        case present
+        /// It came as a change of a message that is not here; the message itself, with its file, may still come.
+        case onlyChanged
+        /// Its author or a moderator has deleted it, before it came or afterwards.
+        case deleted
+    }
+
+    public var time: Timestamp
+    public var state: State
+    /// Whether it offers a file.
+    public var hasFile: Bool
+
+    public init(time: Timestamp, state: State = .present, hasFile: Bool) {
+        self.time = time
+        self.state = state
+        self.hasFile = hasFile
+    }
+}
+
+/// Another member of a group, as far as this one has heard of it.
+public struct GroupMember: Hashable, Sendable {
+    public enum Status: Hashable, Sendable {
+        /// Only known because somebody passed on what it wrote.
+        case heardOf
+        case joined
+        case left
+        case removed
+    }
+
+    public var id: MemberID
+    public var role: MemberRole
+    public var profile: ContactProfile
+    public var status: Status
+    /// What it writes is not shown: those who look after the group want it so.
+    public var isBlocked: Bool
+
+    public init(
+        id: MemberID, role: MemberRole, profile: ContactProfile, status: Status = .joined,
+        isBlocked: Bool = false
+    ) {
+        self.id = id
+        self.role = role
+        self.profile = profile
+        self.status = status
+        self.isBlocked = isBlocked
+    }
+
+    /// Who took this profile in, as the invitation names them: to be stored with the group.
+    public init(host: MemberReference, profile: ContactProfile) {
+        self.init(id: host.id, role: host.role, profile: profile)
+    }
+}

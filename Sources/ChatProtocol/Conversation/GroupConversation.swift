@@ -1,0 +1,180 @@
+import Base
+
+/// A group, as a member with one connection sees it: to the host, who took it in, and who passes on what others write.
+/// A machine without input and output, as `ContactConversation`.
+///
+/// | state | on | becomes |
+/// |---|---|---|
+/// | waiting | x.grp.link.acpt of this member: accepted | joined |
+/// | waiting, joined | x.grp.link.reject; x.grp.mem.del of this member; x.grp.del | ended |
+/// | waiting, joined | anything else | as it is |
+/// | ended | anything | ended; nothing follows but that what was seen is remembered |
+///
+/// Introductions are not followed: while a pair of members has no connection of its own, the host passes on what they
+/// write to each other. What needs a role is only taken from who has it.
+public struct GroupConversation: Hashable, Sendable {
+    public enum Membership: Hashable, Sendable {
+        /// Its members look at who comes first; nothing can be sent.
+        case waiting
+        case joined
+        case ended
+    }
+
+    /// This profile, within the group.
+    public private(set) var own: MemberReference
+    /// Who is at the other end of the connection.
+    public let host: MemberID
+    public private(set) var profile: GroupProfile
+    public private(set) var versions: ClosedRange<UInt16>?
+    public private(set) var membership: Membership
+
+    public init(
+        own: MemberReference, host: MemberID, profile: GroupProfile,
+        versions: ClosedRange<UInt16>? = nil, membership: Membership = .joined
+    ) {
+        self.own = own
+        self.host = host
+        self.profile = profile
+        self.versions = versions
+        self.membership = membership
+    }
+
+    /// Of who was invited by a contact. The host is known as the contact until it says more.
+    public init(_ invitation: GroupInvitation) {
+        self.init(own: invitation.invited, host: invitation.host.id, profile: invitation.profile)
+    }
+
+    /// Of who came by a link.
+    public init(_ invitation: GroupLinkInvitation) {
+        self.init(
+            own: invitation.invited, host: invitation.host.id, profile: invitation.profile,
+            membership: invitation.acceptance == .accepted ? .joined : .waiting)
+    }
+
+    /// Whether messages with files may be sent; why not, where they may not.
+    public var maySendFiles: Bool {
+        membership == .joined && own.role.mayWrite && profile.preferences.allow(.files, to: own.role)
+    }
+
+    /// What follows from one element of a body that came over the connection to the host.
+    public mutating func receive(
+        _ element: ChatBody.Element, at time: Timestamp, from records: some ConversationRecords
+    ) -> [ConversationEffect] {
+        switch element {
+        case .unreadable: return []
+        case .chunk(let chunk):
+            guard membership != .ended else { return [] }
+            return MessageIntake(author: .member(host), time: time, records: records).chunk(chunk)
+        case .message(let message):
+            if let versions = message.versions { self.versions = versions }
+            if case .group(.forwarded(let forwarded)) = message.event {
+                return receive(forwarded, from: records)
+            }
+            let effects = receive(message, by: host, at: time, from: records)
+            return effects + (message.event.wantsReceipt && !effects.isEmpty ? [.receiptDue] : [])
+        }
+    }
+
+    /// What somebody else wrote counts only from who may pass it on.
+    private mutating func receive(
+        _ forwarded: ForwardedMessage, from records: some ConversationRecords
+    ) -> [ConversationEffect] {
+        guard records.member(host)?.role.mayForward ?? true, forwarded.author != own.id,
+            forwarded.message.event.isForwardable
+        else { return [] }
+        var effects: [ConversationEffect] = []
+        if records.member(forwarded.author) == nil {
+            let name = forwarded.authorName.flatMap { $0.isEmpty ? nil : $0 } ?? "unknown member"
+            // In official programs too whoever is only heard of has this role.
+            effects.append(
+                .memberChanged(
+                    GroupMember(
+                        id: forwarded.author, role: .author, profile: ContactProfile(displayName: name),
+                        status: .heardOf)))
+        }
+        return effects
+            + receive(forwarded.message, by: forwarded.author, at: forwarded.time, from: records)
+    }
+
+    private mutating func receive(
+        _ message: ChatMessage, by author: MemberID, at time: Timestamp,
+        from records: some ConversationRecords
+    ) -> [ConversationEffect] {
+        let key = message.id.map { MessageKey($0, by: .member(author)) }
+        if let key, records.isSeen(key) { return [] }
+        let remembered = key.map { [ConversationEffect.seen($0)] } ?? []
+        guard membership != .ended else { return remembered }
+        let member = records.member(author)
+        if case .group(let event) = message.event {
+            var change = MembershipChange(
+                group: self, author: author, role: role(of: member, author), records)
+            let effects = change.effects(of: event)
+            self = change.group
+            return effects + remembered
+        }
+        var intake = MessageIntake(author: .member(author), time: time, records: records)
+        intake.isHidden = member?.isBlocked ?? false
+        return effects(of: message, by: member, intake) + remembered
+    }
+
+    /// The host is believed to be one before it was introduced: it has let this member in.
+    private func role(of member: GroupMember?, _ id: MemberID) -> MemberRole {
+        member?.role ?? (id == host ? .admin : .author)
+    }
+
+    private func effects<Records>(
+        of message: ChatMessage, by member: GroupMember?, _ intake: MessageIntake<Records>
+    ) -> [ConversationEffect] {
+        // Of whom only is heard it is not known that they may not.
+        let mayWrite = member.map { $0.role.mayWrite || $0.status == .heardOf } ?? true
+        switch message.event {
+        case .message(let new): return mayWrite ? intake.new(message.id, new) : []
+        case .description(let id, let part): return mayWrite ? intake.describe(id, part) : []
+        case .update(let update): return mayWrite ? intake.update(update) : []
+        case .deletion(let id, let author): return delete(id, of: author, by: member, intake)
+        case .reaction(let reaction):
+            guard let author = reaction.author else { return [] }
+            return intake.react(reaction, to: author == own.id ? .own : .member(author))
+        case .fileCancelled(let id): return intake.cancelFile(id)
+        case .fileAccepted(let id, _): return [.fileAccepted(id)]
+        case .information(let profile):
+            guard var member, member.profile != profile else { return [] }
+            member.profile = profile
+            return [.memberChanged(member)]
+        case .contactRequest, .nothingToSay, .contactDeleted, .group, .unknown: return []
+        }
+    }
+
+    private func delete<Records>(
+        _ id: SharedMessageID, of author: MemberID?, by member: GroupMember?, _ intake: MessageIntake<Records>
+    ) -> [ConversationEffect] {
+        guard let author, .member(author) != intake.author else { return intake.delete(id) }
+        let target = author == own.id ? own.role : intake.records.member(author)?.role ?? .author
+        guard let member, member.role.mayModerate, member.role >= target else { return [] }
+        let key = MessageKey(id, by: author == own.id ? .own : .member(author))
+        guard intake.records.message(key)?.state != .deleted else { return [] }
+        return [.deleted(key, at: intake.time, .moderator)]
+    }
+
+    // MARK: What changes the group itself
+
+    mutating func become(_ role: MemberRole) { own.role = role }
+    mutating func become(_ profile: GroupProfile) { self.profile = profile }
+    mutating func become(_ membership: Membership) { self.membership = membership }
+}
+
+extension MessageEvent {
+    /// What a host passes on. Anything else in a forwarded message was put there by nobody whom it is about.
+    fileprivate var isForwardable: Bool {
+        switch self {
+        case .message(let new): new.file?.way != .offeredInline && new.file?.way != .sentInline
+        case .description, .update, .deletion, .reaction, .fileCancelled, .information: true
+        case .group(let event):
+            switch event {
+            case .newMember, .role, .restriction, .removal, .left, .deleted, .profile, .preferences: true
+            default: false
+            }
+        case .contactRequest, .nothingToSay, .fileAccepted, .contactDeleted, .unknown: false
+        }
+    }
+}

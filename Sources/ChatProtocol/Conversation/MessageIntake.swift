@@ -1,0 +1,98 @@
+import Base
+
+/// What follows from what one author writes in a chat; the same in chats of two and in groups. A pure value: what is
+/// known is asked of the records, what follows is returned.
+struct MessageIntake<Records: ConversationRecords> {
+    let author: Author
+    let time: Timestamp
+    let records: Records
+    /// Kept, and not shown.
+    var isHidden = false
+
+    /// Until when after a message its author may delete it: official senders stop after 30 h, official recipients
+    /// take it for 78 h.
+    static var deletionWindow: Duration { .seconds(78 * 3600) }
+
+    /// Descriptions that are kept of messages that are not here, so that nobody fills the disk with them.
+    static var waitingDescriptionLimit: Int { 64 }
+
+    func new(_ id: SharedMessageID?, _ message: NewMessage) -> [ConversationEffect] {
+        // Without an id nothing later can mean it, and it cannot be told from a repetition.
+        guard let id else { return [] }
+        let key = MessageKey(id, by: author)
+        let received = ReceivedMessage(key, message, at: time, isHidden: isHidden)
+        switch records.message(key)?.state {
+        case nil: return [.received(received)] + description(key, of: message.file)
+        case .onlyChanged: return [.completed(received)] + description(key, of: message.file)
+        case .present, .deleted: return []
+        }
+    }
+
+    /// The first part may come with the message; the rest, or all of it, may have come before.
+    private func description(_ key: MessageKey, of file: FileInvitation?) -> [ConversationEffect] {
+        guard let file, case .described(let part) = file.way else { return [] }
+        var partial = records.description(of: key) ?? PartialDescription()
+        if partial.isComplete { return [.described(key, text: partial.text)] }
+        switch partial.take(part) {
+        case .known, .refused: return []
+        case .grew: return [.descriptionGrew(key, partial)]
+        case .completed: return [.descriptionGrew(key, partial), .described(key, text: partial.text)]
+        }
+    }
+
+    func describe(_ id: SharedMessageID, _ part: DescriptionPart) -> [ConversationEffect] {
+        let key = MessageKey(id, by: author)
+        let known = records.message(key)
+        guard known?.state != .deleted else { return [] }
+        var partial = records.description(of: key) ?? PartialDescription()
+        let isWaiting = known?.hasFile != true
+        if isWaiting, partial.count == 0, records.waitingDescriptions >= Self.waitingDescriptionLimit {
+            return []
+        }
+        switch partial.take(part) {
+        case .known, .refused: return []
+        case .grew: return [.descriptionGrew(key, partial)]
+        case .completed:
+            let grown = ConversationEffect.descriptionGrew(key, partial)
+            return isWaiting ? [grown] : [grown, .described(key, text: partial.text)]
+        }
+    }
+
+    func update(_ update: MessageUpdate) -> [ConversationEffect] {
+        let key = MessageKey(update.id, by: author)
+        switch records.message(key)?.state {
+        case .deleted: return []
+        case .present, .onlyChanged: return [.changed(key, update, at: time, isNew: false)]
+        // As official programs have it.
+        case nil: return [.changed(key, update, at: time, isNew: true)]
+        }
+    }
+
+    func delete(_ id: SharedMessageID) -> [ConversationEffect] {
+        let key = MessageKey(id, by: author)
+        guard let known = records.message(key) else { return [.deleted(key, at: time, .author)] }
+        guard known.state != .deleted, time <= known.time.advanced(by: Self.deletionWindow) else { return [] }
+        return [.deleted(key, at: time, .author)]
+    }
+
+    func cancelFile(_ id: SharedMessageID) -> [ConversationEffect] {
+        let key = MessageKey(id, by: author)
+        guard let known = records.message(key), known.state != .deleted, known.hasFile else { return [] }
+        return [.fileCancelled(key)]
+    }
+
+    func react(_ reaction: MessageEvent.Reaction, to target: Author) -> [ConversationEffect] {
+        let key = MessageKey(reaction.id, by: target)
+        guard !reaction.emoji.isEmpty, records.message(key)?.state == .present else { return [] }
+        return [.reacted(key, emoji: reaction.emoji, by: author, isAdded: reaction.isAdded)]
+    }
+
+    func chunk(_ chunk: InlineChunk) -> [ConversationEffect] {
+        let key = MessageKey(chunk.id, by: author)
+        guard let known = records.message(key), known.state == .present, known.hasFile else { return [] }
+        if chunk.number == 0 { return [.fileCancelled(key)] }
+        guard chunk.number <= ProtocolLimits.inlineChunks, chunk.bytes.count <= ProtocolLimits.inlineChunk
+        else { return [] }
+        return [.chunk(key, number: chunk.number, bytes: chunk.bytes)]
+    }
+}

@@ -1,0 +1,147 @@
+import JSON
+
+/// What a member may do. Each may all that those before may.
+public enum MemberRole: String, CaseIterable, Comparable, Hashable, Sendable {
+    case observer, author, member, moderator, admin, owner
+
+    /// A word of a later version may nothing.
+    init(word: String) { self = MemberRole(rawValue: word) ?? .observer }
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+
+    public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+    public var mayWrite: Bool { self >= .member }
+    /// May take away what others wrote.
+    public var mayModerate: Bool { self >= .moderator }
+    /// May pass on what others wrote, and look after members.
+    public var mayForward: Bool { self >= .admin }
+}
+
+/// A member and its role, as invitations name them.
+public struct MemberReference: Hashable, Sendable {
+    public var id: MemberID
+    public var role: MemberRole
+
+    public init(id: MemberID, role: MemberRole) {
+        self.id = id
+        self.role = role
+    }
+
+    init?(_ json: JSONValue) {
+        guard let id = json["memberId"]?.memberID, let role = json["memberRole"]?.string else { return nil }
+        self.init(id: id, role: MemberRole(word: role))
+    }
+
+    var json: String {
+        JSONText.object(["memberId": JSONText.string(id), "memberRole": JSONText.string(role.rawValue)])
+    }
+}
+
+/// What is told of a member (`memberInfo`).
+public struct MemberInformation: Hashable, Sendable {
+    public var reference: MemberReference
+    public var versions: ClosedRange<UInt16>?
+    public var profile: ContactProfile
+
+    public init(
+        _ reference: MemberReference, versions: ClosedRange<UInt16>? = nil, profile: ContactProfile
+    ) {
+        self.reference = reference
+        self.versions = versions
+        self.profile = profile
+    }
+
+    init?(_ json: JSONValue) {
+        guard let reference = MemberReference(json),
+            let profile = json["profile"].flatMap(ContactProfile.init)
+        else { return nil }
+        self.init(reference, versions: json["v"]?.versions, profile: profile)
+    }
+
+    var json: String {
+        JSONText.object(present: [
+            "memberId": JSONText.string(reference.id),
+            "memberRole": JSONText.string(reference.role.rawValue),
+            "v": versions.map { JSONText.string($0) }, "profile": profile.json,
+        ])
+    }
+}
+
+/// An invitation into a group, by somebody who is a contact (`groupInvitation`).
+public struct GroupInvitation: Hashable, Sendable {
+    public var host: MemberReference
+    public var invited: MemberReference
+    /// A full link, to be joined. A secret.
+    public var link: String
+    public var profile: GroupProfile
+
+    public init(host: MemberReference, invited: MemberReference, link: String, profile: GroupProfile) {
+        self.host = host
+        self.invited = invited
+        self.link = link
+        self.profile = profile
+    }
+
+    init?(_ json: JSONValue) {
+        guard let host = json["fromMember"].flatMap(MemberReference.init),
+            let invited = json["invitedMember"].flatMap(MemberReference.init),
+            let link = json["connRequest"]?.string,
+            let profile = json["groupProfile"].flatMap(GroupProfile.init)
+        else { return nil }
+        self.init(host: host, invited: invited, link: link, profile: profile)
+    }
+
+    var json: String {
+        JSONText.object([
+            "fromMember": host.json, "invitedMember": invited.json, "connRequest": JSONText.string(link),
+            "groupProfile": profile.json,
+        ])
+    }
+}
+
+/// How a group takes in who came by its link (`groupLinkInvitation`).
+public struct GroupLinkInvitation: Hashable, Sendable {
+    public enum Acceptance: String, Hashable, Sendable {
+        case accepted
+        /// Its members look at who comes first.
+        case pending
+        case pendingReview = "pending_review"
+    }
+
+    public var host: MemberReference
+    public var hostName: String
+    public var invited: MemberReference
+    public var profile: GroupProfile
+    public var acceptance: Acceptance
+
+    public init(
+        host: MemberReference, hostName: String, invited: MemberReference, profile: GroupProfile,
+        acceptance: Acceptance = .accepted
+    ) {
+        self.host = host
+        self.hostName = hostName
+        self.invited = invited
+        self.profile = profile
+        self.acceptance = acceptance
+    }
+
+    init?(_ json: JSONValue) {
+        guard let host = json["fromMember"].flatMap(MemberReference.init),
+            let invited = json["invitedMember"].flatMap(MemberReference.init),
+            let profile = json["groupProfile"].flatMap(GroupProfile.init)
+        else { return nil }
+        let acceptance = json["accepted"]?.type
+        self.init(
+            host: host, hostName: json["fromMemberName"]?.name ?? "", invited: invited, profile: profile,
+            acceptance: acceptance.map { Acceptance(rawValue: $0) ?? .pending } ?? .accepted)
+    }
+
+    var json: String {
+        JSONText.object([
+            "fromMember": host.json, "fromMemberName": JSONText.string(hostName),
+            "invitedMember": invited.json, "groupProfile": profile.json,
+            "accepted": JSONText.string(acceptance.rawValue),
+        ])
+    }
+}

@@ -1,0 +1,99 @@
+import JSON
+
+/// What a group is called, and what it allows (`groupProfile`).
+public struct GroupProfile: Hashable, Sendable {
+    public var displayName: String
+    public var fullName: String
+    public var shortDescription: String?
+    /// A welcome to who joins.
+    public var description: String?
+    /// A data URI of at most 12,500 characters.
+    public var image: String?
+    public var preferences: GroupPreferences
+
+    public init(
+        displayName: String, fullName: String = "", shortDescription: String? = nil,
+        description: String? = nil, image: String? = nil, preferences: GroupPreferences = GroupPreferences()
+    ) {
+        self.displayName = displayName
+        self.fullName = fullName
+        self.shortDescription = shortDescription
+        self.description = description
+        self.image = image
+        self.preferences = preferences
+    }
+
+    init?(_ json: JSONValue) {
+        guard let name = json["displayName"]?.name, !name.isEmpty else { return nil }
+        self.init(
+            displayName: name, fullName: json["fullName"]?.name ?? "",
+            shortDescription: json["shortDescr"]?.string, description: json["description"]?.string,
+            image: json["image"]?.picture(limit: ProtocolLimits.profilePicture),
+            preferences: json["groupPreferences"].map { GroupPreferences($0) } ?? GroupPreferences())
+    }
+
+    var json: String {
+        JSONText.object(present: [
+            "displayName": JSONText.string(displayName), "fullName": JSONText.string(fullName),
+            "shortDescr": shortDescription.map { JSONText.string($0) },
+            "description": description.map { JSONText.string($0) },
+            "image": image.flatMap { JSONText.picture($0, limit: ProtocolLimits.profilePicture) },
+            "groupPreferences": preferences.json,
+        ])
+    }
+}
+
+/// What a group allows, as far as it is about messages with files (`groupPreferences`). nil where nothing is said.
+public struct GroupPreferences: Hashable, Sendable {
+    public enum Feature: String, CaseIterable, Hashable, Sendable {
+        case files, voice, fullDelete, timedMessages, history, reactions
+    }
+
+    /// On or off, and for whom it is on where not for all.
+    public struct Setting: Hashable, Sendable {
+        public var isOn: Bool
+        public var role: MemberRole?
+
+        public init(isOn: Bool, role: MemberRole? = nil) {
+            self.isOn = isOn
+            self.role = role
+        }
+    }
+
+    private var said: [Feature: Setting] = [:]
+
+    public init() {}
+
+    public subscript(feature: Feature) -> Setting? {
+        get { said[feature] }
+        set { said[feature] = newValue }
+    }
+
+    /// Whether a member of `role` may use a feature; files and voice messages everybody may where nothing is said.
+    public func allow(_ feature: Feature, to role: MemberRole) -> Bool {
+        guard let setting = said[feature] else { return feature == .files || feature == .voice }
+        return setting.isOn && role >= setting.role ?? .observer
+    }
+
+    init(_ json: JSONValue) {
+        for (name, value) in json.members {
+            guard let feature = Feature(rawValue: name), let enable = value["enable"]?.string else {
+                continue
+            }
+            said[feature] = Setting(
+                isOn: enable == "on", role: value["role"]?.string.map { MemberRole(word: $0) })
+        }
+    }
+
+    var json: String? {
+        let members = Feature.allCases.compactMap { feature -> String? in
+            guard let setting = said[feature] else { return nil }
+            let value = JSONText.object(present: [
+                "enable": JSONText.string(setting.isOn ? "on" : "off"),
+                "role": setting.role.map { JSONText.string($0.rawValue) },
+            ])
+            return JSONText.string(feature.rawValue) + ":" + value
+        }
+        return members.isEmpty ? nil : "{" + members.joined(separator: ",") + "}"
+    }
+}

@@ -1,0 +1,33 @@
+import JSON
+
+/// What a short link tells of where it leads, before anybody connects (the JSON of its data).
+public enum LinkProfile: Hashable, Sendable {
+    /// A person, with a welcome that they wrote.
+    case contact(ContactProfile, message: ChatContent?, isBusiness: Bool)
+    case group(GroupProfile)
+
+    /// nil for what is neither.
+    public init?(decoding bytes: [UInt8]) {
+        guard bytes.count <= ProtocolLimits.inflated, let json = JSONValue.parse(bytes) else { return nil }
+        if let profile = json["profile"].flatMap({ ContactProfile($0) }) {
+            self = .contact(
+                profile, message: json["message"].flatMap { ChatContent($0) },
+                isBusiness: json["business"]?.bool ?? false)
+        } else if let group = json["groupProfile"].flatMap({ GroupProfile($0) }) {
+            self = .group(group)
+        } else {
+            return nil
+        }
+    }
+
+    public var encoded: [UInt8] {
+        switch self {
+        case .contact(let profile, let message, let isBusiness):
+            Array(
+                JSONText.object(present: [
+                    "profile": profile.json, "message": message?.json, "business": JSONText.bool(isBusiness),
+                ]).utf8)
+        case .group(let profile): Array(JSONText.object(["groupProfile": profile.json]).utf8)
+        }
+    }
+}

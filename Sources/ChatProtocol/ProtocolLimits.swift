@@ -1,0 +1,47 @@
+/// Sizes of the chat protocol, in bytes unless they say otherwise (facts of simplex-chat 6.4.5).
+public enum ProtocolLimits {
+    /// The versions of the chat protocol that this program speaks.
+    public static let versions: ClosedRange<UInt16> = 1...16
+    /// Longest id of a message or a member.
+    static let idLength = 255
+    /// Of one event that came, also in a batch or compressed: nothing larger can be written by anybody.
+    static let inflated = 65_536
+    /// Messages in one batch, and pieces of a compressed body.
+    static let batch = 255
+    /// Characters of a picture within a message, and within a profile.
+    public static let preview = 14_000
+    public static let profilePicture = 12_500
+    /// Characters of a description in one message.
+    public static let descriptionPart = 14_000
+    /// The same where the post-quantum part takes some of the room.
+    public static let shortDescriptionPart = 11_000
+    /// Longest description of a file, and most parts of it. One of 1 GiB has some 30 KB.
+    static let description = 1 << 20
+    static let descriptionParts = 1000
+    /// Names, in characters: longer ones are cut.
+    static let name = 256
+    /// Plain bytes of a chunk that travels within a message; only the last is shorter.
+    public static let inlineChunk = 15_780
+    /// Chunks of a file that is offered within messages.
+    public static let inlineChunks = 15
+
+    /// Where something is said, which says how much of it there may be.
+    public enum Room: Hashable, Sendable {
+        /// A message of a connection.
+        case message
+        /// The same with keys of the post-quantum part beside it.
+        case postQuantumMessage
+        /// What is said with the first message of a connection.
+        case information
+        case postQuantumInformation
+
+        public var bytes: Int {
+            switch self {
+            case .message: 15_602
+            case .postQuantumMessage: 13_380
+            case .information: 14_694
+            case .postQuantumInformation: 10_968
+            }
+        }
+    }
+}

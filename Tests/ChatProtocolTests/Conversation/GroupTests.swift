@@ -1,0 +1,224 @@
+import Base
+import Testing
+
+@testable import ChatProtocol
+
+/// A group with its host (1), this profile (2), an owner (3), a member (4) and an observer (5).
+struct GroupFixture {
+    var group: GroupConversation
+    var records = MemoryRecords()
+
+    init(hostRole: MemberRole = .admin, ownRole: MemberRole = .member, isWaiting: Bool = false) throws {
+        let own = MemberReference(id: try Sample.member(2), role: ownRole)
+        group = GroupConversation(
+            own: own, host: try Sample.member(1), profile: Sample.group,
+            membership: isWaiting ? .waiting : .joined)
+        for (number, role) in [(1, hostRole), (3, .owner), (4, .member), (5, .observer)] {
+            let id = try Sample.member(UInt8(number))
+            records.members[id] = GroupMember(
+                host: MemberReference(id: id, role: role), profile: ContactProfile(displayName: "\(number)"))
+        }
+    }
+
+    mutating func receive(_ message: ChatMessage) {
+        records.perform(group.receive(.message(message), at: Sample.time, from: records))
+    }
+
+    /// By the host itself.
+    mutating func receive(_ event: MessageEvent, _ id: UInt8) throws {
+        receive(ChatMessage(event, id: try Sample.id(id)))
+    }
+
+    /// Passed on by the host.
+    mutating func receive(_ event: MessageEvent, _ id: UInt8, by author: UInt8, name: String? = nil) throws {
+        let forwarded = ForwardedMessage(
+            author: try Sample.member(author), authorName: name,
+            message: ChatMessage(event, id: try Sample.id(id)), time: Sample.time)
+        receive(ChatMessage(.group(.forwarded(forwarded)), id: nil))
+    }
+
+    func key(_ id: UInt8, by author: UInt8) throws -> MessageKey {
+        MessageKey(try Sample.id(id), by: .member(try Sample.member(author)))
+    }
+}
+
+@Suite("A group, seen over one connection")
+struct GroupTests {
+    static let file = ContactTests.file
+    static let hello = ContactTests.hello
+
+    @Test("what members write comes through the host, once, with the files that they describe")
+    func forwarded() throws {
+        var chat = try GroupFixture()
+        let part = DescriptionPart(text: "whole", number: 1, isLast: true)
+        try chat.receive(.message(Self.hello), 1)
+        for _ in 0..<2 {
+            try chat.receive(.message(Self.file), 2, by: 4)
+            try chat.receive(.description(of: try Sample.id(2), part), 3, by: 4)
+        }
+        #expect(chat.records.shown.count == 2 && chat.records.receipts == 1)
+        #expect(chat.records.items[try chat.key(2, by: 4)]?.description == "whole")
+    }
+
+    @Test("two members may choose the same id")
+    func sameID() throws {
+        var chat = try GroupFixture()
+        try chat.receive(.message(Self.hello), 1, by: 4)
+        try chat.receive(.message(Self.hello), 1, by: 3)
+        #expect(chat.records.shown.count == 2)
+    }
+
+    @Test("somebody of whom nobody told has the name that the host gives")
+    func unknownAuthor() throws {
+        var chat = try GroupFixture()
+        try chat.receive(.message(Self.hello), 1, by: 9, name: "Carol")
+        try chat.receive(.message(Self.hello), 2, by: 10, name: "")
+        #expect(chat.records.members[try Sample.member(9)]?.profile.displayName == "Carol")
+        #expect(chat.records.members[try Sample.member(10)]?.profile.displayName == "unknown member")
+        #expect(chat.records.shown.count == 2)
+    }
+
+    @Test("only who looks after the group passes on what others write")
+    func plainHost() throws {
+        var chat = try GroupFixture(hostRole: .member)
+        try chat.receive(.message(Self.hello), 1, by: 4)
+        #expect(chat.records.shown.isEmpty)
+    }
+
+    @Test("the host does not write in the name of this profile, nor passes on what is nobody's to pass on")
+    func forged() throws {
+        var chat = try GroupFixture()
+        try chat.receive(.message(Self.hello), 1, by: 2)
+        try chat.receive(.contactDeleted, 2, by: 4)
+        try chat.receive(.group(.linkRejection(reason: "x")), 3, by: 1)
+        var inline = Self.file
+        inline.file?.way = .sentInline
+        try chat.receive(.message(inline), 4, by: 4)
+        #expect(chat.records.shown.isEmpty && chat.group.membership == .joined)
+    }
+
+    @Test("an observer only reads; a member who is blocked is kept and not shown")
+    func roles() throws {
+        var chat = try GroupFixture()
+        try chat.receive(.message(Self.hello), 1, by: 5)
+        try chat.receive(.group(.restriction(try Sample.member(4), isBlocked: true)), 2)
+        try chat.receive(.message(Self.hello), 3, by: 4)
+        #expect(chat.records.shown.isEmpty && chat.records.items.count == 1)
+        try chat.receive(
+            .group(
+                .newMember(
+                    MemberInformation(
+                        MemberReference(id: try Sample.member(4), role: .member), profile: Sample.profile))),
+            4)
+        #expect(chat.records.members[try Sample.member(4)]?.isBlocked == true)
+        try chat.receive(.group(.restriction(try Sample.member(4), isBlocked: false)), 5)
+        try chat.receive(.group(.role(.init(id: try Sample.member(5), role: .member))), 6)
+        try chat.receive(.message(Self.hello), 7, by: 4)
+        try chat.receive(.message(Self.hello), 8, by: 5)
+        #expect(chat.records.shown.count == 2)
+    }
+
+    @Test("one deletes one's own messages, moderators those of who has no higher role")
+    func moderation() throws {
+        var chat = try GroupFixture()
+        for author in [UInt8(3), 4] { try chat.receive(.message(Self.hello), author, by: author) }
+        let (owner, member) = (try Sample.member(3), try Sample.member(4))
+        try chat.receive(.deletion(try Sample.id(3), author: owner), 20, by: 4)
+        try chat.receive(.deletion(try Sample.id(3), author: owner), 21)
+        #expect(chat.records.shown.count == 2)
+        try chat.receive(.deletion(try Sample.id(4), author: member), 22)
+        #expect(chat.records.shown.count == 1)
+        try chat.receive(.deletion(try Sample.id(3), author: owner), 23, by: 3)
+        #expect(chat.records.shown.isEmpty)
+        let own = MessageKey(try Sample.id(30), by: .own)
+        chat.records.items[own] = .init(
+            record: .init(time: Sample.time, hasFile: true), content: ChatContent(.file))
+        try chat.receive(.deletion(try Sample.id(30), author: try Sample.member(2)), 31)
+        #expect(chat.records.items[own]?.record.state == .deleted)
+    }
+
+    @Test("members come, are introduced once, change, leave and are removed")
+    func members() throws {
+        var chat = try GroupFixture()
+        let new = MemberReference(id: try Sample.member(6), role: .member)
+        let information = MemberInformation(new, profile: ContactProfile(displayName: "Dora"))
+        try chat.receive(.group(.newMember(information)), 1, by: 4)
+        #expect(chat.records.members[new.id] == nil)
+        try chat.receive(.group(.introduction(information)), 2)
+        #expect(chat.records.members[new.id]?.profile.displayName == "Dora")
+        try chat.receive(.information(ContactProfile(displayName: "Dorothea")), 3, by: 6)
+        #expect(chat.records.members[new.id]?.profile.displayName == "Dorothea")
+        try chat.receive(.message(Self.hello), 4, by: 6)
+        try chat.receive(.group(.left), 5, by: 6)
+        #expect(chat.records.members[new.id]?.status == .left && chat.records.shown.count == 1)
+        try chat.receive(.group(.removal(new.id, withMessages: true)), 6)
+        #expect(chat.records.members[new.id]?.status == .removed && chat.records.shown.isEmpty)
+        try chat.receive(.group(.removal(try Sample.member(3), withMessages: true)), 7)
+        #expect(chat.records.members[try Sample.member(3)]?.status == .joined)
+    }
+
+    @Test("only owners change what the group is called or allows, and end it")
+    func owners() throws {
+        var chat = try GroupFixture()
+        let other = GroupProfile(displayName: "Other")
+        try chat.receive(.group(.profile(other)), 1)
+        try chat.receive(.group(.deleted), 2)
+        #expect(chat.group.profile == Sample.group && chat.group.membership == .joined)
+        try chat.receive(.group(.profile(other)), 3, by: 3)
+        #expect(chat.records.groupProfiles == [other])
+        #expect(chat.group.maySendFiles)
+        var preferences = GroupPreferences()
+        preferences[.files] = .init(isOn: false)
+        try chat.receive(.group(.preferences(preferences)), 4, by: 3)
+        #expect(!chat.group.maySendFiles)
+        try chat.receive(.group(.deleted), 5, by: 3)
+        #expect(chat.records.ends == [.groupDeleted] && chat.group.membership == .ended)
+        try chat.receive(.message(Self.hello), 6)
+        #expect(chat.records.shown.isEmpty)
+    }
+
+    @Test("this profile gets another role, and is removed by who may")
+    func own() throws {
+        var chat = try GroupFixture()
+        chat.group.become(GroupProfile(displayName: "Tea"))
+        #expect(chat.group.maySendFiles)
+        try chat.receive(.group(.role(.init(id: try Sample.member(2), role: .observer))), 1, by: 4)
+        #expect(chat.group.maySendFiles)
+        try chat.receive(.group(.role(.init(id: try Sample.member(2), role: .observer))), 2)
+        #expect(!chat.group.maySendFiles)
+        try chat.receive(.group(.removal(try Sample.member(2), withMessages: false)), 3, by: 4)
+        #expect(chat.group.membership == .joined)
+        try chat.receive(.group(.removal(try Sample.member(2), withMessages: false)), 4)
+        #expect(chat.records.ends == [.removedFromGroup])
+    }
+
+    @Test("who came by a link may have to wait, and is let in or refused")
+    func waiting() throws {
+        var chat = try GroupFixture(isWaiting: true)
+        chat.group.become(GroupProfile(displayName: "Tea"))
+        #expect(!chat.group.maySendFiles)
+        let other = MemberReference(id: try Sample.member(4), role: .member)
+        try chat.receive(.group(.linkAcceptance(.accepted, other)), 1)
+        #expect(chat.group.membership == .waiting)
+        let own = MemberReference(id: try Sample.member(2), role: .member)
+        try chat.receive(.group(.linkAcceptance(.pendingReview, own)), 2)
+        #expect(chat.group.membership == .waiting)
+        try chat.receive(.group(.linkAcceptance(.accepted, own)), 3)
+        #expect(chat.group.maySendFiles)
+        var refused = try GroupFixture(isWaiting: true)
+        try refused.receive(.group(.linkRejection(reason: "x")), 1)
+        #expect(refused.records.ends == [.refusedByGroup])
+    }
+
+    @Test("invitations of both kinds make a group")
+    func invitations() throws {
+        let events = try Sample.groupEvents()
+        guard case .invitation(let invitation) = events[0], case .linkInvitation(let link) = events[2] else {
+            Issue.record("the samples are others")
+            return
+        }
+        #expect(GroupConversation(invitation).membership == .joined)
+        #expect(GroupConversation(invitation).host == invitation.host.id)
+        #expect(GroupConversation(link).membership == .waiting)
+    }
+}

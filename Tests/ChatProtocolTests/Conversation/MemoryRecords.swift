@@ -1,0 +1,119 @@
+import Base
+import Testing
+
+@testable import ChatProtocol
+
+/// What a store keeps of a chat, in memory; it does what effects say and nothing else.
+struct MemoryRecords: ConversationRecords {
+    struct Item: Equatable {
+        var record: MessageRecord
+        var content: ChatContent
+        var file: FileInvitation?
+        var description: String?
+        var isCancelled = false
+        var isHidden = false
+        var reactions: Set<String> = []
+        var chunks: [UInt8: [UInt8]] = [:]
+    }
+
+    var items: [MessageKey: Item] = [:]
+    var seen: Set<MessageKey> = []
+    var partial: [MessageKey: PartialDescription] = [:]
+    var members: [MemberID: GroupMember] = [:]
+    var profiles: [ContactProfile] = []
+    var groupProfiles: [GroupProfile] = []
+    var ends: [ChatEnd] = []
+    var receipts = 0
+    var invitations: [GroupInvitation] = []
+    var accepted: [SharedMessageID] = []
+
+    func message(_ key: MessageKey) -> MessageRecord? { items[key]?.record }
+    func isSeen(_ key: MessageKey) -> Bool { seen.contains(key) }
+    func description(of key: MessageKey) -> PartialDescription? { partial[key] }
+    func member(_ id: MemberID) -> GroupMember? { members[id] }
+    var waitingDescriptions: Int { partial.keys.count { items[$0]?.record.hasFile != true } }
+
+    /// Those that a user sees.
+    var shown: [MessageKey: Item] { items.filter { $0.value.record.state != .deleted && !$0.value.isHidden } }
+
+    mutating func perform(_ effects: [ConversationEffect]) {
+        for effect in effects { perform(effect) }
+    }
+
+    private mutating func perform(_ effect: ConversationEffect) {
+        switch effect {
+        case .received(let message):
+            #expect(items[message.key] == nil, "a message is new once")
+            items[message.key] = item(message)
+        case .completed(let message):
+            #expect(items[message.key]?.record.state == .onlyChanged)
+            let content = items[message.key]?.content
+            items[message.key] = item(message)
+            items[message.key]?.content = content ?? message.message.content
+        case .changed(let key, let update, let time, let isNew):
+            #expect((items[key] == nil) == isNew)
+            let record = MessageRecord(time: time, state: .onlyChanged, hasFile: false)
+            items[key, default: Item(record: record, content: update.content)].content = update.content
+        case .deleted(let key, let time, _):
+            #expect(items[key]?.record.state != .deleted)
+            let record = MessageRecord(time: time, state: .deleted, hasFile: false)
+            items[key] = Item(record: record, content: ChatContent(.text))
+            partial[key] = nil
+        case .reacted(let key, let emoji, _, let isAdded):
+            if isAdded { items[key]?.reactions.insert(emoji) } else { items[key]?.reactions.remove(emoji) }
+        case .descriptionGrew(let key, let description): partial[key] = description
+        case .described(let key, let text):
+            #expect(items[key]?.description == nil, "a file is described once")
+            items[key]?.description = text
+        case .fileCancelled(let key): items[key]?.isCancelled = true
+        case .chunk(let key, let number, let bytes): items[key]?.chunks[number] = bytes
+        default: performOfChat(effect)
+        }
+    }
+
+    private mutating func performOfChat(_ effect: ConversationEffect) {
+        switch effect {
+        case .fileAccepted(let id): accepted.append(id)
+        case .profileChanged(let profile): profiles.append(profile)
+        case .groupProfileChanged(let profile): groupProfiles.append(profile)
+        case .memberChanged(let member): members[member.id] = member
+        case .messagesOfMemberDeleted(let id):
+            for key in items.keys where key.author == .member(id) { items[key] = nil }
+        case .invitedToGroup(let invitation): invitations.append(invitation)
+        case .ended(let end): ends.append(end)
+        case .seen(let key): seen.insert(key)
+        case .receiptDue: receipts += 1
+        default: Issue.record("performed above")
+        }
+    }
+
+    private func item(_ message: ReceivedMessage) -> Item {
+        let record = MessageRecord(time: message.time, hasFile: message.message.file != nil)
+        return Item(
+            record: record, content: message.message.content, file: message.message.file,
+            isHidden: message.isHidden)
+    }
+}
+
+/// A conversation and what is stored of it.
+struct ContactFixture {
+    var conversation = ContactConversation(
+        profile: ContactProfile(displayName: "Bob"), versions: 1...16)
+    var records = MemoryRecords()
+
+    @discardableResult
+    mutating func receive(
+        _ message: ChatMessage, at time: Timestamp = Sample.time
+    ) -> [ConversationEffect] {
+        let effects = conversation.receive(.message(message), at: time, from: records)
+        records.perform(effects)
+        return effects
+    }
+
+    @discardableResult
+    mutating func receive(
+        _ event: MessageEvent, _ id: UInt8, at time: Timestamp = Sample.time
+    ) throws -> [ConversationEffect] {
+        receive(ChatMessage(event, id: try Sample.id(id)), at: time)
+    }
+}

@@ -1,0 +1,72 @@
+import TestSupport
+import Testing
+
+@testable import ChatProtocol
+
+@Suite("Descriptions of files in parts")
+struct DescriptionTests {
+    @Test(
+        "a description goes in as many parts as it needs, and comes together again",
+        arguments: [0, 1, 13_999, 14_000, 14_001, 30_000, 300_000])
+    func parts(_ length: Int) {
+        let text = String(String(repeating: "chunks: 1:abc\n", count: length / 14 + 1).prefix(length))
+        let parts = DescriptionPart.parts(of: text, limit: ProtocolLimits.descriptionPart)
+        #expect(parts.map(\.number) == Array(1...max(1, (length + 13_999) / 14_000)))
+        #expect(parts.map(\.isLast) == parts.map { $0.number == parts.count })
+        var partial = PartialDescription()
+        for part in parts {
+            #expect(partial.take(part) == (part.isLast ? .completed : .grew))
+        }
+        #expect(partial.text == text && partial.isComplete)
+    }
+
+    @Test("parts that come again change nothing; one that is missing is not guessed")
+    func repeated() {
+        let parts = DescriptionPart.parts(of: "abcdef", limit: 2)
+        var partial = PartialDescription()
+        #expect(partial.take(.awaited) == .known)
+        #expect(partial.take(parts[1]) == .refused)
+        #expect(partial.take(parts[0]) == .grew)
+        #expect(partial.take(parts[0]) == .known)
+        #expect(partial.take(parts[2]) == .refused)
+        #expect(partial.take(parts[1]) == .grew)
+        #expect(partial.take(parts[1]) == .known)
+        #expect(partial.take(parts[2]) == .completed)
+        #expect(partial.take(parts[0]) == .known)
+        #expect(partial.text == "abcdef")
+    }
+
+    @Test("who begins anew with another first part is believed until all is here")
+    func anew() {
+        var partial = PartialDescription()
+        #expect(partial.take(DescriptionPart(text: "old", number: 1, isLast: false)) == .grew)
+        #expect(partial.take(DescriptionPart(text: "new", number: 1, isLast: true)) == .completed)
+        #expect(partial.take(DescriptionPart(text: "later", number: 1, isLast: true)) == .known)
+        #expect(partial.text == "new")
+    }
+
+    @Test("a description without an end is given up")
+    func endless() {
+        var partial = PartialDescription()
+        let text = String(repeating: "x", count: 14_000)
+        var outcome = PartialDescription.Outcome.grew
+        var number = 0
+        while outcome == .grew, number < 1000 {
+            number += 1
+            outcome = partial.take(DescriptionPart(text: text, number: number, isLast: false))
+        }
+        #expect(outcome == .refused)
+        #expect(partial.text.utf8.count <= ProtocolLimits.description)
+    }
+
+    @Test("what was stored goes on where it was")
+    func stored() {
+        let parts = DescriptionPart.parts(of: "abcd", limit: 2)
+        var partial = PartialDescription()
+        _ = partial.take(parts[0])
+        var again = PartialDescription(
+            text: partial.text, count: partial.count, isComplete: partial.isComplete)
+        #expect(again.take(parts[1]) == .completed)
+        #expect(again.text == "abcd")
+    }
+}

@@ -1,0 +1,87 @@
+import Base
+
+@testable import ChatProtocol
+
+extension Target {
+    /// What people's programs say to each other, and what is made of it.
+    static let chatProtocol = [
+        Target("chat-body", "messages of people's programs, alone, in batches, compressed", longest: 4096) {
+            bytes in
+            guard let elements = try? ChatBody.read(bytes, compression: Zstandard.installed) else { return }
+            hold(!elements.isEmpty && elements.count <= ProtocolLimits.batch, "a body says something")
+            for element in elements {
+                switch element {
+                case .message(let message):
+                    let again = ChatMessage(decoding: Array(message.json.utf8))
+                    hold(again != nil, "a written message can be read")
+                    hold(again?.json == message.json, "and has one form")
+                case .chunk(let chunk): hold(chunk.encoded == bytes, "a chunk has one form")
+                case .unreadable: break
+                }
+            }
+        },
+        Target("link-profile", "what short links tell of people and groups", longest: 2048) { bytes in
+            guard let profile = LinkProfile(decoding: bytes) else { return }
+            hold(LinkProfile(decoding: profile.encoded)?.encoded == profile.encoded, "it has one form")
+        },
+        Target("chat-conversation", "chats with people and groups, message by message", longest: 4096) {
+            bytes in
+            // Messages follow each other behind their lengths.
+            var input = Input(bytes)
+            var contact = ContactConversation(profile: ContactProfile(displayName: "a"), versions: nil)
+            guard let (own, host) = ChatFixture.members else { return }
+            var group = GroupConversation(
+                own: MemberReference(id: own, role: .member), host: host,
+                profile: GroupProfile(displayName: "g"))
+            var records = ChatFixture.Records()
+            while !input.isAtEnd {
+                let length = Int(input.byte()) << 4 | Int(input.byte())
+                let body = input.take(length)
+                for element in (try? ChatBody.read(body, compression: nil)) ?? [] {
+                    let time = Timestamp(seconds: 1)
+                    for effect in contact.receive(element, at: time, from: records) { records.note(effect) }
+                    for effect in group.receive(element, at: time, from: records) {
+                        if case .received(let message) = effect {
+                            hold(message.key.author != .own, "nobody writes in the name of this profile")
+                        }
+                        records.note(effect)
+                    }
+                }
+            }
+        },
+    ]
+}
+
+/// A store that remembers which messages there are.
+private enum ChatFixture {
+    static let members: (MemberID, MemberID)? = MemberID(bytes: [1]).flatMap { own in
+        MemberID(bytes: [2]).map { (own, $0) }
+    }
+
+    struct Records: ConversationRecords {
+        private var messages: [MessageKey: MessageRecord] = [:]
+        private var partial: [MessageKey: PartialDescription] = [:]
+        private var members: [MemberID: GroupMember] = [:]
+
+        func message(_ key: MessageKey) -> MessageRecord? { messages[key] }
+        func isSeen(_ key: MessageKey) -> Bool { false }
+        func description(of key: MessageKey) -> PartialDescription? { partial[key] }
+        func member(_ id: MemberID) -> GroupMember? { members[id] }
+        var waitingDescriptions: Int { partial.count }
+
+        mutating func note(_ effect: ConversationEffect) {
+            switch effect {
+            case .received(let message):
+                hold(messages[message.key] == nil, "a message is new once")
+                messages[message.key] = MessageRecord(
+                    time: message.time, hasFile: message.message.file != nil)
+            case .deleted(let key, let time, _):
+                hold(messages[key]?.state != .deleted, "a message is deleted once")
+                messages[key] = MessageRecord(time: time, state: .deleted, hasFile: false)
+            case .descriptionGrew(let key, let description): partial[key] = description
+            case .memberChanged(let member): members[member.id] = member
+            default: break
+            }
+        }
+    }
+}
