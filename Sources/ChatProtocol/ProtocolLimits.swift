@@ -31,7 +31,7 @@ public enum ProtocolLimits {
         case message
         /// The same with keys of the post-quantum part beside it.
         case postQuantumMessage
-        /// What is said with the first message of a connection.
+        /// What is said with the first message of a connection, beside which its queue is named.
         case information
         case postQuantumInformation
 
@@ -39,8 +39,8 @@ public enum ProtocolLimits {
             switch self {
             case .message: 15_602
             case .postQuantumMessage: 13_380
-            case .information: 14_694
-            case .postQuantumInformation: 10_968
+            case .information: 14_300
+            case .postQuantumInformation: 10_600
             }
         }
     }

@@ -4,9 +4,9 @@ import Base
 /// the state of the conversation, and acknowledges the message afterwards.
 public enum ConversationEffect: Hashable, Sendable {
     /// A message is new.
-    case received(ReceivedMessage)
+    case received(IncomingMessage)
     /// The message that was known only by a change has come: its file and time are now known, its content is the older.
-    case completed(ReceivedMessage)
+    case completed(IncomingMessage)
     /// Another content. Of a message that is not here (`isNew`) it is all that there will be.
     case changed(MessageKey, MessageUpdate, at: Timestamp, isNew: Bool)
     /// To be forgotten with its file, and never shown when it should come later.
@@ -53,7 +53,7 @@ public enum ChatEnd: Hashable, Sendable {
 }
 
 /// A message as it is shown.
-public struct ReceivedMessage: Hashable, Sendable {
+public struct IncomingMessage: Hashable, Sendable {
     public var key: MessageKey
     public var message: NewMessage
     /// When its server got it, or, of one that was passed on, the server of who did.

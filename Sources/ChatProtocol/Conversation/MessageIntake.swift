@@ -20,7 +20,7 @@ struct MessageIntake<Records: ConversationRecords> {
         // Without an id nothing later can mean it, and it cannot be told from a repetition.
         guard let id else { return [] }
         let key = MessageKey(id, by: author)
-        let received = ReceivedMessage(key, message, at: time, isHidden: isHidden)
+        let received = IncomingMessage(key, message, at: time, isHidden: isHidden)
         switch records.message(key)?.state {
         case nil: return [.received(received)] + description(key, of: message.file)
         case .onlyChanged: return [.completed(received)] + description(key, of: message.file)

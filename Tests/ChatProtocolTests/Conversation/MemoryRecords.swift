@@ -87,7 +87,7 @@ struct MemoryRecords: ConversationRecords {
         }
     }
 
-    private func item(_ message: ReceivedMessage) -> Item {
+    private func item(_ message: IncomingMessage) -> Item {
         let record = MessageRecord(time: message.time, hasFile: message.message.file != nil)
         return Item(
             record: record, content: message.message.content, file: message.message.file,

@@ -1,0 +1,50 @@
+import Glibc
+
+/// libqrencode, loaded when a code is wanted; nothing else needs it.
+public struct QREncoder: @unchecked Sendable {
+    // Safe: functions of a library that is never unloaded and keeps nothing between calls.
+    private typealias Encode =
+        @convention(c) (Int32, UnsafePointer<UInt8>?, Int32, Int32) -> UnsafeMutableRawPointer?
+    private typealias Free = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+    /// QR_ECLEVEL_L: a screen is not scratched, and each level more makes the modules smaller.
+    private static let errorCorrection: Int32 = 0
+    /// Of the largest code at that level.
+    private static let maxBytes = 2953
+
+    private let encode: Encode
+    private let free: Free
+
+    /// The one of this machine, or nil where it is not installed.
+    public static let installed = QREncoder(path: "libqrencode.so.4")
+
+    /// The package that has it, for people.
+    public static let package = "libqrencode4"
+
+    /// - Parameter path: of the library; it stays loaded.
+    init?(path: String) {
+        guard let library = dlopen(path, RTLD_NOW | RTLD_LOCAL) else { return nil }
+        guard let encode = dlsym(library, "QRcode_encodeData"), let free = dlsym(library, "QRcode_free")
+        else {
+            dlclose(library)
+            return nil
+        }
+        self.encode = unsafeBitCast(encode, to: Encode.self)
+        self.free = unsafeBitCast(free, to: Free.self)
+    }
+
+    /// The smallest code for a text; nil for one that is empty or has more than 2,953 bytes.
+    public func code(of text: String) -> QRCode? {
+        let bytes = Array(text.utf8)
+        guard (1...Self.maxBytes).contains(bytes.count),
+            // struct { int version; int width; unsigned char *data }, a byte for each module, its lowest bit dark.
+            let code = encode(Int32(bytes.count), bytes, 0, Self.errorCorrection)
+        else { return nil }
+        defer { free(code) }
+        let width = Int(code.load(fromByteOffset: 4, as: Int32.self))
+        guard (21...177).contains(width),
+            let modules = code.load(fromByteOffset: 8, as: UnsafePointer<UInt8>?.self)
+        else { return nil }
+        return QRCode(width: width, isDark: (0..<width * width).map { modules[$0] & 1 == 1 })
+    }
+}
