@@ -27,38 +27,39 @@ public struct ContactConversation: Hashable, Sendable {
 
     /// What follows from one element of a body.
     /// - Parameter time: of the server that delivered it.
-    public mutating func receive(
-        _ element: ChatBody.Element, at time: Timestamp, from records: some ConversationRecords
-    ) -> [ConversationEffect] {
+    /// - Throws: what `records` throw; nothing has changed then.
+    public mutating func receive<Records: ConversationRecords>(
+        _ element: ChatBody.Element, at time: Timestamp, from records: Records
+    ) throws(Records.Failure) -> [ConversationEffect] {
         let intake = MessageIntake(author: .contact, time: time, records: records)
         switch element {
         case .unreadable: return []
-        case .chunk(let chunk): return hasEnded ? [] : intake.chunk(chunk)
+        case .chunk(let chunk): return hasEnded ? [] : try intake.chunk(chunk)
         case .message(let message):
             if let versions = message.versions { self.versions = versions }
             let key = message.id.map { MessageKey($0, by: .contact) }
-            if let key, records.isSeen(key) { return [] }
+            if let key, try records.isSeen(key) { return [] }
             let remembered = key.map { [ConversationEffect.seen($0)] } ?? []
             guard !hasEnded else { return remembered }
             let receipt: [ConversationEffect] = message.event.wantsReceipt ? [.receiptDue] : []
-            return effects(of: message, intake) + remembered + receipt
+            return try effects(of: message, intake) + remembered + receipt
         }
     }
 
     private mutating func effects<Records>(
         of message: ChatMessage, _ intake: MessageIntake<Records>
-    ) -> [ConversationEffect] {
+    ) throws(Records.Failure) -> [ConversationEffect] {
         switch message.event {
         case .information(let profile):
             guard profile != self.profile else { return [] }
             self.profile = profile
             return [.profileChanged(profile)]
-        case .message(let new): return intake.new(message.id, new)
-        case .description(let id, let part): return intake.describe(id, part)
-        case .update(let update): return intake.update(update)
-        case .deletion(let id, _): return intake.delete(id)
-        case .reaction(let reaction): return intake.react(reaction, to: target(of: reaction, intake))
-        case .fileCancelled(let id): return intake.cancelFile(id)
+        case .message(let new): return try intake.new(message.id, new)
+        case .description(let id, let part): return try intake.describe(id, part)
+        case .update(let update): return try intake.update(update)
+        case .deletion(let id, _): return try intake.delete(id)
+        case .reaction(let reaction): return try intake.react(reaction, to: target(of: reaction, intake))
+        case .fileCancelled(let id): return try intake.cancelFile(id)
         case .fileAccepted(let id, _): return [.fileAccepted(id)]
         case .group(.invitation(let invitation)): return [.invitedToGroup(invitation)]
         case .contactDeleted:
@@ -71,7 +72,7 @@ public struct ContactConversation: Hashable, Sendable {
     /// In a chat of two it is not said whose message is meant.
     private func target<Records>(
         of reaction: MessageEvent.Reaction, _ intake: MessageIntake<Records>
-    ) -> Author {
-        intake.records.message(MessageKey(reaction.id, by: .own)) == nil ? .contact : .own
+    ) throws(Records.Failure) -> Author {
+        try intake.records.message(MessageKey(reaction.id, by: .own)) == nil ? .contact : .own
     }
 }

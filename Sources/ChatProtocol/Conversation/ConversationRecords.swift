@@ -3,20 +3,23 @@ import Base
 /// What is stored of one chat, as far as it decides what follows from a message. The answers hold while one message is
 /// taken in: read and write in one transaction.
 public protocol ConversationRecords {
+    /// Why it cannot be known: what the store throws.
+    associatedtype Failure: Error = Never
+
     /// A message that was received, changed or deleted; nil of one that nobody has heard of.
-    func message(_ key: MessageKey) -> MessageRecord?
+    func message(_ key: MessageKey) throws(Failure) -> MessageRecord?
 
     /// Whether a message of this id was taken in, whatever it was about.
-    func isSeen(_ key: MessageKey) -> Bool
+    func isSeen(_ key: MessageKey) throws(Failure) -> Bool
 
     /// As far as a description is here.
-    func description(of key: MessageKey) -> PartialDescription?
+    func description(of key: MessageKey) throws(Failure) -> PartialDescription?
 
     /// Descriptions, whole or not, of messages that are not here.
-    var waitingDescriptions: Int { get }
+    var waitingDescriptions: Int { get throws(Failure) }
 
     /// nil of one that nobody has told of.
-    func member(_ id: MemberID) -> GroupMember?
+    func member(_ id: MemberID) throws(Failure) -> GroupMember?
 }
 
 /// What has to be known of a message.

@@ -57,33 +57,34 @@ public struct GroupConversation: Hashable, Sendable {
     }
 
     /// What follows from one element of a body that came over the connection to the host.
-    public mutating func receive(
-        _ element: ChatBody.Element, at time: Timestamp, from records: some ConversationRecords
-    ) -> [ConversationEffect] {
+    /// - Throws: what `records` throw; nothing has changed then.
+    public mutating func receive<Records: ConversationRecords>(
+        _ element: ChatBody.Element, at time: Timestamp, from records: Records
+    ) throws(Records.Failure) -> [ConversationEffect] {
         switch element {
         case .unreadable: return []
         case .chunk(let chunk):
             guard membership != .ended else { return [] }
-            return MessageIntake(author: .member(host), time: time, records: records).chunk(chunk)
+            return try MessageIntake(author: .member(host), time: time, records: records).chunk(chunk)
         case .message(let message):
             if let versions = message.versions { self.versions = versions }
             if case .group(.forwarded(let forwarded)) = message.event {
-                return receive(forwarded, from: records)
+                return try receive(forwarded, from: records)
             }
-            let effects = receive(message, by: host, at: time, from: records)
+            let effects = try receive(message, by: host, at: time, from: records)
             return effects + (message.event.wantsReceipt && !effects.isEmpty ? [.receiptDue] : [])
         }
     }
 
     /// What somebody else wrote counts only from who may pass it on.
-    private mutating func receive(
-        _ forwarded: ForwardedMessage, from records: some ConversationRecords
-    ) -> [ConversationEffect] {
-        guard records.member(host)?.role.mayForward ?? true, forwarded.author != own.id,
+    private mutating func receive<Records: ConversationRecords>(
+        _ forwarded: ForwardedMessage, from records: Records
+    ) throws(Records.Failure) -> [ConversationEffect] {
+        guard try records.member(host)?.role.mayForward ?? true, forwarded.author != own.id,
             forwarded.message.event.isForwardable
         else { return [] }
         var effects: [ConversationEffect] = []
-        if records.member(forwarded.author) == nil {
+        if try records.member(forwarded.author) == nil {
             let name = forwarded.authorName.flatMap { $0.isEmpty ? nil : $0 } ?? "unknown member"
             // In official programs too whoever is only heard of has this role.
             effects.append(
@@ -92,29 +93,28 @@ public struct GroupConversation: Hashable, Sendable {
                         id: forwarded.author, role: .author, profile: ContactProfile(displayName: name),
                         status: .heardOf)))
         }
-        return effects
+        return try effects
             + receive(forwarded.message, by: forwarded.author, at: forwarded.time, from: records)
     }
 
-    private mutating func receive(
-        _ message: ChatMessage, by author: MemberID, at time: Timestamp,
-        from records: some ConversationRecords
-    ) -> [ConversationEffect] {
+    private mutating func receive<Records: ConversationRecords>(
+        _ message: ChatMessage, by author: MemberID, at time: Timestamp, from records: Records
+    ) throws(Records.Failure) -> [ConversationEffect] {
         let key = message.id.map { MessageKey($0, by: .member(author)) }
-        if let key, records.isSeen(key) { return [] }
+        if let key, try records.isSeen(key) { return [] }
         let remembered = key.map { [ConversationEffect.seen($0)] } ?? []
         guard membership != .ended else { return remembered }
-        let member = records.member(author)
+        let member = try records.member(author)
         if case .group(let event) = message.event {
             var change = MembershipChange(
                 group: self, author: author, role: role(of: member, author), records)
-            let effects = change.effects(of: event)
+            let effects = try change.effects(of: event)
             self = change.group
             return effects + remembered
         }
         var intake = MessageIntake(author: .member(author), time: time, records: records)
         intake.isHidden = member?.isBlocked ?? false
-        return effects(of: message, by: member, intake) + remembered
+        return try effects(of: message, by: member, intake) + remembered
     }
 
     /// The host is believed to be one before it was introduced: it has let this member in.
@@ -124,18 +124,18 @@ public struct GroupConversation: Hashable, Sendable {
 
     private func effects<Records>(
         of message: ChatMessage, by member: GroupMember?, _ intake: MessageIntake<Records>
-    ) -> [ConversationEffect] {
+    ) throws(Records.Failure) -> [ConversationEffect] {
         // Of whom only is heard it is not known that they may not.
         let mayWrite = member.map { $0.role.mayWrite || $0.status == .heardOf } ?? true
         switch message.event {
-        case .message(let new): return mayWrite ? intake.new(message.id, new) : []
-        case .description(let id, let part): return mayWrite ? intake.describe(id, part) : []
-        case .update(let update): return mayWrite ? intake.update(update) : []
-        case .deletion(let id, let author): return delete(id, of: author, by: member, intake)
+        case .message(let new): return mayWrite ? try intake.new(message.id, new) : []
+        case .description(let id, let part): return mayWrite ? try intake.describe(id, part) : []
+        case .update(let update): return mayWrite ? try intake.update(update) : []
+        case .deletion(let id, let author): return try delete(id, of: author, by: member, intake)
         case .reaction(let reaction):
             guard let author = reaction.author else { return [] }
-            return intake.react(reaction, to: author == own.id ? .own : .member(author))
-        case .fileCancelled(let id): return intake.cancelFile(id)
+            return try intake.react(reaction, to: author == own.id ? .own : .member(author))
+        case .fileCancelled(let id): return try intake.cancelFile(id)
         case .fileAccepted(let id, _): return [.fileAccepted(id)]
         case .information(let profile):
             guard var member, member.profile != profile else { return [] }
@@ -147,12 +147,14 @@ public struct GroupConversation: Hashable, Sendable {
 
     private func delete<Records>(
         _ id: SharedMessageID, of author: MemberID?, by member: GroupMember?, _ intake: MessageIntake<Records>
-    ) -> [ConversationEffect] {
-        guard let author, .member(author) != intake.author else { return intake.delete(id) }
-        let target = author == own.id ? own.role : intake.records.member(author)?.role ?? .author
+    ) throws(Records.Failure) -> [ConversationEffect] {
+        guard let author, .member(author) != intake.author else {
+            return try intake.delete(id)
+        }
+        let target = author == own.id ? own.role : try intake.records.member(author)?.role ?? .author
         guard let member, member.role.mayModerate, member.role >= target else { return [] }
         let key = MessageKey(id, by: author == own.id ? .own : .member(author))
-        guard intake.records.message(key)?.state != .deleted else { return [] }
+        guard try intake.records.message(key)?.state != .deleted else { return [] }
         return [.deleted(key, at: intake.time, .moderator)]
     }
 

@@ -13,23 +13,26 @@ struct MembershipChange<Records: ConversationRecords> {
         self.records = records
     }
 
-    mutating func effects(of event: GroupEvent) -> [ConversationEffect] {
+    mutating func effects(of event: GroupEvent) throws(Records.Failure) -> [ConversationEffect] {
         switch event {
-        case .newMember(let member), .introduction(let member): return role.mayForward ? added(member) : []
-        case .linkHost(let profile), .memberInformation(_, let profile): return known(author, as: profile)
+        case .newMember(let member), .introduction(let member):
+            return role.mayForward ? try added(member) : []
+        case .linkHost(let profile), .memberInformation(_, let profile): return try known(author, as: profile)
         case .linkAcceptance(let acceptance, let member):
             guard role.mayModerate, member.id == group.own.id, acceptance == .accepted else { return [] }
             group.become(member.role)
             group.become(.joined)
             return [.groupProfileChanged(group.profile)]
         case .linkRejection: return author == group.host ? ended(.refusedByGroup) : []
-        case .role(let member): return role.mayForward && role >= member.role ? changed(member) : []
+        case .role(let member): return role.mayForward && role >= member.role ? try changed(member) : []
         case .restriction(let id, let isBlocked):
-            guard role.mayModerate, var member = records.member(id), member.role <= role else { return [] }
+            guard role.mayModerate, var member = try records.member(id), member.role <= role else {
+                return []
+            }
             member.isBlocked = isBlocked
             return [.memberChanged(member)]
-        case .removal(let id, let withMessages): return removed(id, withMessages: withMessages)
-        case .left: return gone(author, .left)
+        case .removal(let id, let withMessages): return try removed(id, withMessages: withMessages)
+        case .left: return try gone(author, .left)
         case .deleted: return role == .owner ? ended(.groupDeleted) : []
         case .profile(let profile): return role == .owner ? changed(profile) : []
         case .preferences(let preferences):
@@ -41,28 +44,32 @@ struct MembershipChange<Records: ConversationRecords> {
         }
     }
 
-    private func added(_ information: MemberInformation) -> [ConversationEffect] {
+    private func added(_ information: MemberInformation) throws(Records.Failure) -> [ConversationEffect] {
         let id = information.reference.id
         guard id != group.own.id else { return [] }
         var member = GroupMember(id: id, role: information.reference.role, profile: information.profile)
         // Nobody is unblocked by being introduced once more.
-        let known = records.member(id)
+        let known = try records.member(id)
         member.isBlocked = known?.isBlocked ?? false
         return member == known ? [] : [.memberChanged(member)]
     }
 
-    private func known(_ id: MemberID, as profile: ContactProfile) -> [ConversationEffect] {
-        var member = records.member(id) ?? GroupMember(id: id, role: role, profile: profile)
+    private func known(_ id: MemberID, as profile: ContactProfile) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
+        var member = try records.member(id) ?? GroupMember(id: id, role: role, profile: profile)
         member.profile = profile
-        return member == records.member(id) ? [] : [.memberChanged(member)]
+        return try member == records.member(id) ? [] : [.memberChanged(member)]
     }
 
-    private mutating func changed(_ reference: MemberReference) -> [ConversationEffect] {
+    private mutating func changed(_ reference: MemberReference) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
         if reference.id == group.own.id {
             group.become(reference.role)
             return [.groupProfileChanged(group.profile)]
         }
-        guard var member = records.member(reference.id), member.role <= role else { return [] }
+        guard var member = try records.member(reference.id), member.role <= role else { return [] }
         member.role = reference.role
         return [.memberChanged(member)]
     }
@@ -73,15 +80,19 @@ struct MembershipChange<Records: ConversationRecords> {
         return [.groupProfileChanged(profile)]
     }
 
-    private mutating func removed(_ id: MemberID, withMessages: Bool) -> [ConversationEffect] {
+    private mutating func removed(_ id: MemberID, withMessages: Bool) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
         guard role.mayForward else { return [] }
         if id == group.own.id { return role >= group.own.role ? ended(.removedFromGroup) : [] }
-        guard records.member(id).map({ $0.role <= role }) ?? false else { return [] }
-        return gone(id, .removed) + (withMessages ? [.messagesOfMemberDeleted(id)] : [])
+        guard let member = try records.member(id), member.role <= role else { return [] }
+        return try gone(id, .removed) + (withMessages ? [.messagesOfMemberDeleted(id)] : [])
     }
 
-    private func gone(_ id: MemberID, _ status: GroupMember.Status) -> [ConversationEffect] {
-        guard var member = records.member(id), member.status != status else { return [] }
+    private func gone(_ id: MemberID, _ status: GroupMember.Status) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
+        guard var member = try records.member(id), member.status != status else { return [] }
         member.status = status
         return [.memberChanged(member)]
     }

@@ -16,22 +16,24 @@ struct MessageIntake<Records: ConversationRecords> {
     /// Descriptions that are kept of messages that are not here, so that nobody fills the disk with them.
     static var waitingDescriptionLimit: Int { 64 }
 
-    func new(_ id: SharedMessageID?, _ message: NewMessage) -> [ConversationEffect] {
+    func new(_ id: SharedMessageID?, _ message: NewMessage) throws(Records.Failure) -> [ConversationEffect] {
         // Without an id nothing later can mean it, and it cannot be told from a repetition.
         guard let id else { return [] }
         let key = MessageKey(id, by: author)
         let received = IncomingMessage(key, message, at: time, isHidden: isHidden)
-        switch records.message(key)?.state {
-        case nil: return [.received(received)] + description(key, of: message.file)
-        case .onlyChanged: return [.completed(received)] + description(key, of: message.file)
+        switch try records.message(key)?.state {
+        case nil: return try [.received(received)] + description(key, of: message.file)
+        case .onlyChanged: return try [.completed(received)] + description(key, of: message.file)
         case .present, .deleted: return []
         }
     }
 
     /// The first part may come with the message; the rest, or all of it, may have come before.
-    private func description(_ key: MessageKey, of file: FileInvitation?) -> [ConversationEffect] {
+    private func description(_ key: MessageKey, of file: FileInvitation?) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
         guard let file, case .described(let part) = file.way else { return [] }
-        var partial = records.description(of: key) ?? PartialDescription()
+        var partial = try records.description(of: key) ?? PartialDescription()
         if partial.isComplete { return [.described(key, text: partial.text)] }
         switch partial.take(part) {
         case .known, .refused: return []
@@ -40,13 +42,15 @@ struct MessageIntake<Records: ConversationRecords> {
         }
     }
 
-    func describe(_ id: SharedMessageID, _ part: DescriptionPart) -> [ConversationEffect] {
+    func describe(_ id: SharedMessageID, _ part: DescriptionPart) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
         let key = MessageKey(id, by: author)
-        let known = records.message(key)
+        let known = try records.message(key)
         guard known?.state != .deleted else { return [] }
-        var partial = records.description(of: key) ?? PartialDescription()
+        var partial = try records.description(of: key) ?? PartialDescription()
         let isWaiting = known?.hasFile != true
-        if isWaiting, partial.count == 0, records.waitingDescriptions >= Self.waitingDescriptionLimit {
+        if isWaiting, partial.count == 0, try records.waitingDescriptions >= Self.waitingDescriptionLimit {
             return []
         }
         switch partial.take(part) {
@@ -58,9 +62,9 @@ struct MessageIntake<Records: ConversationRecords> {
         }
     }
 
-    func update(_ update: MessageUpdate) -> [ConversationEffect] {
+    func update(_ update: MessageUpdate) throws(Records.Failure) -> [ConversationEffect] {
         let key = MessageKey(update.id, by: author)
-        switch records.message(key)?.state {
+        switch try records.message(key)?.state {
         case .deleted: return []
         case .present, .onlyChanged: return [.changed(key, update, at: time, isNew: false)]
         // As official programs have it.
@@ -68,28 +72,30 @@ struct MessageIntake<Records: ConversationRecords> {
         }
     }
 
-    func delete(_ id: SharedMessageID) -> [ConversationEffect] {
+    func delete(_ id: SharedMessageID) throws(Records.Failure) -> [ConversationEffect] {
         let key = MessageKey(id, by: author)
-        guard let known = records.message(key) else { return [.deleted(key, at: time, .author)] }
+        guard let known = try records.message(key) else { return [.deleted(key, at: time, .author)] }
         guard known.state != .deleted, time <= known.time.advanced(by: Self.deletionWindow) else { return [] }
         return [.deleted(key, at: time, .author)]
     }
 
-    func cancelFile(_ id: SharedMessageID) -> [ConversationEffect] {
+    func cancelFile(_ id: SharedMessageID) throws(Records.Failure) -> [ConversationEffect] {
         let key = MessageKey(id, by: author)
-        guard let known = records.message(key), known.state != .deleted, known.hasFile else { return [] }
+        guard let known = try records.message(key), known.state != .deleted, known.hasFile else { return [] }
         return [.fileCancelled(key)]
     }
 
-    func react(_ reaction: MessageEvent.Reaction, to target: Author) -> [ConversationEffect] {
+    func react(_ reaction: MessageEvent.Reaction, to target: Author) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
         let key = MessageKey(reaction.id, by: target)
-        guard !reaction.emoji.isEmpty, records.message(key)?.state == .present else { return [] }
+        guard !reaction.emoji.isEmpty, try records.message(key)?.state == .present else { return [] }
         return [.reacted(key, emoji: reaction.emoji, by: author, isAdded: reaction.isAdded)]
     }
 
-    func chunk(_ chunk: InlineChunk) -> [ConversationEffect] {
+    func chunk(_ chunk: InlineChunk) throws(Records.Failure) -> [ConversationEffect] {
         let key = MessageKey(chunk.id, by: author)
-        guard let known = records.message(key), known.state == .present, known.hasFile else { return [] }
+        guard let known = try records.message(key), known.state == .present, known.hasFile else { return [] }
         if chunk.number == 0 { return [.fileCancelled(key)] }
         guard chunk.number <= ProtocolLimits.inlineChunks, chunk.bytes.count <= ProtocolLimits.inlineChunk
         else { return [] }
