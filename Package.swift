@@ -100,8 +100,9 @@ let package = Package(
         .executableTarget(
             name: "chatfs",
             dependencies: [
-                "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "EmbeddedCore",
-                "OfficialCore", "Links", "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
+                "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "SMPRelay",
+                "EmbeddedCore", "OfficialCore", "Links", "Namespace", "Hydration", "Media", "Outbox",
+                "Thumbnails",
                 "FileSystem",
                 "Fuse",
                 "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "CommandLineKit",
@@ -130,6 +131,7 @@ let package = Package(
         tests(of: "ChatCore"),
         tests(of: "Ratchet", uses: ["Cryptography"]),
         tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
+        tests(of: "SMPRelay", uses: ["SMP", "Cryptography", "Network", "Posix", "Store"]),
         tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix"]),
         tests(of: "Agent", uses: ["Cryptography", "Posix", "Ratchet", "SMP", "Store"]),
         tests(of: "ChatProtocol", uses: ["JSON"]),

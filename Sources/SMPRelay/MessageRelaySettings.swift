@@ -1,4 +1,5 @@
 import Base
+import Cryptography
 import Network
 
 /// What a message relay is told at its start.
@@ -15,6 +16,8 @@ public struct MessageRelaySettings: Sendable {
     public var quota: UInt64?
     /// Age at which a message goes, fetched or not. Queues stay until their owner deletes them.
     public var expiry: Duration
+    /// With which the records are sealed; nil: they are in clear.
+    public var key: SecretBytes?
     public var limits = Limits()
     public var clock: any WallClock
     public var random: any RandomSource
@@ -42,7 +45,7 @@ public struct MessageRelaySettings: Sendable {
     public init(
         folder: String, listen: Endpoint = Endpoint(host: "127.0.0.1", port: 0), identity: ServerIdentity,
         password: String? = nil, quota: UInt64? = nil, expiry: Duration = .seconds(21 * 86_400),
-        clock: any WallClock = SystemWallClock(), random: any RandomSource = SystemRandomSource()
+        key: SecretBytes? = nil, clock: any WallClock = SystemWallClock(), random: any RandomSource = SystemRandomSource()
     ) {
         self.folder = folder
         self.listen = listen
@@ -50,6 +53,7 @@ public struct MessageRelaySettings: Sendable {
         self.password = password
         self.quota = quota
         self.expiry = expiry
+        self.key = key
         self.clock = clock
         self.random = random
     }

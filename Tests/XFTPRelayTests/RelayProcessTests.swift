@@ -77,7 +77,7 @@ import XFTP
         process.send(signal)
         let ending = try await process.ending()
         #expect(ending == .code(0))
-        #expect(process.lines.count == 1)
+        #expect(process.lines.count == 2)
         #expect(process.errors.isEmpty)
         await #expect(throws: (any Error).self) { try await talk.ask(.ping) }
     }

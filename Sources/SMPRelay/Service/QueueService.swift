@@ -37,7 +37,8 @@ final class QueueService: Sendable {
         path: String, settings: MessageRelaySettings
     ) throws(MessageRelayError) -> QueueService {
         do {
-            let database = try Database(path: path, migrations: QueueRecords.migrations)
+            let database = try Database(
+                path: path, migrations: QueueRecords.migrations, key: settings.key)
             let used = try database.read { try QueueRecords(connection: $0).usedBytes() }
             let service = try QueueService(database, settings)
             let processor = CommandProcessor(settings: settings, used: used)

@@ -79,7 +79,7 @@ struct OwnRelay: Sendable {
 
     static func start(on stage: Stage) async throws -> OwnRelay {
         let process = try await stage.start(
-            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("relay")])
+            Stage.chatfs, ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("relay"), "--no-smp"])
         guard let address = await process.line(within: .seconds(30), where: { $0.hasPrefix("xftp://") })
         else { throw stage.failure("The relay", process) }
         return OwnRelay(process: process, address: address)

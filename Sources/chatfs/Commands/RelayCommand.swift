@@ -4,17 +4,20 @@ import CommandLineKit
 import EmbeddedCore
 import Network
 import Posix
+import SMPRelay
 import XFTP
 import XFTPRelay
 
-/// `chatfs relay`: an XFTP relay on this machine.
+/// `chatfs relay`: an XFTP relay on this machine, and beside it one for messages (SMP).
 enum RelayCommand {
     static let command = Command(
-        "relay", "Run a relay that keeps encrypted chunks for a while.",
+        "relay", "Run a relay that keeps encrypted chunks and messages for a while.",
         discussion: """
-            Prints its address as one line when it is ready: that line is what --relay takes elsewhere. \
-            Certificates are made at the first start; the fingerprint in the address stays the same as long \
-            as DIR does. A chunk that was acknowledged survives crashes and power cuts.
+            Prints two lines when it is ready: its address for files (xftp://), which is what --relay takes \
+            elsewhere, and that for messages (smp://), which SimpleX programs take as a server. Both show the \
+            same certificates, which are made at the first start; the fingerprint in the addresses stays the \
+            same as long as DIR does. A chunk or a message that was acknowledged survives crashes and power \
+            cuts.
 
             SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly.
 
@@ -34,8 +37,18 @@ enum RelayCommand {
                 "Bytes of chunks and their records to keep at most."),
             .value("expire", named: "TIME", .duration, default: "48h", "How long a chunk is kept."),
             .value(
+                "smp-port", named: "PORT", .integer(0...65535), default: "0",
+                "Where messages go, on the host of --listen; 0 as there."),
+            .value(
+                "smp-quota", named: "SIZE", .byteCount, default: "1gb",
+                "Bytes of queues and messages to keep at most."),
+            .value(
+                "smp-expire", named: "TIME", .duration, default: "21d",
+                "How long a message is kept that nobody fetches."),
+            .flag("no-smp", "Keep no messages: only the first line is printed."),
+            .value(
                 "password", named: "P", .text,
-                "Ask this of who wants to create chunks: xftp://FINGERPRINT:P@HOST:PORT."),
+                "Ask this of who wants to create chunks or queues: xftp://FINGERPRINT:P@HOST:PORT."),
             .value(
                 "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
                 "Algorithm of the certificates made at the first start; ed25519 when left out."),
@@ -69,9 +82,31 @@ enum RelayCommand {
             if isDefault { _ = try DataDirectory() }
             return try Relay.start(settings)
         }
+        var messages: MessageRelay?
+        if !invocation.has("no-smp") {
+            let settings = try messageSettings(from: invocation, beside: settings, relay)
+            messages = try await ThreadPool.shared.run { () throws(MessageRelayError) in
+                try MessageRelay.start(settings)
+            }
+        }
         Terminal.print(relay.address.text)
+        if let messages { Terminal.print(messages.address.text) }
         await invocation.stop.wait()
+        await messages?.stop()
         await relay.stop()
+    }
+
+    private static func messageSettings(
+        from invocation: Invocation, beside files: RelaySettings, _ relay: Relay
+    ) throws -> MessageRelaySettings {
+        guard let expiry = invocation.duration("smp-expire"), expiry >= .seconds(1) else {
+            throw UsageError("--smp-expire must be at least 1s")
+        }
+        let port = invocation["smp-port"].flatMap { UInt16($0) } ?? 0
+        return MessageRelaySettings(
+            folder: files.folder + "/messages", listen: Endpoint(host: files.listen.host, port: port),
+            identity: relay.identity, password: files.password, quota: invocation.byteCount("smp-quota"),
+            expiry: expiry, key: files.key)
     }
 
     /// The relays of a profile.

@@ -35,7 +35,7 @@ struct Demo {
         let data = ["--data", folder.state("data")]
         Terminal.print("Starting a relay and two people…")
         let relay = try await DemoChild.start(
-            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay")])
+            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay"), "--no-smp"])
         children.append(relay)
         let address = try await relay.line { $0.hasPrefix("xftp://") }
         for person in DemoFolder.people {

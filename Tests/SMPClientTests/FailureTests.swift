@@ -1,0 +1,189 @@
+import Base
+import Cryptography
+import Glibc
+import Network
+import Posix
+import TestSupport
+import Testing
+
+@testable import SMP
+@testable import SMPClient
+
+@Suite("Servers that are not there, are others, or say nothing")
+struct FailureTests {
+    private static func address(_ place: Place, fingerprint: [UInt8]? = nil, port: UInt16? = nil) throws
+        -> ServerAddress
+    {
+        try #require(
+            ServerAddress(
+                fingerprint: fingerprint ?? place.server.fingerprint, hosts: place.server.hosts,
+                port: port ?? place.server.port))
+    }
+
+    @Test("a server of another fingerprint is refused before anything is asked of it")
+    func wrongFingerprint() async throws {
+        let place = try Place()
+        let other = try Self.address(place, fingerprint: [UInt8](repeating: 1, count: 32))
+        await expect(.wrongIdentity) { try await Person().ask(.ping, other) }
+        #expect(try await Person().ask(.ping, place.server) == .pong)
+        await place.relay.stop()
+    }
+
+    @Test("where nobody listens every request fails at once, and nothing was asked")
+    func nobody() async throws {
+        let place = try Place()
+        let port = try #require(LoopbackPort.unused())
+        let server = try Self.address(place, port: port)
+        let answers = await Person().connections.ask(
+            (0..<3).map { _ in ClientRequest(.ping) }, of: server)
+        for answer in answers { await expect(.unreachable) { try answer.get() } }
+        await place.relay.stop()
+    }
+
+    @Test("who subscribed hears when the server is there again, and messages of meanwhile come")
+    func comesBack() async throws {
+        let place = try Place()
+        let (alice, bob) = (Person(), Person())
+        let queue = try await alice.makeQueue(place.server)
+        await place.relay.stop()
+        _ = try await alice.event("the end") { $0 == .disconnected(place.server) }
+        await expect(.unreachable) {
+            try await alice.connections.ask(queue.subscription, of: place.server)
+        }
+        try await place.restart()
+        _ = try await alice.event("the new connection") { $0 == .connected(place.server) }
+        #expect(try await bob.ask(.text("hello"), of: queue.ids.senderID, place.server) == .ok)
+        #expect(try await alice.connections.ask(queue.subscription, of: place.server) == .subscribed)
+        #expect(try await alice.message(of: queue).body.text == "hello")
+        await place.relay.stop()
+    }
+
+    @Test("a server of versions that nobody here speaks is told apart from one that is not there")
+    func wrongVersion() async throws {
+        let server = try FakeServer { hello in hello.versions = 6...9 }
+        await expect(.unsupportedVersion) { try await Person().ask(.ping, server.address) }
+        await server.stop()
+    }
+
+    @Test("a server that shows another session than that of TLS is refused")
+    func otherSession() async throws {
+        let server = try FakeServer { hello in hello.sessionID = [UInt8](repeating: 1, count: 32) }
+        await expect(.wrongIdentity) { try await Person().ask(.ping, server.address) }
+        await server.stop()
+    }
+
+    @Test("a block of garbage ends the connection; what was asked may have happened")
+    func garbage() async throws {
+        let server = try FakeServer(answersWith: [UInt8](repeating: 7, count: TransportBlock.size))
+        await expect(.disconnected) { try await Person().ask(.ping, server.address) }
+        await server.stop()
+    }
+
+    @Test("a server that says nothing: no hello, no answer; both end in time")
+    func stalled() async throws {
+        let silent = try FakeServer(isSilent: true)
+        var settings = ConnectionSettings.forTests
+        settings.connectTimeout = .milliseconds(300)
+        await expect(.unreachable) {
+            try await QueueConnections(settings).ask(ClientRequest(.ping), of: silent.address)
+        }
+        await silent.stop()
+        let mute = try FakeServer()
+        let person = Person()
+        await expect(.timedOut) {
+            try await person.connections.ask(
+                ClientRequest(.ping, timeout: .milliseconds(300)), of: mute.address)
+        }
+        await mute.stop()
+    }
+
+    @Test("closing answers what is under way, and everything later")
+    func closing() async throws {
+        let mute = try FakeServer()
+        let person = Person()
+        async let asked = person.connections.ask(
+            [ClientRequest(.ping, timeout: .seconds(60))], of: mute.address)
+        try await wait(until: "it was asked") { mute.blocks > 0 }
+        await person.connections.close()
+        let answers = await asked
+        await expect(.disconnected) { try answers[0].get() }
+        await expect(.disconnected) { try await person.ask(.ping, mute.address) }
+        await mute.stop()
+    }
+
+    @Test("a connection that nobody needs is closed, one with subscriptions is not")
+    func idle() async throws {
+        let place = try Place()
+        var settings = ConnectionSettings.forTests
+        settings.idleTimeout = .milliseconds(100)
+        let (alice, bob) = (Person(settings), Person(settings))
+        let queue = try await alice.makeQueue(place.server)
+        #expect(try await bob.ask(.text("a"), of: queue.ids.senderID, place.server) == .ok)
+        try await wait(until: "bob's is closed") { place.relay.connectionCount == 1 }
+        #expect(try await alice.message(of: queue).body.text == "a")
+        #expect(try await bob.ask(.text("b"), of: queue.ids.senderID, place.server) == .ok)
+        #expect(bob.events.isEmpty)
+        await place.relay.stop()
+    }
+}
+
+@Suite("When a connection is tried again")
+struct ScheduleTests {
+    private static let retry = RetryPolicy(first: .seconds(2), maxDelay: .seconds(180), tries: .max)
+
+    @Test("listeners wait twice as long each time, who asks two seconds at most")
+    func delays() {
+        var schedule = ConnectionSchedule(Self.retry)
+        #expect(schedule.nextTry(isAsked: false) == .zero)
+        var now = Duration.seconds(100)
+        for expected in [2, 4, 8, 16, 32, 64, 128, 180, 180] {
+            schedule.failed(now: now)
+            let delay = schedule.nextTry(isAsked: false) - now
+            #expect(delay <= .seconds(expected) && delay >= .seconds(expected) * 0.75)
+            #expect(schedule.nextTry(isAsked: true) - now <= .seconds(2))
+            now += .seconds(500)
+        }
+    }
+
+    @Test("another network is tried at once, and a good connection that broke off by who asks")
+    func resets() {
+        var schedule = ConnectionSchedule(Self.retry)
+        for _ in 0..<5 { schedule.failed(now: .seconds(10)) }
+        schedule.networkChanged()
+        #expect(schedule.nextTry(isAsked: false) == .zero)
+        schedule.connected(now: .seconds(20))
+        schedule.failed(now: .seconds(60))
+        #expect(schedule.nextTry(isAsked: true) == .zero)
+        #expect(schedule.nextTry(isAsked: false) > .seconds(60))
+        // One that ends at once again and again is no good one.
+        for _ in 0..<3 {
+            schedule.connected(now: .seconds(70))
+            schedule.failed(now: .seconds(70))
+        }
+        #expect(schedule.nextTry(isAsked: false) - .seconds(70) > .seconds(8))
+    }
+}
+
+@Suite("Where a server is looked for")
+struct HostTests {
+    @Test("hidden services only through a proxy, and there first")
+    func hosts() {
+        let both = ["smp.example.org", "abc.onion"]
+        #expect(ConnectionSettings().hosts(of: both) == ["smp.example.org"])
+        #expect(ConnectionSettings().hosts(of: ["abc.onion"]).isEmpty)
+        let proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 9050), isolation: "alice")
+        #expect(ConnectionSettings(proxy: proxy).hosts(of: both) == ["abc.onion", "smp.example.org"])
+    }
+
+    @Test("through a proxy")
+    func proxy() async throws {
+        let place = try Place()
+        let proxy = try SOCKSServer()
+        var settings = ConnectionSettings.forTests
+        settings.proxy = SOCKSProxy(
+            Endpoint(host: "127.0.0.1", port: proxy.port), isolation: "alice")
+        #expect(try await Person(settings).ask(.ping, place.server) == .pong)
+        #expect(proxy.targets == ["127.0.0.1:\(place.server.port)"])
+        await place.relay.stop()
+    }
+}

@@ -1,0 +1,101 @@
+import Base
+import Cryptography
+import SMP
+import TestSupport
+import Testing
+
+@testable import SMPRelay
+
+@Suite("Short links on a relay")
+struct LinkTests {
+    private static let data = LinkBlobs(fixed: [1, 2, 3], user: [4, 5])
+
+    private static func make(
+        _ client: RawClient, mode: QueueMode, linkID: [UInt8]?
+    ) throws -> (ids: Answer.QueueIDs, key: CommandKey) {
+        let correlationID = SystemRandomSource().bytes(24)
+        let link = Command.NewLink(
+            id: linkID, senderID: Command.senderID(of: correlationID), data: data)
+        let made = try client.makeQueue(mode: mode, link: link, correlationID: correlationID)
+        guard case .created(let ids) = made.answer else { throw WaitedInVain("a queue, not \(made.answer)") }
+        #expect(ids.senderID == link.senderID)
+        return (ids, .signing(made.key))
+    }
+
+    @Test("an invitation opens for one person, as often as that one asks, and is secured by it")
+    func invitation() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let (ids, _) = try Self.make(client, mode: .messaging, linkID: nil)
+            let linkID = try #require(ids.linkID)
+            let (mine, other) = (SigningKey.generate(), SigningKey.generate())
+            #expect(try client.ask(.openContact, of: linkID) == .error(.authorization))
+            let open = Command.openInvitation(key: mine.publicKey)
+            for _ in 0..<2 {
+                #expect(
+                    try client.ask(open, of: linkID, key: .signing(mine))
+                        == .link(senderID: ids.senderID, data: Self.data))
+            }
+            #expect(
+                try client.ask(.openInvitation(key: other.publicKey), of: linkID, key: .signing(other))
+                    == .error(.authorization))
+            #expect(try client.ask(.text("hello"), of: ids.senderID, key: .signing(mine)) == .ok)
+        }
+        await place.stop()
+    }
+
+    @Test(
+        "the data of an address can be changed by its owner, what it promised cannot, and it can be removed")
+    func address() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let linkID = [UInt8](repeating: 3, count: 24)
+            let (ids, key) = try Self.make(client, mode: .contact, linkID: linkID)
+            #expect(ids.linkID == linkID)
+            let changed = LinkBlobs(fixed: Self.data.fixed, user: [9, 9, 9])
+            #expect(
+                try client.ask(.setLink(id: linkID, data: changed), of: ids.recipientID, key: key) == .ok)
+            #expect(
+                try client.ask(.openContact, of: linkID) == .link(senderID: ids.senderID, data: changed))
+            let other = LinkBlobs(fixed: [0], user: [9])
+            #expect(
+                try client.ask(.setLink(id: linkID, data: other), of: ids.recipientID, key: key)
+                    == .error(.authorization))
+            #expect(try client.ask(.deleteLink, of: ids.recipientID, key: key) == .ok)
+            #expect(try client.ask(.openContact, of: linkID) == .error(.authorization))
+            #expect(try client.ask(.text("hello"), of: ids.senderID) == .ok)
+        }
+        await place.stop()
+    }
+
+    @Test("a link cannot be taken over, and nobody chooses a sender's id freely")
+    func refusals() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let linkID = [UInt8](repeating: 3, count: 24)
+            _ = try Self.make(client, mode: .contact, linkID: linkID)
+            let correlationID = SystemRandomSource().bytes(24)
+            let again = Command.NewLink(
+                id: linkID, senderID: Command.senderID(of: correlationID), data: Self.data)
+            #expect(
+                try client.makeQueue(mode: .contact, link: again, correlationID: correlationID).answer
+                    == .error(.authorization))
+            let chosen = Command.NewLink(
+                id: [UInt8](repeating: 4, count: 24), senderID: [UInt8](repeating: 5, count: 24),
+                data: Self.data)
+            #expect(
+                try client.makeQueue(mode: .contact, link: chosen).answer
+                    == .error(.command(.prohibited)))
+            // Of a queue without a link, one that is another's.
+            let queue = try client.queue(mode: .contact)
+            #expect(
+                try client.ask(
+                    .setLink(id: linkID, data: Self.data), of: queue.ids.recipientID, key: queue.key)
+                    == .error(.authorization))
+        }
+        await place.stop()
+    }
+}
