@@ -5,6 +5,8 @@ import Network
 public struct ConnectionSettings: Sendable {
     /// Through which names and addresses go too; nil: directly. Its isolation keeps profiles apart.
     public var proxy: SOCKSProxy?
+    /// Whether what is sent goes through servers of one's own.
+    public var routing: PrivateRouting
     /// For the name, TCP, the proxy, TLS and the server's hello together, for each host of a server.
     public var connectTimeout: Duration
     /// A connection without subscriptions of which nothing is asked for so long is closed.
@@ -14,11 +16,13 @@ public struct ConnectionSettings: Sendable {
     public var random: any RandomSource
 
     public init(
-        proxy: SOCKSProxy? = nil, connectTimeout: Duration? = nil, idleTimeout: Duration = .seconds(300),
+        proxy: SOCKSProxy? = nil, routing: PrivateRouting = PrivateRouting(),
+        connectTimeout: Duration? = nil, idleTimeout: Duration = .seconds(300),
         retry: RetryPolicy = RetryPolicy(first: .seconds(2), maxDelay: .seconds(180), tries: .max),
         random: any RandomSource = SystemRandomSource()
     ) {
         self.proxy = proxy
+        self.routing = routing
         // A way through Tor takes longer to build.
         self.connectTimeout = connectTimeout ?? .seconds(proxy == nil ? 15 : 45)
         self.idleTimeout = idleTimeout

@@ -12,6 +12,7 @@ public final class QueueConnections: QueueServers {
     }
 
     private let settings: ConnectionSettings
+    private let router: PrivateRouter
     private let mailbox: EventMailbox
     private let state = Lock(State())
 
@@ -20,6 +21,8 @@ public final class QueueConnections: QueueServers {
 
     public init(_ settings: ConnectionSettings = ConnectionSettings()) {
         self.settings = settings
+        router = PrivateRouter(
+            settings.routing, isProtected: settings.proxy != nil, random: settings.random)
         mailbox = EventMailbox(capacity: Self.waitingMessages)
     }
 
@@ -36,6 +39,29 @@ public final class QueueConnections: QueueServers {
     }
 
     public func ask(
+        _ requests: [ClientRequest], of server: ServerAddress
+    ) async -> [Result<Answer, SMPError>] {
+        guard requests.contains(where: { router.settings.routes($0, to: server) }) else {
+            return await askDirectly(requests, of: server)
+        }
+        return await withTaskGroup(of: (Int, Result<Answer, SMPError>).self) { group in
+            for (index, request) in requests.enumerated() {
+                group.addTask { (index, await self.askByItsWay(request, of: server)) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    private func askByItsWay(
+        _ request: ClientRequest, of server: ServerAddress
+    ) async -> Result<Answer, SMPError> {
+        guard router.settings.routes(request, to: server) else {
+            return await askDirectly([request], of: server)[0]
+        }
+        return await router.ask(request, of: server) { await self.askDirectly([$0], of: $1)[0] }
+    }
+
+    private func askDirectly(
         _ requests: [ClientRequest], of server: ServerAddress
     ) async -> [Result<Answer, SMPError>] {
         guard !requests.isEmpty else { return [] }

@@ -45,7 +45,8 @@ public struct MessageRelaySettings: Sendable {
     public init(
         folder: String, listen: Endpoint = Endpoint(host: "127.0.0.1", port: 0), identity: ServerIdentity,
         password: String? = nil, quota: UInt64? = nil, expiry: Duration = .seconds(21 * 86_400),
-        key: SecretBytes? = nil, clock: any WallClock = SystemWallClock(), random: any RandomSource = SystemRandomSource()
+        key: SecretBytes? = nil, clock: any WallClock = SystemWallClock(),
+        random: any RandomSource = SystemRandomSource()
     ) {
         self.folder = folder
         self.listen = listen

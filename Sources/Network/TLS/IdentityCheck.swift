@@ -4,8 +4,9 @@
 /// SHA-256 is the fingerprint (XFTP protocol, "Transport protocol"; SMP protocol, "Router
 /// certificate"). Everything rests on that one certificate: it must have signed the leaf, whose key
 /// TLS has proved. Host names and dates say nothing here.
-enum IdentityCheck {
-    static func verify(_ chain: [[UInt8]], fingerprint: [UInt8]) throws(NetworkError) {
+public enum IdentityCheck {
+    /// Throws `.identity` when they do not: DER, leaf first; 32 bytes.
+    public static func verify(_ chain: [[UInt8]], fingerprint: [UInt8]) throws(NetworkError) {
         guard (2...4).contains(chain.count) else {
             throw refusal("shows \(chain.count) certificates where two to four are expected")
         }

@@ -142,7 +142,7 @@ public struct ClientSession: Sendable {
         case .end: [.ended(recipientID: entityID)]
         case .deleted: [.deleted(recipientID: entityID)]
         case .error(let error): [.complaint(error)]
-        case .created, .subscribed, .ok, .link, .information, .pong, .unknown: []
+        case .created, .subscribed, .ok, .link, .information, .pong, .proxyOpened, .forwarded, .unknown: []
         }
     }
 
@@ -214,12 +214,12 @@ extension Command {
     }
 
     /// The answer, if it is one to this command.
-    fileprivate func fitting(_ answer: Answer) -> Answer? {
+    func fitting(_ answer: Answer) -> Answer? {
         if case .error = answer { return answer }
         switch (self, answer) {
         case (.subscribe, .ok): return .subscribed
         case (.create, .created), (.subscribe, .subscribed), (.queueInformation, .information),
-            (.ping, .pong),
+            (.ping, .pong), (.openProxy, .proxyOpened), (.forward, .forwarded),
             (.openInvitation, .link), (.openContact, .link), (.secure, .ok), (.acknowledge, .ok),
             (.suspend, .ok),
             (.delete, .ok), (.setLink, .ok), (.deleteLink, .ok), (.secureAsSender, .ok), (.send, .ok):

@@ -19,6 +19,10 @@ public enum Answer: Hashable, Sendable {
     /// DELD: another connection has deleted this queue.
     case deleted
     case pong
+    /// PKEY: there is a way to another server now.
+    case proxyOpened(ProxiedServer)
+    /// PRES: what that server answered, which this one cannot read.
+    case forwarded(box: [UInt8])
     case error(ServerError)
     /// A word of a later version, which is no reason to disconnect.
     case unknown(word: String)
@@ -71,6 +75,10 @@ public enum Answer: Hashable, Sendable {
         case .end: bytes = Array("END".utf8)
         case .deleted: bytes = Array("DELD".utf8)
         case .pong: bytes = Array("PONG".utf8)
+        case .proxyOpened(let server):
+            bytes += Array("PKEY ".utf8)
+            bytes.append(server)
+        case .forwarded(let box): bytes = Array("PRES ".utf8) + box
         case .error(let error): bytes = Array("ERR \(error.text)".utf8)
         case .unknown(let word): bytes = Array(word.utf8)
         }
@@ -95,6 +103,8 @@ public enum Answer: Hashable, Sendable {
         case "END": read = .end
         case "DELD": read = .deleted
         case "PONG": read = .pong
+        case "PKEY": read = reader.proxiedServer().map { .proxyOpened($0) }
+        case "PRES": read = .forwarded(box: reader.rest())
         case "ERR": read = .error(ServerError(reader.rest()))
         default:
             let printable = word.prefix(16).map { (33..<127).contains($0) ? $0 : UInt8(ascii: "?") }

@@ -22,6 +22,11 @@ public enum Command: Hashable, Sendable {
     /// Opens a link that is for everybody.
     case openContact
     case ping
+    /// PRXY: has this server connect to another, to hand on what is asked of that. Where one is asked for with a password,
+    /// which is a secret.
+    case openProxy(to: ServerAddress, password: [UInt8]?)
+    /// PFWD: something for the server of such a session, which this one cannot read (`ProxiedSession`).
+    case forward(version: UInt16, key: [UInt8], box: [UInt8])
 
     /// What a new queue is to be.
     public struct NewQueue: Hashable, Sendable {
@@ -104,6 +109,17 @@ extension Command {
         case .openInvitation(let key): Self.word("LKEY ") { $0.append(byteString: key) }
         case .openContact: Self.word("LGET")
         case .ping: Self.word("PING")
+        case .openProxy(let server, let password):
+            Self.word("PRXY ") { bytes in
+                bytes.append(server)
+                bytes.append(optional: password) { $0.append(byteString: $1) }
+            }
+        case .forward(let version, let key, let box):
+            Self.word("PFWD ") { bytes in
+                bytes.append(bigEndian: version)
+                bytes.append(byteString: key)
+                bytes += box
+            }
         }
     }
 
@@ -133,6 +149,14 @@ extension Command {
         case ("SKEY", true): read = reader.authorizationKey().map { .secureAsSender(key: $0) }
         case ("LKEY", true): read = reader.authorizationKey().map { .openInvitation(key: $0) }
         case ("ACK", true): read = reader.byteString().map { .acknowledge(messageID: $0) }
+        case ("PRXY", true):
+            read = reader.serverAddress().flatMap { server in
+                reader.optionalByteString().map { .openProxy(to: server, password: $0) }
+            }
+        case ("PFWD", true):
+            read = reader.integer(UInt16.self).flatMap { version in
+                reader.agreementKey().map { .forward(version: version, key: $0, box: reader.rest()) }
+            }
         case ("LSET", true):
             read = reader.byteString().flatMap { id in reader.linkBlobs().map { .setLink(id: id, data: $0) } }
         case ("SEND", true):

@@ -131,23 +131,32 @@ public struct SessionKeys: Sendable {
             )
         }
         guard constantTimeEqual(hello.sessionID, peer.sessionID), hello.certificates == peer.certificates,
-            let leaf = hello.certificates.first.flatMap(SignedKey.publicKey(ofCertificate:)).flatMap({
-                VerifyingKey(spki: $0)
-            }), let signed = SignedKey(hello.signedKey), signed.isSigned(by: leaf)
+            let serverKey = SignedKey.key(hello.signedKey, signedByLeafOf: hello.certificates)
         else {
             throw SMPError(.wrongIdentity, "The messaging server is not the one that its address names.")
         }
         let secret: WipedBytes
         do throws(CryptographyError) {
-            secret = try key.wipedSecret(with: signed.key)
+            secret = try key.wipedSecret(with: serverKey)
         } catch {
             throw SMPError(.wrongIdentity, "The messaging server's key is unusable.", cause: error)
         }
         let answer = ClientHello(version: version, identity: peer.fingerprint, key: key.publicKey)
         guard let padded = Padding.pad(answer.encoded, to: TransportBlock.size) else { throw .malformed }
         let keys = SessionKeys(
-            version: version, sessionID: hello.sessionID, serverKey: signed.key,
+            version: version, sessionID: hello.sessionID, serverKey: serverKey,
             blocks: BlockCipher(secret: secret, sessionID: hello.sessionID, side: .client))
         return (keys, padded)
+    }
+}
+
+extension SignedKey {
+    /// The key of a session, if the first of these certificates vouches for it.
+    static func key(_ der: [UInt8], signedByLeafOf certificates: [[UInt8]]) -> [UInt8]? {
+        guard let leaf = certificates.first.flatMap(publicKey(ofCertificate:)),
+            let verifying = VerifyingKey(spki: leaf), let signed = SignedKey(der),
+            signed.isSigned(by: verifying)
+        else { return nil }
+        return signed.key
     }
 }

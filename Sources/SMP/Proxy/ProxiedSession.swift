@@ -1,0 +1,93 @@
+import Base
+import Cryptography
+
+/// Asks a server through another one, which sees who asks but not what, and hides from the server who it is.
+public struct ProxiedSession: Sendable {
+    private let sessionID: [UInt8]
+    private let version: UInt16
+    private let serverKey: [UInt8]
+
+    /// What both boxes are padded to.
+    private static let size = 16_226
+
+    /// - Parameter server: of which the caller has checked that the certificates lead to the fingerprint that is meant.
+    public init(_ server: ProxiedServer) throws(SMPError) {
+        guard let version = SMPVersion.agreed(server.versions, SMPVersion.servers) else {
+            throw SMPError(
+                .unsupportedVersion,
+                "The messaging server speaks versions \(server.versions.text) through its proxy, this program \(SMPVersion.servers.text)."
+            )
+        }
+        guard let key = SignedKey.key(server.signedKey, signedByLeafOf: server.certificates) else {
+            throw SMPError(.wrongIdentity, "The messaging server is not the one that its address names.")
+        }
+        sessionID = server.sessionID
+        self.version = version
+        serverKey = key
+    }
+
+    /// Whether a proxy hands such a command on.
+    public static func carries(_ command: Command) -> Bool {
+        switch command {
+        case .secureAsSender, .send, .openInvitation, .openContact: true
+        default: false
+        }
+    }
+
+    /// A request on its way through a proxy.
+    public struct Request: Sendable {
+        /// What the proxy is asked.
+        public let outer: ClientRequest
+        fileprivate let inner: ClientRequest
+        fileprivate let secret: WipedBytes
+        fileprivate let nonce: [UInt8]
+        fileprivate let version: UInt16
+    }
+
+    /// Wraps a request for the server into one for the proxy. Throws `tooLong`, `wrongIdentity`.
+    public func wrap(
+        _ request: ClientRequest, random: any RandomSource = SystemRandomSource()
+    ) throws(SMPError) -> Request {
+        let nonce = random.bytes(Transmission.correlationLength)
+        let key = AgreementKey.generate(random: random)
+        let secret: WipedBytes
+        do throws(CryptographyError) {
+            secret = try key.wipedSecret(with: serverKey)
+        } catch {
+            throw SMPError(.wrongIdentity, "The messaging server's key is unusable.", cause: error)
+        }
+        var transmission = Transmission(
+            correlationID: nonce, entityID: request.entityID,
+            body: request.command.encoded(version: version))
+        if let commandKey = request.key {
+            transmission.authorization = try commandKey.authorization(
+                of: transmission.signedBytes(sessionID: sessionID), correlationID: nonce, serverKey: serverKey
+            )
+        }
+        let encoded = transmission.encoded(version: version)
+        guard encoded.count <= Self.size,
+            let box = MessageBox.seal(
+                Batch.encode([encoded]), paddedTo: Self.size, key: secret, nonce: nonce)
+        else { throw SMPError(.tooLong, "This is too long to be sent through a proxy.") }
+        let outer = ClientRequest(
+            .forward(version: version, key: key.publicKey, box: box), of: sessionID,
+            timeout: request.timeout * 2, correlationID: nonce)
+        return Request(outer: outer, inner: request, secret: secret, nonce: nonce, version: version)
+    }
+
+    /// What the server answered. Throws `notAuthentic` and `malformed`.
+    /// - Parameter box: of the proxy's answer.
+    public func open(_ box: [UInt8], of request: Request) throws(SMPError) -> Answer {
+        guard
+            let content = MessageBox.openPadded(
+                box, key: request.secret, nonce: Array(request.nonce.reversed()))
+        else { throw .notAuthentic }
+        guard let transmissions = Batch.decode(content), transmissions.count == 1,
+            let transmission = Transmission(decoding: transmissions[0], version: request.version),
+            transmission.correlationID == request.nonce,
+            let answer = Answer(decoding: transmission.body, version: request.version),
+            let fitting = request.inner.command.fitting(answer)
+        else { throw .malformed }
+        return fitting
+    }
+}

@@ -1,0 +1,112 @@
+import Base
+import Network
+import SMP
+
+/// Carries requests to servers through others, and knows which of those is the way to which server.
+final class PrivateRouter: Sendable {
+    typealias Asking = @Sendable (ClientRequest, ServerAddress) async -> Result<Answer, SMPError>
+
+    private struct Way: Sendable {
+        let proxy: ServerAddress
+        let session: ProxiedSession
+    }
+
+    let settings: PrivateRouting
+    private let isProtected: Bool
+    private let random: any RandomSource
+    private let ways = Lock<[ServerAddress: Way]>([:])
+
+    /// - Parameter isProtected: the address of this machine is hidden anyway.
+    init(_ settings: PrivateRouting, isProtected: Bool, random: any RandomSource) {
+        self.settings = settings
+        self.isProtected = isProtected
+        self.random = random
+    }
+
+    /// Asks a server through a proxy, or directly where that may be and no proxy gets there.
+    /// - Parameter ask: asks one server directly.
+    func ask(
+        _ request: ClientRequest, of server: ServerAddress, _ ask: Asking
+    ) async -> Result<Answer, SMPError> {
+        // A way that was known may have ended with the proxy's connection; a new one is made once.
+        for isKnown in [true, false] {
+            let way: Way
+            do throws(SMPError) {
+                way = try await self.way(to: server, mayBeKnown: isKnown, ask)
+            } catch {
+                guard settings.mayAskDirectly(isProtected: isProtected) else { return .failure(error) }
+                return await ask(request, server)
+            }
+            switch await self.ask(request, by: way, ask) {
+            case .answered(let answer): return answer
+            case .lost: ways.withLock { $0[server] = nil }
+            }
+        }
+        return .failure(
+            SMPError(.unreachable, "The messaging server was not reached through another one."))
+    }
+
+    private enum Outcome {
+        case answered(Result<Answer, SMPError>)
+        /// The proxy has no connection to the server any more, and has handed nothing on.
+        case lost
+    }
+
+    private func ask(_ request: ClientRequest, by way: Way, _ ask: Asking) async -> Outcome {
+        do throws(SMPError) {
+            let wrapped = try way.session.wrap(request, random: random)
+            switch try await ask(wrapped.outer, way.proxy).get() {
+            case .forwarded(let box): return .answered(.success(try way.session.open(box, of: wrapped)))
+            case .error(.proxy(Self.noSession)): return .lost
+            case .error(let error): return .answered(.failure(SMPError(error)))
+            default: throw SMPError(.malformed, "A proxy answered something that makes no sense.")
+            }
+        } catch {
+            return .answered(.failure(error))
+        }
+    }
+
+    private static let noSession = "NO_SESSION"
+
+    /// The way to a server: the one that is known, or through the first proxy that makes one. Throws where none does.
+    private func way(
+        to server: ServerAddress, mayBeKnown: Bool, _ ask: Asking
+    ) async throws(SMPError) -> Way {
+        if mayBeKnown, let known = ways.withLock({ $0[server] }) { return known }
+        var last = SMPError(.unreachable, "There is no other messaging server to reach this one through.")
+        for proxy in settings.servers.filter({ $0 != server }).shuffled() {
+            do throws(SMPError) {
+                let way = Way(proxy: proxy, session: try await open(server, through: proxy, ask))
+                ways.withLock { $0[server] = way }
+                return way
+            } catch {
+                last = error
+            }
+        }
+        throw last
+    }
+
+    private func open(
+        _ server: ServerAddress, through proxy: ServerAddress, _ ask: Asking
+    ) async throws(SMPError) -> ProxiedSession {
+        let password = proxy.password.map { Array($0.utf8) }
+        let request = ClientRequest(
+            .openProxy(to: server, password: password), timeout: ClientRequest.backgroundTimeout)
+        switch try await ask(request, proxy).get() {
+        case .proxyOpened(let found):
+            do throws(NetworkError) {
+                try IdentityCheck.verify(found.certificates, fingerprint: server.fingerprint)
+            } catch {
+                throw SMPError(
+                    .wrongIdentity, "The messaging server is not the one that its address names.",
+                    cause: error)
+            }
+            return try ProxiedSession(found)
+        case .error(let error):
+            throw SMPError(
+                .unreachable, "No way leads to the messaging server through another one.",
+                cause: SMPError(error))
+        default: throw SMPError(.malformed, "A proxy answered something that makes no sense.")
+        }
+    }
+}

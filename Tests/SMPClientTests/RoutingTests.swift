@@ -1,0 +1,195 @@
+import Base
+import Cryptography
+import Network
+import TestSupport
+import Testing
+
+@testable import SMP
+@testable import SMPClient
+
+@Suite("Private routing")
+struct RoutingTests {
+    /// A server that answers what a proxy carries to it, and says whom it heard.
+    private final class Far: Sendable {
+        let identity: ServerIdentity
+        let address: ServerAddress
+        let key = AgreementKey.generate()
+        let sessionID = SystemRandomSource().bytes(32)
+
+        init() throws {
+            identity = try NewServerIdentity.make(.ed25519, hostName: "far").identity
+            address = try #require(
+                ServerAddress(fingerprint: identity.fingerprint, hosts: ["far.invalid"], port: 5223))
+        }
+
+        func hello() throws -> ProxiedServer {
+            ProxiedServer(
+                sessionID: sessionID, versions: 8...16, certificates: identity.certificates,
+                signedKey: SignedKey.encode(
+                    key: key.publicKey, algorithmIdentifier: identity.kind.algorithmIdentifier,
+                    signature: try identity.sign(SignedKey.bytesToSign(for: key.publicKey))))
+        }
+
+        /// The other half of what a client seals.
+        func answer(_ command: Command, to request: ClientRequest, with answer: Answer) throws -> [UInt8] {
+            guard case .forward(let version, let key, let box) = request.command else {
+                throw WaitedInVain("a forwarded request")
+            }
+            let (secret, nonce) = (try self.key.wipedSecret(with: key), request.correlationID ?? [])
+            let content = try #require(MessageBox.openPadded(box, key: secret, nonce: nonce))
+            let inner = try #require(
+                Batch.decode(content)?.first.flatMap { Transmission(decoding: $0, version: version) })
+            #expect(version == 16)
+            #expect(request.entityID == sessionID)
+            #expect(Command(decoding: inner.body, version: version) == command)
+            #expect(inner.correlationID == nonce)
+            let reply = Transmission(
+                correlationID: nonce, entityID: inner.entityID, body: answer.encoded(version: version))
+            return try #require(
+                MessageBox.seal(
+                    Batch.encode([reply.encoded(version: version)]), paddedTo: 16_226, key: secret,
+                    nonce: Array(nonce.reversed())))
+        }
+    }
+
+    private static let proxy = ServerAddress(
+        fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["mine.invalid"], password: "s3cret")
+
+    private static func router(
+        _ mode: PrivateRouting.Mode = .unknownServers, fallback: PrivateRouting.Fallback = .none,
+        isProtected: Bool = false
+    ) throws -> PrivateRouter {
+        PrivateRouter(
+            PrivateRouting(mode, fallback: fallback, servers: [try #require(proxy)]),
+            isProtected: isProtected, random: SystemRandomSource())
+    }
+
+    /// Who was asked what, by the words of the commands.
+    private final class Heard: Sendable {
+        let list = Lock<[String]>([])
+        var all: [String] { list.withLock { $0 } }
+    }
+
+    @Test("what is sent to an unknown server goes through one's own, by one way, made with its password")
+    func through() async throws {
+        let (far, router, heard) = (try Far(), try Self.router(), Heard())
+        for _ in 0..<2 {
+            let answer = await router.ask(
+                ClientRequest(.text("hello"), of: [1, 2, 3], key: .signing(.generate())), of: far.address
+            ) { request, server in
+                #expect(server == Self.proxy)
+                do {
+                    switch request.command {
+                    case .openProxy(let to, let password):
+                        heard.list.withLock { $0.append("open") }
+                        #expect(to == far.address)
+                        #expect(password == Array("s3cret".utf8))
+                        return .success(.proxyOpened(try far.hello()))
+                    default:
+                        heard.list.withLock { $0.append("forward") }
+                        #expect(request.timeout == .seconds(20))
+                        return .success(
+                            .forwarded(box: try far.answer(.text("hello"), to: request, with: .ok)))
+                    }
+                } catch {
+                    return .failure(SMPError(.malformed, "\(error)"))
+                }
+            }
+            #expect(try answer.get() == .ok)
+        }
+        #expect(heard.all == ["open", "forward", "forward"])
+    }
+
+    @Test("a way that was lost is made once more; a server that is another one is not asked")
+    func lostAndWrong() async throws {
+        let (far, other, router, heard) = (try Far(), try Far(), try Self.router(), Heard())
+        let request = ClientRequest(.openContact, of: [1, 2, 3])
+        let link = Answer.link(senderID: [1], data: LinkBlobs(fixed: [2], user: [3]))
+        let answer = await router.ask(request, of: far.address) { request, _ in
+            do {
+                if case .openProxy = request.command {
+                    heard.list.withLock { $0.append("open") }
+                    return .success(.proxyOpened(try far.hello()))
+                }
+                heard.list.withLock { $0.append("forward") }
+                if heard.all.count == 2 { return .success(.error(.proxy("NO_SESSION"))) }
+                return .success(.forwarded(box: try far.answer(.openContact, to: request, with: link)))
+            } catch {
+                return .failure(SMPError(.malformed, "\(error)"))
+            }
+        }
+        #expect(try answer.get() == link)
+        #expect(heard.all == ["open", "forward", "open", "forward"])
+        let wrong = await router.ask(request, of: other.address) { request, _ in
+            guard case .openProxy = request.command, let hello = try? far.hello() else {
+                Issue.record("something was asked of another server")
+                return .failure(SMPError(.malformed, ""))
+            }
+            return .success(.proxyOpened(hello))
+        }
+        await expect(.wrongIdentity) { try wrong.get() }
+    }
+
+    @Test("a proxy that changes an answer is found out, and the request is not repeated")
+    func changedAnswer() async throws {
+        let (far, router) = (try Far(), try Self.router(fallback: .direct))
+        let answer = await router.ask(ClientRequest(.text("a"), of: [1]), of: far.address) {
+            request, server in
+            #expect(server == Self.proxy)
+            do {
+                if case .openProxy = request.command { return .success(.proxyOpened(try far.hello())) }
+                var box = try far.answer(.text("a"), to: request, with: .ok)
+                box[100] ^= 1
+                return .success(.forwarded(box: box))
+            } catch {
+                return .failure(SMPError(.malformed, "\(error)"))
+            }
+        }
+        await expect(.notAuthentic) { try answer.get() }
+    }
+
+    @Test(
+        "where no proxy gets there, a server is asked directly as far as that is allowed",
+        arguments: [
+            (PrivateRouting.Fallback.none, true, false), (.whenProtected, false, false),
+            (.whenProtected, true, true), (.direct, false, true),
+        ])
+    func fallback(_ fallback: PrivateRouting.Fallback, isProtected: Bool, isAsked: Bool) async throws {
+        let (far, router) = (try Far(), try Self.router(fallback: fallback, isProtected: isProtected))
+        let answer = await router.ask(ClientRequest(.text("a"), of: [1]), of: far.address) { _, server in
+            server == far.address ? .success(.ok) : .success(.error(.proxy("BROKER HOST")))
+        }
+        if isAsked {
+            #expect(try answer.get() == .ok)
+        } else {
+            await expect(.unreachable) { try answer.get() }
+        }
+    }
+
+    @Test("only what proxies carry is routed, and to servers of one's own only where that is wanted")
+    func modes() async throws {
+        let (far, mine) = (try Far().address, try #require(Self.proxy))
+        let (send, subscribe) = (ClientRequest(.text("a")), ClientRequest(.subscribe))
+        func routes(_ mode: PrivateRouting.Mode, _ request: ClientRequest, _ server: ServerAddress) -> Bool {
+            PrivateRouting(mode, servers: [mine]).routes(request, to: server)
+        }
+        #expect(!routes(.never, send, far))
+        #expect(routes(.unknownServers, send, far) && !routes(.unknownServers, send, mine))
+        #expect(routes(.always, send, mine) && !routes(.always, subscribe, far))
+    }
+
+    @Test("our relay hands nothing on: who needs that is told, and not reached directly")
+    func ourRelay() async throws {
+        let (mine, far) = (try Place(), try Place())
+        var settings = ConnectionSettings.forTests
+        settings.routing = PrivateRouting(.unknownServers, fallback: .none, servers: [mine.server])
+        let (alice, bob) = (Person(), Person(settings))
+        let queue = try await alice.makeQueue(far.server)
+        await expect(.unreachable) {
+            try await bob.ask(.text("hello"), of: queue.ids.senderID, far.server)
+        }
+        #expect(far.relay.connectionCount == 1)
+        await mine.relay.stop()
+        await far.relay.stop()
+    }
+}
