@@ -14,8 +14,9 @@ struct KilledRelayTests {
         process: RunningProcess, server: ServerAddress
     ) {
         let process = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
-        _ = try await process.line("the address for files")
-        let line = try await process.line("the address for messages")
+        let line = try await wait(for: "the address for messages") {
+            process.lines.first { $0.hasPrefix("smp://") }
+        }
         guard let server = ServerAddress(line), server.text == line else {
             throw WaitedInVain("no bare address: \(line)")
         }
