@@ -9,6 +9,8 @@ public enum OfficialPrograms {
 
     /// What the tests of chats need.
     public static let lackChat = lack("simplex-chat", "smp-server", "xftp-server")
+    /// What the tests of messaging servers need.
+    public static let lackMessages = lack("smp-server")
     /// What the tests of file transfer need.
     public static let lackFiles = lack("xftp", "xftp-server")
     public static let lackLibrary = lackChat || lack("libsimplex.so")
