@@ -24,6 +24,7 @@ final class MemoryRelay: Sendable {
     }
 
     private final class Queue {
+        let server: ServerAddress
         let recipientID: [UInt8]
         let senderID: [UInt8]
         let recipientKey: [UInt8]
@@ -37,9 +38,11 @@ final class MemoryRelay: Sendable {
         var subscriber: Int?
 
         init(
-            recipientID: [UInt8], senderID: [UInt8], recipientKey: [UInt8], secret: WipedBytes,
+            server: ServerAddress, recipientID: [UInt8], senderID: [UInt8], recipientKey: [UInt8],
+            secret: WipedBytes,
             mode: QueueMode?
         ) {
+            self.server = server
             self.recipientID = recipientID
             self.senderID = senderID
             self.recipientKey = recipientKey
@@ -104,7 +107,9 @@ final class MemoryRelay: Sendable {
     /// The connections of a client break off and are made again.
     func interrupt(_ client: Int, at server: ServerAddress) {
         state.withLock { state in
-            for queue in state.queues.values where queue.subscriber == client { queue.subscriber = nil }
+            for queue in state.queues.values where queue.subscriber == client && queue.server == server {
+                queue.subscriber = nil
+            }
             state.clients[client]?.yield(.disconnected(server))
             state.clients[client]?.yield(.connected(server))
         }
@@ -135,7 +140,8 @@ final class MemoryRelay: Sendable {
         let key = request.key?.publicKey
         switch request.command {
         case .ping: return .pong
-        case .create(let new): return create(new, key: key, correlationID: request.correlationID, &state)
+        case .create(let new):
+            return create(new, key: key, correlationID: request.correlationID, on: server, &state)
         case .secureAsSender(let senderKey):
             guard let queue = state.bySender[request.entityID], queue.mode == .messaging, key == senderKey,
                 queue.senderKey ?? senderKey == senderKey
@@ -160,7 +166,8 @@ final class MemoryRelay: Sendable {
     }
 
     private static func create(
-        _ new: Command.NewQueue, key: [UInt8]?, correlationID: [UInt8]?, _ state: inout State
+        _ new: Command.NewQueue, key: [UInt8]?, correlationID: [UInt8]?, on server: ServerAddress,
+        _ state: inout State
     ) -> Answer {
         guard new.recipientKey == key else { return .error(.authorization) }
         let box = AgreementKey.generate()
@@ -175,7 +182,8 @@ final class MemoryRelay: Sendable {
             senderID = SystemRandomSource().bytes(24)
         }
         let queue = Queue(
-            recipientID: SystemRandomSource().bytes(24), senderID: senderID, recipientKey: new.recipientKey,
+            server: server, recipientID: SystemRandomSource().bytes(24), senderID: senderID,
+            recipientKey: new.recipientKey,
             secret: secret, mode: new.mode)
         state.queues[queue.recipientID] = queue
         state.bySender[senderID] = queue
@@ -269,7 +277,7 @@ final class MemoryRelay: Sendable {
     /// Delivers the first message of every queue of a client once more.
     func repeatDeliveries(to client: Int, of server: ServerAddress) {
         state.withLock { state in
-            for queue in state.queues.values where queue.subscriber == client {
+            for queue in state.queues.values where queue.subscriber == client && queue.server == server {
                 Self.deliver(queue, state, server)
             }
         }

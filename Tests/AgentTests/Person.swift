@@ -62,10 +62,11 @@ final class Person: Sendable {
     }
 
     var path: String { "\(folder.path)/connections.db" }
+    /// The present one, or the last that ended.
     var agent: Agent { running.withLock { $0!.agent } }
-    var isRunning: Bool { running.withLock { $0 != nil } }
 
-    func start(replies: Bool = true) async throws {
+    /// - Parameter takes: whether the application takes what it is told.
+    func start(takes: Bool = true) async throws {
         let servers = MemoryServers(relay) { [weak self] in self?.pass() }
         let agent = try Agent(
             path: path, key: nil, servers: servers, settings: settings, kem: kem, clock: clock)
@@ -74,7 +75,7 @@ final class Person: Sendable {
         let listening = Task {
             for await event in agent.events {
                 await diary.take(event)
-                try? await agent.acknowledge(event: event.number, withReceipt: replies)
+                if takes { try? await agent.acknowledge(event: event.number, withReceipt: true) }
             }
         }
         running.withLock { $0 = (agent, servers, listening) }
@@ -82,11 +83,7 @@ final class Person: Sendable {
 
     /// The process ends here and now. What was committed stays, and nothing else.
     func end() async {
-        let was = running.withLock { running in
-            defer { running = nil }
-            return running
-        }
-        guard let was else { return }
+        guard let was = running.withLock({ $0 }) else { return }
         was.servers.end()
         was.listening.cancel()
         await was.agent.stop()
@@ -97,18 +94,36 @@ final class Person: Sendable {
         try await start()
     }
 
-    /// Has the process end after so many requests and answers.
-    func end(after count: Int) { remaining.withLock { $0 = count } }
+    /// Has the process end after so many requests and answers; nil: not at all.
+    func end(after count: Int?) { remaining.withLock { $0 = count } }
+
+    /// Whether the end was ordered, and has not come.
+    var willEnd: Bool { remaining.withLock { $0 != nil } }
+
+    /// Does something with the agent, again where its process has ended over it, in the next one.
+    func untilItWorks<Result: Sendable>(_ body: (Agent) async throws -> Result) async throws -> Result {
+        while true {
+            do {
+                return try await body(agent)
+            } catch let error as AgentError
+                where [.stopped, .store, .serverUnreachable].contains(error.code)
+            {
+                // Somebody starts it again, or the network is back.
+                try await wait(until: "the process runs", within: .seconds(60)) { agent.isRunning }
+            }
+        }
+    }
 
     private func pass() {
         let ends = remaining.withLock { remaining in
             guard let left = remaining else { return false }
-            remaining = left > 0 ? left - 1 : nil
+            remaining = max(left - 1, 0)
             return left == 0
         }
         guard ends else { return }
         // Nothing more reaches the database from this moment on.
         running.withLock { $0?.agent }?.endAtOnce()
+        remaining.withLock { $0 = nil }
     }
 }
 
@@ -143,6 +158,13 @@ actor Diary {
         return events.lazy.compactMap(value).first!
     }
 
+    /// The numbers begin where those of a restored database do.
+    func restore() { lastNumber = 0 }
+
+    var integrities: [MessageIntegrity] {
+        events.compactMap { if case .received(let message) = $0.content { message.integrity } else { nil } }
+    }
+
     func bodies(of connection: ConnectionID? = nil) -> [[UInt8]] {
         events.compactMap { event in
             guard connection == nil || event.connection == connection,
@@ -156,6 +178,13 @@ actor Diary {
         await wait { events in
             events.count { if case .received = $0.content { true } else { false } } >= count
         }
+    }
+}
+
+extension Agent {
+    /// Whether a message was encrypted, to be sent.
+    func isTried(_ number: Int64) async throws -> Bool {
+        try await stored { try $0.outgoing.item(number)?.prepared != nil }
     }
 }
 

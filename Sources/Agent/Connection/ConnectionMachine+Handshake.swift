@@ -71,7 +71,7 @@ extension ConnectionMachine {
         state.receiving[place].created(ids)
         switch state.phase {
         case .joining:
-            emit(.send(Outgoing(kind: .confirmation, content: state.information, notifies: true)))
+            emit(.send(.introduction(.confirmation, state.information)))
         case .connected where state.receiving[place].isReplacement: announceReplacement(place)
         case .inviting, .address, .requesting, .confirming, .connected: break
         // Nobody needs it any more.
@@ -118,7 +118,7 @@ extension ConnectionMachine {
         state.sending = [.fresh(reply.address, version: reply.version, use: .present, random: tools.random)]
         state.enter(.confirming)
         emit(.tell(.connecting(information: information)))
-        emit(.send(Outgoing(kind: .confirmation, content: state.information, notifies: true)))
+        emit(.send(.introduction(.confirmation, state.information)))
     }
 
     private mutating func begin(

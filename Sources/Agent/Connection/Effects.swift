@@ -40,6 +40,11 @@ struct Outgoing: Hashable, Sendable {
     /// Whether it goes before everything that is not.
     var isUrgent = false
 
+    /// Who this side is, which goes before what it has to say.
+    static func introduction(_ kind: Kind, _ information: [UInt8]) -> Outgoing {
+        Outgoing(kind: kind, content: information, notifies: true, isUrgent: true)
+    }
+
     static func message(_ content: MessageContent, notifies: Bool = false, isUrgent: Bool = false) -> Outgoing
     {
         Outgoing(kind: .message, content: content.encoded, notifies: notifies, isUrgent: isUrgent)

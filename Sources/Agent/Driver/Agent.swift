@@ -73,6 +73,9 @@ public final class Agent: ConnectionAgent {
         store.close()
     }
 
+    /// Whether it was not stopped.
+    var isRunning: Bool { !store.isClosed }
+
     /// Where queues are made from now on, for links that are joined.
     public func setServers(_ servers: [ServerAddress]) { queueServers.withLock { $0 = servers } }
 
@@ -96,6 +99,13 @@ public final class Agent: ConnectionAgent {
         } catch {
             throw AgentError(wrapping: error)
         }
+    }
+
+    /// What is in the database.
+    func stored<Result: Sendable>(
+        _ body: @escaping @Sendable (AgentTables) throws -> Result
+    ) async throws(AgentError) -> Result {
+        try await run { try $0.read(body) }
     }
 
     /// One transaction, and what follows from it.
@@ -153,7 +163,7 @@ extension Agent {
     public func open(link: String) async throws(AgentError) -> OpenedLink {
         let links = links
         let target = try await asking { try await links.resolve(LinkResolver.Link(link)) }
-        let connection = try await run { try $0.read { try $0.connections.joined(linkHash: target.hash) } }
+        let connection = try await stored { try $0.connections.joined(linkHash: target.hash) }
         return OpenedLink(
             kind: target.request.kind == .contact ? .address : .oneTime, linkData: target.linkData,
             requestData: target.request.data, connection: connection)
@@ -166,7 +176,7 @@ extension Agent {
         try check(confirmation, informationLimit)
         let links = links
         let parsed = try await asking { try LinkResolver.Link(link) }
-        let known = try await run { try $0.read { try $0.connections.joined(linkHash: parsed.hash) } }
+        let known = try await stored { try $0.connections.joined(linkHash: parsed.hash) }
         if let known { return known }
         let target = try await asking { try await links.resolve(parsed) }
         let server = try ownServer(besides: target.request.queues.map(\.address.server))
@@ -184,7 +194,7 @@ extension Agent {
                 target.request, server: server, confirmation: confirmation, tools: tools)
             let id = try tables.insert(state, linkHash: target.hash)
             try tables.send(
-                Outgoing(kind: .request, content: information, notifies: true), isBody: false, to: id)
+                .introduction(.request, information), isBody: false, to: id)
             return id
         }
     }
@@ -193,7 +203,7 @@ extension Agent {
         _ request: ContactRequestID, information: [UInt8]
     ) async throws(AgentError) -> ConnectionID {
         try check(information, informationLimit)
-        let found = try await run { try $0.read { try $0.links.request(request)?.link } }
+        let found = try await stored { try $0.links.request(request)?.link }
         guard let found else { throw .noSuchRequest }
         let invitation = try await asking { try ConnectionRequest(link: found) }
         let server = try ownServer(besides: invitation.queues.map(\.address.server))
@@ -262,7 +272,7 @@ extension Agent {
     public func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {
         try check(data, AgentLimits.linkData)
         let links = links
-        let state = try await run { try $0.read { try $0.connections.load(connection) } }
+        let state = try await stored { try $0.connections.load(connection) }
         try await asking { try await links.setData(data, of: state) }
     }
 

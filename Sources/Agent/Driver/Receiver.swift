@@ -34,8 +34,9 @@ final class Receiver: Sendable {
     /// A server has delivered a message. The caller wakes the queue's lane.
     func append(messageID: [UInt8], body: [UInt8], to queue: Subscriptions.Queue) {
         waiting.withLock { waiting in
-            // One that comes again before the first was dealt with.
-            guard waiting[queue]?.contains(where: { $0.messageID == messageID }) != true else { return }
+            // The first may be under way, acknowledged in vain on a connection that has ended: its copy is needed.
+            let others = waiting[queue]?.dropFirst() ?? []
+            guard !others.contains(where: { $0.messageID == messageID }) else { return }
             waiting[queue, default: []].append(Delivered(messageID: messageID, body: body))
         }
     }
@@ -53,7 +54,7 @@ final class Receiver: Sendable {
         // Nobody here has such a queue: it was deleted a moment ago.
         let isAcknowledged = if let own = stored.0 { await acknowledge(message, own) } else { true }
         waiting.withLock { waiting in
-            waiting[queue]?.removeAll { $0.messageID == message.messageID }
+            waiting[queue]?.removeFirst()
             if waiting[queue]?.isEmpty == true { waiting[queue] = nil }
         }
         if !isAcknowledged { askAgain(queue) }

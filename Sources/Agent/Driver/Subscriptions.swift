@@ -12,6 +12,8 @@ final class Subscriptions: Sendable {
 
     private struct State {
         var subscribed: Set<Queue> = []
+        /// To be asked for again, though an answer to an earlier request may still come.
+        var forgotten: Set<Queue> = []
         /// By server: answers of a connection before the present one say nothing.
         var connections: [ServerAddress: Int] = [:]
     }
@@ -41,7 +43,12 @@ final class Subscriptions: Sendable {
     }
 
     /// A message of this queue is to come once more.
-    func forget(_ queue: Queue) { _ = state.withLock { $0.subscribed.remove(queue) } }
+    func forget(_ queue: Queue) {
+        state.withLock { state in
+            state.subscribed.remove(queue)
+            state.forgotten.insert(queue)
+        }
+    }
 
     /// Asks for every queue of a server that is not subscribed, together.
     func turn(_ server: ServerAddress) async -> Lanes<ServerAddress>.Turn {
@@ -53,6 +60,9 @@ final class Subscriptions: Sendable {
             let missing = stored.filter { queue in
                 queue.server == server
                     && !state.subscribed.contains(Queue(server: server, recipientID: queue.recipientID))
+            }
+            for queue in missing {
+                state.forgotten.remove(Queue(server: server, recipientID: queue.recipientID))
             }
             return (state.connections[server, default: 0], missing)
         }
@@ -85,8 +95,8 @@ final class Subscriptions: Sendable {
         let isPresent = state.withLock { state in
             // The first connection is told of while its answers are awaited.
             guard state.connections[server, default: 0] == connection else { return false }
-            state.subscribed.formUnion(subscribed)
-            return true
+            state.subscribed.formUnion(subscribed.subtracting(state.forgotten))
+            return state.forgotten.isDisjoint(with: subscribed)
         }
         for queue in gone
         where await !takenOver(Queue(server: server, recipientID: queue.recipientID)) {

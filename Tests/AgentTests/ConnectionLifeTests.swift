@@ -1,0 +1,221 @@
+import Base
+import Glibc
+import Posix
+import SMP
+import TestSupport
+import Testing
+
+@testable import Agent
+
+/// What happens to a connection that stands: it moves, loses its keys, fills up, and ends.
+@Suite(.timeLimit(.minutes(2))) struct ConnectionLifeTests {
+    /// Each writes to the other, and both get it.
+    private static func converse(_ couple: Couple, _ text: String) async throws {
+        let before = await (couple.inviter.diary.bodies().count, couple.joiner.diary.bodies().count)
+        _ = try await couple.inviter.agent.send(
+            bytes("\(text) 1"), to: couple.toJoiner, notifies: false, identifier: nil)
+        _ = try await couple.joiner.agent.send(
+            bytes("\(text) 2"), to: couple.toInviter, notifies: false, identifier: nil)
+        await couple.inviter.diary.waitForBodies(before.0 + 1)
+        await couple.joiner.diary.waitForBodies(before.1 + 1)
+        #expect(await couple.inviter.diary.bodies().last == bytes("\(text) 2"))
+        #expect(await couple.joiner.diary.bodies().last == bytes("\(text) 1"))
+    }
+
+    @Test func aQueueMovesToAnotherServerWhileMessagesGoOn() async throws {
+        let relay = MemoryRelay(chaos: .init(losesAnswers: 30, delays: 3))
+        let couple = try await Couple(relay)
+        try await Self.converse(couple, "before")
+        try await couple.inviter.agent.rotate(couple.toJoiner, to: Known.server(3))
+        for number in 0..<100 {
+            _ = try await couple.joiner.agent.send(
+                bytes("\(number)"), to: couple.toInviter, notifies: false, identifier: nil)
+        }
+        await couple.inviter.diary.wait { $0.contains { $0.condition?.isRotating == true } }
+        await couple.inviter.diary.wait { events in
+            events.last { $0.condition != nil }?.condition?.isRotating == false
+        }
+        await couple.inviter.diary.waitForBodies(101)
+        #expect(
+            await couple.inviter.diary.bodies().dropFirst().elementsEqual((0..<100).map { bytes("\($0)") }))
+        try await wait(until: "the old queue is deleted") { relay.queueCount == 2 }
+        #expect(try await couple.inviter.agent.connections()[0].servers == [Known.server(3)])
+        relay.setUnreachable([try Known.server(1)])
+        try await couple.inviter.restart()
+        try await Self.converse(couple, "after")
+        // And the other side's.
+        try await couple.joiner.agent.rotate(couple.toInviter, to: nil)
+        try await wait(until: "the other queue has moved") {
+            relay.count("DEL") == 2 && relay.queueCount == 2
+        }
+        try await Self.converse(couple, "at last")
+        await couple.end()
+    }
+
+    @Test(arguments: [true, false]) func newKeysAreAgreedOnFromBothSides(byInviter: Bool) async throws {
+        let couple = try await Couple(MemoryRelay())
+        try await Self.converse(couple, "before")
+        let code = try await couple.inviter.agent.securityCode(of: couple.toJoiner)
+        let (person, connection) =
+            byInviter ? (couple.inviter, couple.toJoiner) : (couple.joiner, couple.toInviter)
+        try await person.agent.resynchronise(connection)
+        for person in [couple.inviter, couple.joiner] {
+            await person.diary.wait { events in
+                events.contains { $0.condition?.synchronisation == .agreed }
+                    && events.last { $0.condition != nil }?.condition?.synchronisation == .synchronised
+            }
+        }
+        try await Self.converse(couple, "after")
+        let codes = try await (
+            couple.inviter.agent.securityCode(of: couple.toJoiner),
+            couple.joiner.agent.securityCode(of: couple.toInviter)
+        )
+        #expect(codes.0 == codes.1 && codes.0 != code)
+        await couple.end()
+    }
+
+    @Test func bothBeginToAgreeAtOnce() async throws {
+        let couple = try await Couple(MemoryRelay())
+        async let one: Void = couple.inviter.agent.resynchronise(couple.toJoiner)
+        async let other: Void = couple.joiner.agent.resynchronise(couple.toInviter)
+        _ = try await (one, other)
+        // What is written meanwhile waits for the keys.
+        try await Self.converse(couple, "after")
+        await couple.end()
+    }
+
+    @Test func whoRestoresAnOldBackupAgreesAnewAndGoesOn() async throws {
+        let couple = try await Couple(MemoryRelay())
+        try await Self.converse(couple, "before the backup")
+        let folder = couple.joiner.folder
+        await couple.joiner.end()
+        let backup = try folder.read("connections.db")
+        try await couple.joiner.start()
+        for number in 0..<4 { try await Self.converse(couple, "lost \(number)") }
+        await couple.joiner.end()
+        for name in try folder.names() { unlink(folder.path(name)) }
+        try folder.write(backup, to: "connections.db")
+        // The application's own number of what it has seen is as old as the backup.
+        await couple.joiner.diary.restore()
+        try await couple.joiner.start()
+
+        _ = try await couple.inviter.agent.send(
+            bytes("unreadable"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.joiner.diary.wait { $0.contains { $0.condition?.synchronisation == .required } }
+        try await couple.joiner.agent.resynchronise(couple.toInviter)
+        try await Self.converse(couple, "after")
+        let integrities = await couple.joiner.diary.integrities
+        #expect(integrities.last == .complete || integrities.last != nil)
+        await couple.end()
+    }
+
+    @Test func aFullQueueHoldsUpNothingForEver() async throws {
+        let relay = MemoryRelay(quota: 5)
+        let couple = try await Couple(relay)
+        await couple.joiner.end()
+        for number in 0..<20 {
+            _ = try await couple.inviter.agent.send(
+                bytes("\(number)"), to: couple.toJoiner, notifies: false, identifier: nil)
+        }
+        await couple.inviter.diary.wait { events in
+            events.contains { if case .delayed(_, .queueFull) = $0.content { true } else { false } }
+        }
+        try await couple.joiner.start()
+        await couple.joiner.diary.waitForBodies(20)
+        #expect(await couple.joiner.diary.bodies() == (0..<20).map { bytes("\($0)") })
+        await couple.end()
+    }
+
+    @Test func aMessageThatNobodyTakesInTimeFailsAndTheNextIsTried() async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let inviter = try await Person(relay, clock: clock)
+        let couple = try await Couple(relay, inviter: inviter)
+        relay.setUnreachable([try Known.server(2), try Known.server(4)])
+        let number = try await inviter.agent.send(
+            bytes("late"), to: couple.toJoiner, notifies: false, identifier: nil)
+        let tries = relay.count("SEND")
+        try await wait(until: "it was tried") {
+            let stored = try await inviter.agent.isTried(number)
+            return stored && relay.count("SEND") == tries
+        }
+        clock.advance(by: .seconds(2 * 86_400 + 1))
+        await inviter.diary.wait { $0.contains { $0.content == .messageFailed(message: number, .expired) } }
+        relay.setUnreachable([])
+        _ = try await inviter.agent.send(
+            bytes("in time"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.joiner.diary.waitForBodies(1)
+        let integrities = await couple.joiner.diary.integrities
+        #expect(integrities == [.skipped(2...2)])
+        await couple.end()
+    }
+
+    @Test func deletingSendsWhatWaitsAndLeavesNothing() async throws {
+        let relay = MemoryRelay()
+        let couple = try await Couple(relay)
+        let number = try await couple.inviter.agent.send(
+            bytes("farewell"), to: couple.toJoiner, notifies: false, identifier: nil)
+        try await couple.inviter.agent.delete(couple.toJoiner, afterSending: true)
+        await couple.inviter.diary.wait { $0.contains { $0.content == .deleted } }
+        #expect(await couple.inviter.diary.events.contains { $0.content == .sent(message: number) })
+        await couple.joiner.diary.waitForBodies(1)
+        #expect(try await couple.inviter.agent.connections().isEmpty)
+        await #expect(throws: AgentError.self) {
+            try await couple.inviter.agent.send(
+                bytes("x"), to: couple.toJoiner, notifies: false, identifier: nil)
+        }
+
+        // The other side hears of it when it writes.
+        let vain = try await couple.joiner.agent.send(
+            bytes("hello?"), to: couple.toInviter, notifies: false, identifier: nil)
+        await couple.joiner.diary.wait { events in
+            events.contains { $0.content == .messageFailed(message: vain, .contactGone) }
+                && events.contains { $0.condition?.isGone == true }
+        }
+        await #expect {
+            try await couple.joiner.agent.send(
+                bytes("x"), to: couple.toInviter, notifies: false, identifier: nil)
+        } throws: { ($0 as? AgentError)?.code == .ended }
+        try await couple.joiner.agent.delete(couple.toInviter, afterSending: true)
+        await couple.joiner.diary.wait { $0.contains { $0.content == .deleted } }
+        #expect(relay.queueCount == 0)
+        await couple.end()
+    }
+
+    @Test func whoeverSubscribesLastIsNotFoughtWith() async throws {
+        let relay = MemoryRelay()
+        let couple = try await Couple(relay)
+        let copy = try await Person(relay)
+        await couple.inviter.end()
+        await copy.end()
+        try copy.folder.write(couple.inviter.folder.read("connections.db"), to: "connections.db")
+        try await couple.inviter.start()
+        try await wait(until: "it is subscribed") { relay.count("SUB") > 2 }
+        try await copy.start()
+        await couple.inviter.diary.wait { $0.contains { $0.condition?.isTakenOver == true } }
+        _ = try await couple.joiner.agent.send(
+            bytes("to whom?"), to: couple.toInviter, notifies: false, identifier: nil)
+        await copy.diary.waitForBodies(1)
+        #expect(await couple.inviter.diary.bodies().isEmpty)
+        await copy.end()
+        await couple.end()
+    }
+
+    @Test func whatWasNotTakenComesAgainWithItsNumberAfterAStart() async throws {
+        let couple = try await Couple(MemoryRelay())
+        let joiner = couple.joiner
+        await joiner.end()
+        _ = try await couple.inviter.agent.send(
+            bytes("kept"), to: couple.toJoiner, notifies: false, identifier: nil)
+        try await joiner.start(takes: false)
+        await joiner.diary.waitForBodies(1)
+        let number = await joiner.diary.events.last {
+            if case .received = $0.content { true } else { false }
+        }?.number
+        try await joiner.restart()
+        try await wait(until: "it came again") { await joiner.diary.repetitions > 0 }
+        #expect(await joiner.diary.bodies() == [bytes("kept")])
+        #expect(number != nil)
+        await couple.end()
+    }
+}
