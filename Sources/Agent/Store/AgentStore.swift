@@ -99,6 +99,7 @@ struct AgentTables {
         // What could not be sent before may be sent now; and deleting goes on when nothing is left to be sent.
         let mayGoOn =
             machine.state.phase != before.phase || machine.state.sending != before.sending
+            || machine.state.receiving != before.receiving
             || machine.state.synchronisation.phase != before.synchronisation.phase
         if mayGoOn { outcome.outgoing.insert(id) }
         return result
