@@ -168,6 +168,15 @@ public final class EmbeddedCore: ChatCore {
         await blocking.attempt("close the store") { [store] in store.close() }
     }
 
+    /// Closes all connections and moves no file until `resume`; what waits then goes on at once. Messages of the
+    /// profiles of this data directory come and go all the same: they need no connection.
+    public func suspend() { client.suspend() }
+
+    public func resume() {
+        client.resume()
+        scheduler.retryNow()
+    }
+
     // MARK: - Reading
 
     public func events() -> AsyncStream<ChatEvent> { store.events.listen() }

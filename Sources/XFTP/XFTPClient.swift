@@ -10,6 +10,7 @@ import Cryptography
 public final class XFTPClient: Sendable {
     public let settings: XFTPClientSettings
     private let relays: RelayTable
+    private let suspension = Suspension()
 
     public init(settings: XFTPClientSettings) {
         self.settings = settings
@@ -21,9 +22,19 @@ public final class XFTPClient: Sendable {
     /// Closes all connections; what is under way fails. The client can be used again.
     public func close() { relays.close() }
 
+    /// Closes all connections and opens none until `resume`: requests wait, also those that were under way, which are
+    /// made again then. Nothing fails because of it; how long anybody waits is the caller's decision.
+    public func suspend() {
+        if suspension.suspend() { relays.disconnect() }
+    }
+
+    /// Goes on at once, also with what waited for its next try.
+    public func resume() { suspension.resume() }
+
     /// Has up to `connections` connections to each of `relays` opened, where there are fewer: for who is
     /// about to use them. Returns at once and reports nothing.
     public func openAhead(_ relays: [RelayAddress], connections: Int) {
+        guard !suspension.isSuspended else { return }
         for relay in relays { self.relays.with(relay) { $0.openAhead(connections) } }
     }
 
@@ -171,7 +182,7 @@ public final class XFTPClient: Sendable {
         _ command: XFTPCommand, on relay: RelayAddress, entity: [UInt8] = [], signedBy key: SigningKey? = nil
     ) async throws(XFTPError) -> XFTPResponse {
         try await retrying { () throws(XFTPError) in
-            try await self.relays.with(relay) { connections throws(XFTPError) in
+            try await self.use(relay) { connections throws(XFTPError) in
                 try await connections.withConnection { connection throws(XFTPError) in
                     try await connection.perform(command, on: entity, signedBy: key)
                 }
@@ -182,8 +193,25 @@ public final class XFTPClient: Sendable {
     private func transferring(
         on relay: RelayAddress, _ body: (RelayConnection) async throws(XFTPError) -> Void
     ) async throws(XFTPError) {
-        try await relays.with(relay) { connections throws(XFTPError) in
+        try await use(relay) { connections throws(XFTPError) in
             try await connections.withTransfer(body)
+        }
+    }
+
+    /// Runs `body` with the connections to a relay; again, when it failed because work was suspended.
+    private func use<Result: Sendable>(
+        _ relay: RelayAddress, _ body: (RelayConnections) async throws(XFTPError) -> Result
+    ) async throws(XFTPError) -> Result {
+        while true {
+            guard await suspension.wait() else { throw .cancelled }
+            let count = suspension.count
+            do throws(XFTPError) {
+                return try await relays.with(relay, body)
+            } catch {
+                // Closed while it was being opened, it counts as cancelled.
+                let isOver = error.isTemporary || error.code == .cancelled
+                guard isOver, suspension.count != count, !Task.isCancelled else { throw error }
+            }
         }
     }
 
@@ -217,11 +245,7 @@ public final class XFTPClient: Sendable {
                 else {
                     throw error
                 }
-                do {
-                    try await Task.sleep(for: delay)
-                } catch {
-                    throw XFTPError.cancelled
-                }
+                guard await suspension.sleep(for: delay) else { throw .cancelled }
             }
         }
     }

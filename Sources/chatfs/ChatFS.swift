@@ -29,6 +29,8 @@ enum ChatFS {
             PinCommand.command,
             UnpinCommand.command,
             KeepCommand.command,
+            SuspensionCommands.suspend,
+            SuspensionCommands.resume,
             CacheCommand.command,
             ProfileCommand.command,
             ConnectCommand.command,

@@ -54,6 +54,17 @@ struct DoctorCommandTests {
         #expect(MachineExamination.mountTable(at: folder.path("mtab")) == nil)
     }
 
+    @Test("who is told nothing on the desktop, and whose machine's sleep goes unnoticed, is told so")
+    func buses() {
+        let none = BusExamination.findings(hasLibrary: false, session: "unix:path=/a", system: nil)
+        #expect(none.count == 1 && none[0].text.contains("libdbus-1-3"))
+        let both = BusExamination.findings(hasLibrary: true, session: "unix:path=/a", system: "unix:path=/b")
+        #expect(both.map(\.kind) == [.good, .good])
+        let neither = BusExamination.findings(hasLibrary: true, session: nil, system: nil)
+        #expect(neither.map(\.kind) == [.note, .note])
+        #expect(neither[0].text.contains("notifications") || neither[0].text.contains("told on the desktop"))
+    }
+
     @Test("a mount that the desktop's indexers and thumbnailers look into is named, with what keeps them out")
     func desktop() {
         let examination = DesktopExamination(

@@ -39,7 +39,9 @@ struct TreeChangeTests {
         #expect(await fs.lister.entry(of: item.id, in: Fixture.bob)?.id == id)
         #expect(await fs.lister.entry(of: ItemID(99), in: Fixture.bob) == nil)
         fs.tellExpiring([id])
-        fs.askKeeping { MountStatus.Keeping(expiring: 1, waiting: 2, obstacles: ["disk": 2]) }
+        fs.completeStatus {
+            $0.keeping = MountStatus.Keeping(expiring: 1, waiting: 2, obstacles: ["disk": 2])
+        }
         try await expect([.expiring(id)], from: changes)
         #expect(await fs.status().keeping?.obstacles == ["disk": 2])
         item.file?.status = .rcvComplete

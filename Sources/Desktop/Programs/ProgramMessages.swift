@@ -36,6 +36,7 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
         case hydrate, dehydrate, pin, unpin, cancel, retry
         case upload
         case approve
+        case suspend, resume
     }
 
     /// Comes back with the answer.
@@ -204,19 +205,24 @@ public struct ProgramStatus: Codable, Hashable, Sendable {
     public var pending: Int
     /// Entries that could not go or come.
     public var failed: Int
+    /// Whether nothing is transferred at present, by `suspend` or because the machine is about to sleep.
+    public var suspended: Bool
     /// The sentence of the core, else of the first entry that could not go or come.
     public var lastError: String?
 
     private enum CodingKeys: String, CodingKey {
-        case connected, synced, pending, failed
+        case connected, synced, pending, failed, suspended
         case lastError = "last_error"
     }
 
-    public init(connected: Bool, synced: Bool, pending: Int, failed: Int, lastError: String?) {
+    public init(
+        connected: Bool, synced: Bool, pending: Int, failed: Int, suspended: Bool, lastError: String?
+    ) {
         self.connected = connected
         self.synced = synced
         self.pending = pending
         self.failed = failed
+        self.suspended = suspended
         self.lastError = lastError
     }
 }

@@ -91,6 +91,12 @@ final class TransferScheduler: Sendable {
         }
     }
 
+    /// What waits for its next try is tried now.
+    func retryNow() {
+        let backoffs = state.withLock { Array($0.backoffs.values) }
+        for backoff in backoffs { backoff.cancel() }
+    }
+
     func isBusy(with file: FileID) -> Bool { state.withLock { $0.tasks[file] != nil } }
 
     /// Cancels the work on a file and waits for its end. Never from that work itself.

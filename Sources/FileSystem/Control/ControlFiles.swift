@@ -8,17 +8,12 @@ final class ControlFiles: Sendable {
         var last: [NodeID: (size: UInt64, time: Timestamp)] = [:]
         /// Why the core cannot be reached at present.
         var coreProblem: String?
-        var keeping: Keeping?
-        var verification: Verification?
+        var additions: [Addition] = []
     }
 
-    /// Structs around them, as `Lock` wants.
-    private struct Keeping {
-        var ask: @Sendable () -> MountStatus.Keeping
-    }
-
-    private struct Verification {
-        var ask: @Sendable () async -> MountStatus.Verification?
+    /// A struct around it, as `Lock` wants.
+    private struct Addition {
+        var add: @Sendable (inout MountStatus) async -> Void
     }
 
     private let state = Lock(State())
@@ -36,21 +31,14 @@ final class ControlFiles: Sendable {
     /// - Parameter problem: why it cannot be reached, a sentence; nil when it can.
     func coreReachabilityChanged(problem: String?) { state.withLock { $0.coreProblem = problem } }
 
-    func askKeeping(through ask: @escaping @Sendable () -> MountStatus.Keeping) {
-        state.withLock { $0.keeping = Keeping(ask: ask) }
-    }
-
-    func askVerification(through ask: @escaping @Sendable () async -> MountStatus.Verification?) {
-        state.withLock { $0.verification = Verification(ask: ask) }
+    func completeStatus(with add: @escaping @Sendable (inout MountStatus) async -> Void) {
+        state.withLock { $0.additions.append(Addition(add: add)) }
     }
 
     func status() async -> MountStatus {
-        let (problem, keeping, verification) = state.withLock {
-            ($0.coreProblem, $0.keeping, $0.verification)
-        }
+        let (problem, additions) = state.withLock { ($0.coreProblem, $0.additions) }
         var status = await report.status(coreProblem: problem)
-        status.keeping = keeping?.ask()
-        status.verified = await verification?.ask()
+        for addition in additions { await addition.add(&status) }
         return status
     }
 

@@ -75,6 +75,8 @@ public struct MountStatus: Codable, Sendable {
     public var keeping: Keeping?
     /// nil where the profile was never verified.
     public var verified: Verification?
+    /// Whether nothing is transferred at present: `user` or `sleep`; nil when it is.
+    public var suspended: String?
 
     /// JSON in UTF-8, to be read by people too.
     var encoded: [UInt8] {

@@ -179,14 +179,9 @@ extension FileSystem {
         for entry in entries { announcer.tell(.expiring(entry)) }
     }
 
-    /// How the status knows what rules keep.
-    public func askKeeping(through ask: @escaping @Sendable () -> MountStatus.Keeping) {
-        control.askKeeping(through: ask)
-    }
-
-    /// How the status knows when the profile was last verified.
-    public func askVerification(through ask: @escaping @Sendable () async -> MountStatus.Verification?) {
-        control.askVerification(through: ask)
+    /// Has the status say what others know. Called by any task, whenever it is made.
+    public func completeStatus(with add: @escaping @Sendable (inout MountStatus) async -> Void) {
+        control.completeStatus(with: add)
     }
 
     /// The state of the mount at this moment.

@@ -25,20 +25,11 @@ public final class SystemWatch: Sendable {
     ///   - address: of the bus, as D-Bus writes it; nil where there is none.
     ///   - executable: has `SystemBusProcess` behind its word.
     public init(
-        address: String? = SystemWatch.systemAddress(), executable: String = "/proc/self/exe"
+        address: String? = BusAddress.system(), executable: String = "/proc/self/exe"
     ) throws(SystemError) {
         self.address = address
         self.executable = executable
         wakeUp = try WakeUp()
-    }
-
-    /// `DBUS_SYSTEM_BUS_ADDRESS`, else where systems have it; nil where there is none.
-    public static func systemAddress() -> String? {
-        let usual = "/run/dbus/system_bus_socket"
-        if let address = getenv("DBUS_SYSTEM_BUS_ADDRESS").map({ String(cString: $0) }), !address.isEmpty {
-            return address
-        }
-        return access(usual, F_OK) == 0 ? "unix:path=\(usual)" : nil
     }
 
     public var isMetered: Bool { state.withLock { $0.isMetered } }

@@ -115,16 +115,3 @@ struct NotificationDriver {
         log.warning("Notifications may be missing, or come again: \(sentence)")
     }
 }
-
-/// Where the bus of the user's session is.
-enum BusAddress {
-    /// As the session says, else where systemd has it; nil where there is none.
-    static func session(runtimeFolder: String?) -> String? {
-        if let address = getenv("DBUS_SESSION_BUS_ADDRESS").map({ String(cString: $0) }), !address.isEmpty {
-            return address
-        }
-        guard let runtimeFolder, runtimeFolder.hasPrefix("/"), access(runtimeFolder + "/bus", F_OK) == 0
-        else { return nil }
-        return "unix:path=\(runtimeFolder)/bus"
-    }
-}

@@ -3,7 +3,7 @@ import ChatCore
 import Glibc
 import Posix
 
-/// Tells users on their desktop what happens, through a process of its own (`BusProcess`), as `NotificationMachine`
+/// Tells users on their desktop what happens, through a process of its own (`NotificationProcess`), as `NotificationMachine`
 /// decides. Nothing waits for it. On one thread, which sleeps while there is nothing to tell.
 public final class Notifier: Sendable {
     /// What it needs of a mount.

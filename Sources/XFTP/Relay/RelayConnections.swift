@@ -130,10 +130,15 @@ final class RelayConnections: Sendable {
     /// No connection is open or being opened.
     var isEmpty: Bool { state.withLock { $0.slots.isEmpty } }
 
-    /// Closes all; requests under way fail.
+    /// Closes all for good; requests under way fail.
     func close() {
+        state.withLock { $0.isClosed = true }
+        disconnect()
+    }
+
+    /// Closes the connections that are open or being opened: requests under way fail, and the next one opens another.
+    func disconnect() {
         let (connections, waiting) = state.withLock { state in
-            state.isClosed = true
             defer { state.slots = [] }
             return (state.slots.compactMap(\.connection), state.takeWaiting())
         }

@@ -55,6 +55,12 @@ final class RelayTable: Sendable {
         for connections in all { connections.close() }
     }
 
+    /// Closes all connections; what was learned about relays is kept.
+    func disconnect() {
+        let all = state.withLock { $0.entries.values.map(\.connections) }
+        for connections in all { connections.disconnect() }
+    }
+
     /// The password serves for one command only; connections are the same with it and without.
     private func enter(_ relay: RelayAddress) -> RelayConnections {
         let relay = relay.withoutPassword

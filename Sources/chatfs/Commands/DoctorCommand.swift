@@ -40,6 +40,7 @@ enum DoctorCommand {
         var findings = await ThreadPool.shared.run { MachineExamination.findings() }
         findings += await MachineExamination.previews()
         findings += await DesktopExamination.findings()
+        findings += await ThreadPool.shared.run { BusExamination.findings() }
         for finding in findings { Terminal.print(finding.line) }
         let more: [Finding]
         if let core {

@@ -138,10 +138,15 @@ enum StatusCommand {
             + "\(count(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) decrypted in the cache"
         let kernel = status.kernel.map { "  \(reads($0.passthrough))" }
         let core = status.coreProblem.map { "  what is sent and received waits: \($0)" }
+        let suspended = status.suspended.map {
+            $0 == "sleep"
+                ? "  nothing is transferred: the machine is about to sleep"
+                : "  nothing is transferred until chatfs resume \(status.mountpoint)"
+        }
         let refused = (status.callers ?? [:]).filter { $0.value.refused > 0 }.sorted { $0.key < $1.key }
             .map { "\(CallerKind(rawValue: $0.key)?.noun ?? $0.key) (\($0.value.refused))" }
         let callers = refused.isEmpty ? nil : "  nothing was fetched for: \(refused.joined(separator: ", "))"
-        return [head] + [core, kernel, callers].compactMap { $0 } + keeping(status.keeping)
+        return [head] + [core, suspended, kernel, callers].compactMap { $0 } + keeping(status.keeping)
             + verification(status.verified) + status.transfers.map(line)
     }
 

@@ -59,7 +59,9 @@ final class KeepWorker: Sendable {
 
     /// Begins. To be called once, when the tree is shown.
     func begin() {
-        fileSystem.askKeeping { [weak self] in self?.status ?? MountStatus.Keeping(.init()) }
+        fileSystem.completeStatus { [weak self] status in
+            status.keeping = self?.status ?? MountStatus.Keeping(.init())
+        }
         let (events, changes, notices) = (core.events(), hydrator.changes(), system.notices())
         tasks.withLock { tasks in
             tasks = [

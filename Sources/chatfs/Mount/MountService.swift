@@ -13,6 +13,7 @@ struct MountService: ProgramService {
     let fileSystem: FileSystem
     let cacheRequests: CacheRequestHandler
     let core: MountedCore
+    let suspension: MountSuspension
     let preparation: MessagePreparation
     let mountpoint: String
 
@@ -42,6 +43,9 @@ struct MountService: ProgramService {
         case .retry: return try await retry(request)
         case .upload: return try await upload(request)
         case .approve: return try await approve(request)
+        case .suspend, .resume:
+            suspension.take(request.method == .suspend ? .suspended : .resumed)
+            return ProgramResult(done: true)
         }
     }
 

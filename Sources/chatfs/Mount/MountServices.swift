@@ -11,6 +11,7 @@ struct MountServices: Sendable {
     private let cacheRequests: CacheRequestHandler
     private let keeping: KeepWorker
     private let system: SystemWatch
+    private let suspension: MountSuspension
     private let control: ControlServer
     private let programs: ProgramServer
     /// There from `begin` on: what is told acts through the others.
@@ -22,6 +23,7 @@ struct MountServices: Sendable {
         let (opened, settings, fileSystem) = (parts.core, parts.settings, parts.fileSystem)
         let notified = notifications
         let system = try SystemWatch()
+        let suspension = MountSuspension(core: opened, system: system)
         let keeping = try await ThreadPool.shared.run {
             try KeepWorker(
                 core: opened.core, hydrator: parts.hydrator, fileSystem: fileSystem, system: system,
@@ -37,17 +39,19 @@ struct MountServices: Sendable {
             answerCacheRequest: { await cacheRequests.answer($0) },
             answerKeepRequest: { await keeping.answer($0) })
         let folder = opened.folder
-        fileSystem.askVerification {
-            await ThreadPool.shared.run { MountStatus.Verification(ofProfileFolder: folder) }
+        fileSystem.completeStatus { status in
+            status.verified = await ThreadPool.shared.run { MountStatus.Verification(ofProfileFolder: folder) }
         }
         self.keeping = keeping
         self.system = system
+        self.suspension = suspension
         self.cacheRequests = cacheRequests
         do throws(DesktopError) {
             programs = try ProgramServer(
                 MountService(
                     fileSystem: fileSystem, cacheRequests: cacheRequests, core: opened,
-                    preparation: settings.preparation, mountpoint: settings.mountpoint),
+                    suspension: suspension, preparation: settings.preparation, mountpoint: settings.mountpoint
+                ),
                 at: parts.programSocket)
         } catch {
             control.stop()
@@ -63,6 +67,7 @@ struct MountServices: Sendable {
         notifications.withLock { $0 = told }
         Task { [cacheRequests] in await cacheRequests.resume() }
         keeping.begin()
+        suspension.begin(on: parts.fileSystem)
     }
 
     /// Hears nobody any longer.
@@ -73,6 +78,7 @@ struct MountServices: Sendable {
 
     /// After `stopListening`, while the core can still take back what transfers left.
     func end() async {
+        suspension.stop()
         await notifications.withLock { $0 }?.stop()
         await control.cancelTransfers()
         await keeping.stop()

@@ -20,6 +20,9 @@ struct MountedCore: Sendable {
     let approve: @Sendable ([RelayAddress]) throws -> Void
     /// Says to the next process that the profile will be free soon.
     let announceEnd: @Sendable () -> Void
+    /// Closes the connections to relays until `resume`; what waits for them goes on at once then.
+    let suspend: @Sendable () -> Void
+    let resume: @Sendable () -> Void
     let shutDown: @Sendable () async -> Void
 
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
@@ -42,7 +45,7 @@ struct MountedCore: Sendable {
             core, folder: core.folder, key: settings.key, client: core.client, approve: approve)
         return MountedCore(
             core: links, folder: core.folder, key: settings.key, client: core.client, approve: approve,
-            announceEnd: { core.announceEnd() },
+            announceEnd: { core.announceEnd() }, suspend: { core.suspend() }, resume: { core.resume() },
             shutDown: {
                 await links.close()
                 await core.shutDown()
@@ -84,7 +87,7 @@ struct MountedCore: Sendable {
             core, folder: core.folder, key: settings.key, client: relays, approve: approve)
         return MountedCore(
             core: links, folder: core.folder, key: settings.key, client: relays, approve: approve,
-            announceEnd: { core.announceEnd() },
+            announceEnd: { core.announceEnd() }, suspend: { relays.suspend() }, resume: { relays.resume() },
             shutDown: {
                 await links.close()
                 relays.close()

@@ -45,7 +45,7 @@ extension ProgramStatus {
         self.init(
             connected: status.coreProblem == nil,
             synced: status.coreProblem == nil && status.transfers.isEmpty,
-            pending: status.transfers.count - failed, failed: failed,
+            pending: status.transfers.count - failed, failed: failed, suspended: status.suspended != nil,
             lastError: status.coreProblem ?? status.transfers.lazy.compactMap(\.error).first)
     }
 }

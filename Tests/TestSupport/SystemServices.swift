@@ -1,17 +1,16 @@
 import Glibc
 import Posix
-import TestSupport
 
 /// A system bus of its own, with services on it that have the names of NetworkManager and logind and do what the test
 /// says.
-final class SystemServices {
+public final class SystemServices {
     private let folder: TemporaryFolder
     private var bus: RunningProcess?
     private var services: RunningProcess?
 
-    var address: String { "unix:path=" + folder.path("bus") }
+    public var address: String { "unix:path=" + folder.path("bus") }
 
-    static func start(metered: Int) async throws -> SystemServices {
+    public static func start(metered: Int) async throws -> SystemServices {
         let services = try SystemServices()
         try await services.startBus()
         try await services.startServices(metered: metered)
@@ -19,14 +18,14 @@ final class SystemServices {
     }
 
     /// Without anything that runs.
-    init() throws { folder = try TemporaryFolder() }
+    public init() throws { folder = try TemporaryFolder() }
 
     deinit {
         services?.send(SIGKILL)
         bus?.send(SIGKILL)
     }
 
-    func startBus() async throws {
+    public func startBus() async throws {
         unlink(folder.path("bus"))
         let bus = try await RunningProcess.start(
             ChildProcess.Settings(
@@ -36,13 +35,13 @@ final class SystemServices {
         self.bus = bus
     }
 
-    func stopBus() async throws {
+    public func stopBus() async throws {
         bus?.send(SIGKILL)
         try await bus?.ending()
     }
 
     /// - Parameter metered: a value of NMMetered.
-    func startServices(metered: Int) async throws {
+    public func startServices(metered: Int) async throws {
         // That of Debian, which has the modules.
         var settings = ChildProcess.Settings("/usr/bin/python3", ["-c", Self.script, address, "\(metered)"])
         settings.input = .pipe
@@ -51,12 +50,12 @@ final class SystemServices {
         self.services = services
     }
 
-    func stopServices() async throws {
+    public func stopServices() async throws {
         services?.send(SIGKILL)
         try await services?.ending()
     }
 
-    func say(_ words: String) throws {
+    public func say(_ words: String) throws {
         let line = Array((words + "\n").utf8)
         guard let input = services?.child.input, write(input.descriptor, line, line.count) == line.count
         else {
@@ -65,7 +64,7 @@ final class SystemServices {
     }
 
     /// What they were asked, one word each, in order.
-    var asked: [String] { services?.lines.filter { $0 != "serving" } ?? [] }
+    public var asked: [String] { services?.lines.filter { $0 != "serving" } ?? [] }
 
     /// `metered N`, `sleep`, `wake`, `leave NAME`. Says `get`, `inhibit` and `released`.
     private static let script = """
@@ -104,16 +103,20 @@ final class SystemServices {
             def PrepareForSleep(self, begins): pass
         network = Network(bus, "/org/freedesktop/NetworkManager")
         login = Login(bus, "/org/freedesktop/login1")
-        def take(stream, _):
-            words = stream.readline().split()
-            if not words: os._exit(0)
+        def obey(words):
             if words[0] == "metered":
                 network.value = int(words[1])
-                network.PropertiesChanged("org.freedesktop.NetworkManager", {"Metered": dbus.UInt32(network.value)}, [])
+                changed = {"Metered": dbus.UInt32(network.value)}
+                network.PropertiesChanged("org.freedesktop.NetworkManager", changed, [])
             elif words[0] in ("sleep", "wake"): login.PrepareForSleep(words[0] == "sleep")
             elif words[0] == "leave": bus.release_name(words[1])
+        def take(*_):
+            # Whole lines: the test writes each at once.
+            lines = os.read(0, 65536).decode().splitlines()
+            if not lines: os._exit(0)
+            for line in lines: obey(line.split())
             return True
-        GLib.io_add_watch(sys.stdin, GLib.IO_IN, take)
+        GLib.io_add_watch(0, GLib.IO_IN | GLib.IO_HUP, take)
         say("serving")
         GLib.MainLoop().run()
         """

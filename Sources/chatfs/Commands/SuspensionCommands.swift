@@ -1,0 +1,38 @@
+import CommandLineKit
+import Desktop
+import Posix
+
+/// `chatfs suspend` and `chatfs resume`: a mount without connections to relays.
+enum SuspensionCommands {
+    static let suspend = Command(
+        "suspend", "Close a mount's connections, and transfer nothing until it is resumed.",
+        discussion: """
+            The folders stay, and what is here can be read. What is not here is not fetched: who reads it \
+            waits as for a silent relay. What is copied in is queued. A mount suspends by itself while the \
+            machine sleeps.
+            """,
+        section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
+        examples: [Example("chatfs suspend", "On a train.")]
+    ) { invocation in
+        try await ask(.suspend, invocation, done: "transfers nothing now")
+    }
+
+    static let resume = Command(
+        "resume", "Have a suspended mount go on.",
+        discussion: "What waited goes on at once, also what waited for its next try.",
+        section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
+        examples: [Example("chatfs resume", "Back at home.")]
+    ) { invocation in
+        try await ask(.resume, invocation, done: "goes on")
+    }
+
+    private static func ask(
+        _ method: ProgramRequest.Method, _ invocation: Invocation, done: String
+    ) async throws {
+        let path = invocation.optionalArgument("MOUNTPOINT")
+        let mounted = try await ThreadPool.shared.run { try UnmountCommand.chosen(path) }
+        let client = try await ProgramAsking.client(of: mounted)
+        _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(method)) }
+        Terminal.note("chatfs: \(mounted.mountpoint) \(done)")
+    }
+}

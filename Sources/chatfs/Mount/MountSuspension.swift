@@ -1,0 +1,95 @@
+import Base
+import FileSystem
+import MessageBus
+import Posix
+
+/// Why a mount transfers nothing at present. A value; who performs what follows is `MountSuspension`.
+struct SuspensionReasons: Equatable, Sendable {
+    /// By `chatfs suspend`, until `chatfs resume`, also over the machine's sleep.
+    private(set) var byUser = false
+    /// The machine is about to sleep, or sleeps.
+    private(set) var forSleep = false
+
+    enum Event: CaseIterable {
+        case suspended, resumed, sleeping, awake
+    }
+
+    enum Effect: Equatable {
+        case suspend, resume
+        /// The machine may sleep, now that connections are closed.
+        case letSleep
+    }
+
+    /// The word of `MountStatus.suspended`.
+    var word: String? { byUser ? "user" : forSleep ? "sleep" : nil }
+
+    mutating func take(_ event: Event) -> [Effect] {
+        let wasSuspended = word != nil
+        switch event {
+        case .suspended: byUser = true
+        case .resumed: byUser = false
+        case .sleeping: forSleep = true
+        case .awake: forSleep = false
+        }
+        let change: [Effect] =
+            switch (wasSuspended, word != nil) {
+            case (false, true): [.suspend]
+            case (true, false): [.resume]
+            case (true, true), (false, false): []
+            }
+        return event == .sleeping ? change + [.letSleep] : change
+    }
+}
+
+/// Closes the connections of a mount while nothing is to be transferred, and says so in its status. Any thread.
+final class MountSuspension: Sendable {
+    private let core: MountedCore
+    private let system: SystemWatch
+    private let reasons = Lock(SuspensionReasons())
+    /// One change after the other, in the order in which they were decided.
+    private let order = BlockingMutex()
+    private let following = Lock<Task<Void, Never>?>(nil)
+
+    init(core: MountedCore, system: SystemWatch) {
+        (self.core, self.system) = (core, system)
+    }
+
+    /// Begins to hear whether the machine sleeps. To be called once.
+    func begin(on fileSystem: FileSystem) {
+        fileSystem.completeStatus { [weak self] in $0.suspended = self?.reasons.withLock(\.word) }
+        let notices = system.notices()
+        let task = Task { [weak self, system] in
+            await ThreadPool.shared.run { system.start() }
+            for await notice in notices {
+                switch notice {
+                case .sleeping: self?.take(.sleeping)
+                case .awake: self?.take(.awake)
+                case .metered: break
+                }
+            }
+        }
+        following.withLock { $0 = task }
+    }
+
+    /// Lets go of whoever waits.
+    func stop() {
+        following.withLock { $0 }?.cancel()
+        core.resume()
+    }
+
+    func take(_ event: SuspensionReasons.Event) {
+        order.withLock {
+            for effect in reasons.withLock({ $0.take(event) }) {
+                switch effect {
+                case .suspend:
+                    core.suspend()
+                    Log("mount").notice("nothing is transferred until it is resumed")
+                case .resume:
+                    core.resume()
+                    Log("mount").notice("transfers go on")
+                case .letSleep: system.readyToSleep()
+                }
+            }
+        }
+    }
+}
