@@ -40,7 +40,9 @@ struct MountServices: Sendable {
             answerKeepRequest: { await keeping.answer($0) })
         let folder = opened.folder
         fileSystem.completeStatus { status in
-            status.verified = await ThreadPool.shared.run { MountStatus.Verification(ofProfileFolder: folder) }
+            status.verified = await ThreadPool.shared.run {
+                MountStatus.Verification(ofProfileFolder: folder)
+            }
         }
         self.keeping = keeping
         self.system = system
