@@ -67,7 +67,10 @@ let package = Package(
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
         module(
             "EmbeddedCore",
-            uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices"]),
+            uses: [
+                "Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices", "SMP",
+                "SMPClient", "Agent", "ChatProtocol",
+            ]),
         module(
             "OfficialCore",
             uses: [
@@ -140,7 +143,10 @@ let package = Package(
         tests(of: "CoreServices", uses: ["ChatCore", "Cryptography", "Posix", "Store", "XFTP"]),
         tests(
             of: "EmbeddedCore",
-            uses: ["XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store"]),
+            uses: [
+                "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
+                "SMPRelay", "Agent", "ChatProtocol",
+            ]),
         tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),

@@ -43,12 +43,14 @@ public final class EmbeddedCore: ChatCore {
     private let removals: Removals
     private let inlineFiles: InlineFiles
     private let inbox: Inbox
+    private let people: People
     private let listener = Lock<ChangeSignalListener?>(nil)
 
     /// Keeps the profile to this process. Blocks.
     private init(
         _ directory: DataDirectory, profile: Profile, mountpoint: String?, relays: [RelayWithPassword],
-        transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration
+        transfers: (any FileTransfers)?, retry: RetryPolicy, lockTimeout: Duration,
+        agent: @escaping ProfileAgent.Making
     ) throws {
         self.directory = directory
         let trust = RelayTrust()
@@ -77,6 +79,7 @@ public final class EmbeddedCore: ChatCore {
         claims = FileClaims(store, scheduler, approvals, downloads, damaged)
         removals = Removals(store, downloads, deletions, damaged)
         inbox = Inbox(store, inlineFiles, receiver, downloads, claims)
+        people = People(store, key: directory.key, retry: retry, make: agent)
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
         try store.read { _ = try approvals.follow($0) }
         try inbox.takeInAtStart()
@@ -106,13 +109,13 @@ public final class EmbeddedCore: ChatCore {
     static func open(
         _ directory: DataDirectory, profile name: String?, mountpoint: String?,
         relays: [RelayWithPassword], transfers: (any FileTransfers)?, retry: RetryPolicy,
-        lockTimeout: Duration = .seconds(10)
+        lockTimeout: Duration = .seconds(10), agent: @escaping ProfileAgent.Making = ProfileAgent.overNetwork
     ) async throws(ChatError) -> EmbeddedCore {
         let core = try await blocking.run {
             let profile = try directory.profile(named: name)
             return try EmbeddedCore(
                 directory, profile: profile, mountpoint: mountpoint, relays: relays, transfers: transfers,
-                retry: retry, lockTimeout: lockTimeout)
+                retry: retry, lockTimeout: lockTimeout, agent: agent)
         }
         do throws(SystemError) {
             try core.listen(to: directory.signal)
@@ -120,12 +123,18 @@ public final class EmbeddedCore: ChatCore {
             throw ChatError(wrapping: error)
         }
         core.resumeTransfers()
+        core.people.resume()
         return core
     }
 
     private func listen(to signal: ChangeSignal) throws(SystemError) {
         let listener = try ChangeSignalListener(
-            signal, signalled: { [weak inbox] in inbox?.takeIn() ?? true },
+            signal,
+            signalled: { [weak inbox, weak store] in
+                // Another process may have left one of the profile's chats.
+                store?.noteOutgoing()
+                return inbox?.takeIn() ?? true
+            },
             quiet: { [weak inlineFiles] in inlineFiles?.emptyJournal() })
         self.listener.withLock { $0 = listener }
     }
@@ -162,6 +171,7 @@ public final class EmbeddedCore: ChatCore {
     /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
     public func shutDown() async {
         store.announceEnd()
+        await people.shutDown()
         await listener.withLock { $0 }?.stop()
         await scheduler.close()
         client.close()
@@ -322,6 +332,22 @@ public final class EmbeddedCore: ChatCore {
 
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
+    }
+
+    // MARK: - People on the network
+
+    /// A link for one person, who becomes a contact by using it.
+    /// - Throws: `.file(.noRelay)` without a messaging server, `.file(.unreachable)`.
+    public func invite() async throws(ChatError) -> ContactInvitation { try await people.invite() }
+
+    /// Becomes the contact of whose link it is. The same link again is the same contact.
+    /// - Returns: by which `contact(of:)` knows it.
+    /// - Throws: `.invalidCommand` for no link or one that was used, as `invite`.
+    public func accept(_ link: String) async throws(ChatError) -> Int64 { try await people.accept(link) }
+
+    /// The chat with who connected; nil while nobody has. That this changes is told by `.chatUpdated`.
+    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        try await people.contact(of: connection)
     }
 
     // MARK: - Chats and the profile

@@ -68,6 +68,7 @@ final class Removals: Sendable {
         where try change.tables.uploads.withdraw(copy.file) {
             try change.post(.cancelled(copy.item), to: copy.side)
         }
+        try change.tellContact(ofFile: file) { .fileCancelled($0) }
         try change.tell({ .chatItemUpdated($0) }, of: file)
     }
 
@@ -121,6 +122,7 @@ final class Removals: Sendable {
             throw ChatError(
                 .invalidCommand, "Only messages of the last 24 hours can be deleted for everyone.")
         }
+        try change.tellContact(ofFile: item.file) { .deletion($0, author: nil) }
         for copy in try change.tables.items.copies(of: item.file) {
             try change.tables.items.delete(copy.item)
             try change.post(.deleted(copy.item, storedName: copy.storedName), to: copy.side)
@@ -135,6 +137,7 @@ final class Removals: Sendable {
         let id = try await blocking.run { [store] in
             try store.commit { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
+                try change.tables.directory.part(fromContactOf: id, store.profile.id)
                 try change.announce(change.tables.chats.leave(id))
                 return id
             }

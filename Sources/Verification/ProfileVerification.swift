@@ -87,7 +87,9 @@ public struct ProfileVerification: Sendable {
     private func checkDatabases(_ result: inout Result) {
         let paths =
             [directory.path + "/chatfs.db"]
-            + ["names.sqlite", "outbox/journal.sqlite", "keep.sqlite", "links.sqlite"].map {
+            + [
+                "agent.sqlite", "names.sqlite", "outbox/journal.sqlite", "keep.sqlite", "links.sqlite",
+            ].map {
                 "\(folder)/\($0)"
             }
         for path in paths where access(path, F_OK) == 0 {

@@ -1,4 +1,5 @@
 import ChatCore
+import SMP
 import XFTP
 
 /// The relays of a profile: where it uploads to, and which it may contact to download. Changes count
@@ -9,6 +10,36 @@ extension DataDirectory {
     public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { try $0.relays.add(relays.map(RelayWithPassword.init), to: profile.id) }
+        }
+    }
+
+    /// Keeps messaging servers in a profile, with their passwords: others reach it there.
+    public func addMessagingServers(_ servers: [ServerAddress], to profile: Profile) throws(ChatError) {
+        try wrapping {
+            try store.change {
+                try $0.messagingServers.add(servers.map(\.textWithPassword), to: profile.id)
+            }
+        }
+    }
+
+    /// - Returns: those of `servers` that were configured.
+    public func removeMessagingServers(
+        _ servers: [ServerAddress], from profile: Profile
+    ) throws(ChatError) -> [ServerAddress] {
+        try wrapping {
+            try store.change { tables in
+                try servers.filter {
+                    try tables.messagingServers.remove($0.textWithPassword, from: profile.id)
+                }
+            }
+        }
+    }
+
+    /// Where others reach a profile.
+    public func messagingServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
+        try wrapping {
+            try store.read { try $0.messagingServers.configured(of: profile.id) }
+                .compactMap { ServerAddress($0) }
         }
     }
 

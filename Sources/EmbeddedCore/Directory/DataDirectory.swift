@@ -13,6 +13,7 @@ import Posix
 ///     bell                 written to when there is something for another process (`ChangeSignal`)
 ///     profiles/<id>/lock   who holds the profile
 ///     profiles/<id>/files  CryptoFiles of sent and received files
+///     profiles/<id>/agent.sqlite  connections to people on the network, when there are any (`Agent`)
 ///     profiles/<id>/staging, incoming   files on their way in
 ///
 /// All methods block (disk, SQLite): from async code go through a thread pool.

@@ -1,5 +1,7 @@
+import Agent
 import Base
 import ChatCore
+import ChatProtocol
 import Cryptography
 import Glibc
 import Posix
@@ -107,13 +109,15 @@ final class MessageSender: Sendable {
     private func transport(
         of message: ComposedMessage, to chat: ChatReference
     ) throws -> ChatFile.Transport {
-        try store.read { tables in
+        let isOnNetwork = try store.read { tables in
             let id = try tables.chats.id(of: chat, of: store.profile.id)
             let found = try tables.chats.chat(id, of: store.profile.id)
             if let refused = found?.sendingRefused { throw ChatError(.sendingRefused, refused) }
+            return try tables.people.connection(ofChat: id) != nil
         }
         if case .notes = chat { return .local }
-        if message.size <= FilePolicy.inlineLimit { return .inline }
+        // Programs of others take small files from relays too, and only those.
+        if message.size <= FilePolicy.inlineLimit, !isOnNetwork { return .inline }
         guard message.size <= FilePolicy.xftpLimit else {
             throw ChatError(
                 .tooLarge,
@@ -122,6 +126,19 @@ final class MessageSender: Sendable {
         }
         try uploads.requireRelay()
         return .xftp
+    }
+
+    /// The message for somebody on the network; its file is described when it was uploaded.
+    private func offer(
+        _ message: ComposedMessage, as item: ItemID, in chat: Int64, over connection: ConnectionID,
+        at time: Timestamp, _ change: ProfileChange
+    ) throws {
+        let id = SharedMessageID(from: SystemRandomSource())
+        let new = NewMessage(
+            ChatContent(message.content), file: FileInvitation(name: message.fileName, size: message.size))
+        try change.tables.sharedMessages.keep(
+            MessageRecord(time: time, hasFile: true), of: MessageKey(id, by: .own), in: chat, item: item)
+        try change.send(OutgoingMessage(ChatMessage(.message(new), id: id), to: connection))
     }
 
     private func inlineContent(of message: ComposedMessage) throws -> String {
@@ -147,16 +164,18 @@ final class MessageSender: Sendable {
         let tables = change.tables
         let chat = try tables.chats.id(of: chat, of: store.profile.id)
         let recipients = try tables.chats.recipients(of: chat)
-        if recipients.isEmpty, transport != .local {
+        let connection = try tables.people.connection(ofChat: chat)
+        if recipients.isEmpty, connection == nil, transport != .local {
             throw ChatError(.sendingRefused, "Nobody else is in this chat.")
         }
         let now = store.clock.now()
         let envelope = ItemTable.Envelope(
             message: message, transport: transport, created: now,
             expires: transport == .xftp ? now.advanced(by: FilePolicy.relayRetention) : nil,
-            recipients: recipients.count)
+            recipients: connection == nil ? recipients.count : 1)
         let origin = try tables.items.insertSent(envelope, in: chat, storedName: storedName)
         try tables.chats.noteMessage(in: chat, at: now)
+        if let connection { try offer(message, as: origin, in: chat, over: connection, at: now, change) }
         for (number, recipient) in recipients.enumerated() {
             let item = try tables.items.insertReceived(
                 envelope, by: recipient, origin: origin, number: number, inlineContent: inlineContent)

@@ -25,7 +25,7 @@ struct ChatTable {
     private func chats(of profile: Int64, only chat: Int64?) throws -> [Chat] {
         try connection.query(
             """
-            SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, '') AS name,
+            SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, c.contact_name, '') AS name,
                 c.alias IS NOT NULL AS is_named, c.ended
             FROM chat c
             LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
@@ -149,6 +149,8 @@ struct ChatTable {
             row.integerOrNil("chat_group")
         }
         try connection.execute("DELETE FROM chat WHERE id = ?", chat)
+        try connection.execute("DELETE FROM shared_message WHERE chat = ?", chat)
+        try connection.execute("UPDATE connection SET chat = NULL, is_ended = 1 WHERE chat = ?", chat)
         guard let group = group ?? nil else { return }
         try connection.execute(
             """
@@ -156,6 +158,26 @@ struct ChatTable {
             AND NOT EXISTS (SELECT 1 FROM chat WHERE chat_group = chat_group.id)
             AND NOT EXISTS (SELECT 1 FROM member WHERE chat_group = chat_group.id)
             """, group)
+    }
+
+    // MARK: - People on the network
+
+    /// A chat with somebody who is not a profile of this data directory.
+    func insertContact(_ name: String, of profile: Int64, at time: Timestamp) throws -> Int64 {
+        try connection.execute(
+            "INSERT INTO chat (profile, kind, contact_name, updated) VALUES (?, ?, ?, ?)",
+            profile, StoredChatKind.direct, name, time)
+        return connection.lastInsertedID
+    }
+
+    /// They call themselves otherwise now.
+    func renameContact(_ name: String, of chat: Int64) throws {
+        try connection.execute("UPDATE chat SET contact_name = ? WHERE id = ?", name, chat)
+    }
+
+    /// Nothing goes in or comes any more.
+    func end(_ chat: Int64, _ ending: StoredChatEnding) throws {
+        try connection.execute("UPDATE chat SET ended = coalesce(ended, ?) WHERE id = ?", ending, chat)
     }
 
     // MARK: - Groups

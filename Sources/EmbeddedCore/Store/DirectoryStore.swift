@@ -1,3 +1,5 @@
+import Base
+import ChatProtocol
 import Cryptography
 import Store
 
@@ -44,10 +46,21 @@ struct DirectoryTables {
     var chats: ChatTable { ChatTable(connection) }
     var inbox: InboxTable { InboxTable(connection) }
     var relays: RelayTable { RelayTable(connection) }
+    var messagingServers: MessagingServerTable { MessagingServerTable(connection) }
 
     /// Has those who hold these chats look at them again.
     func announce(_ sides: [ChatSide]) throws {
         for side in sides { try inbox.post(.chatUpdated, to: side) }
+    }
+
+    /// Has the agent say farewell to the contact of a chat that is left, and delete the connection; nothing for a chat
+    /// that is with nobody on the network.
+    func part(fromContactOf chat: Int64, _ profile: Int64) throws {
+        let people = PeopleTable(connection, of: profile)
+        guard let id = try people.connection(ofChat: chat) else { return }
+        let farewell = ChatMessage(.contactDeleted, id: SharedMessageID(from: SystemRandomSource()))
+        try OutgoingTable(connection, of: profile).add(OutgoingMessage(farewell, to: id, ends: true))
+        try people.end(id)
     }
 
     func tables(of profile: Int64, _ context: ItemTable.FileContext) -> ProfileTables {
@@ -64,6 +77,9 @@ struct ProfileTables {
     let downloads: DownloadTable
     let inlineContents: InlineContentTable
     let chunkDeletions: ChunkDeletionTable
+    let people: PeopleTable
+    let sharedMessages: SharedMessageTable
+    let outgoing: OutgoingTable
 
     fileprivate init(
         _ connection: Connection, directory: DirectoryTables, profile: Int64,
@@ -76,6 +92,9 @@ struct ProfileTables {
         downloads = DownloadTable(connection, of: profile)
         inlineContents = InlineContentTable(connection, of: profile)
         chunkDeletions = ChunkDeletionTable(connection, of: profile)
+        people = PeopleTable(connection, of: profile)
+        sharedMessages = SharedMessageTable(connection)
+        outgoing = OutgoingTable(connection, of: profile)
     }
 
     var chats: ChatTable { directory.chats }

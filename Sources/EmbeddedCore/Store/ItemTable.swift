@@ -221,6 +221,47 @@ struct ItemTable {
         return ItemID(connection.lastInsertedID)
     }
 
+    // MARK: - From the network
+
+    /// A message with a file that somebody on the network sent.
+    struct NetworkMessage {
+        var sender: String
+        var time: Timestamp
+        var content: MessageContent
+        var fileName: String
+        var size: UInt64
+        /// nil where it cannot be fetched by this program.
+        var expires: Timestamp?
+        var problem: FileProblem?
+    }
+
+    func insertReceived(_ message: NetworkMessage, in chat: Int64) throws -> ItemID {
+        let content = StoredContentKind.columns(of: message.content.kind)
+        try connection.execute(
+            """
+            INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """, profile, chat, StoredDirection.received, message.sender, message.time, message.time,
+            content.kind, content.preview, content.seconds, message.content.text)
+        let item = ItemID(connection.lastInsertedID)
+        let status: StoredFileStatus = message.problem == nil ? .rcvInvitation : .rcvError
+        try connection.execute(
+            """
+            INSERT INTO file (profile, item, name, size, transport, status, created, expires, problem,
+                problem_sentence, recipient) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+            """, profile, item.rawValue, message.fileName, message.size, ChatFile.Transport.xftp.rawValue,
+            status, message.time, message.expires, message.problem?.kind.rawValue,
+            message.problem?.sentence)
+        return item
+    }
+
+    func setContent(_ content: MessageContent, of item: ItemID) throws {
+        let columns = StoredContentKind.columns(of: content.kind)
+        try connection.execute(
+            "UPDATE item SET kind = ?, preview = ?, seconds = ?, text = ? WHERE id = ?", columns.kind,
+            columns.preview, columns.seconds, content.text, item.rawValue)
+    }
+
     /// A recipient's side of a sent file.
     struct ReceivedCopy {
         var file: FileID

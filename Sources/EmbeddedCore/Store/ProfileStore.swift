@@ -13,6 +13,7 @@ final class ProfileStore: Sendable {
     private let signal: ChangeSignal
     private let progress: @Sendable () -> [FileID: TransferProgress]
     private let lock: ProcessLock
+    private let outgoingListener = Lock<(@Sendable () -> Void)?>(nil)
 
     /// - Parameter progress: how far running transfers are.
     init(
@@ -58,9 +59,17 @@ final class ProfileStore: Sendable {
             guard let change else { return (result, []) }
             for name in change.abandonedFiles { folders.remove(name) }
             if change.concernsOthers { signal.notify() }
+            if change.hasOutgoing { noteOutgoing() }
             return (result, change.events)
         }
     }
+
+    /// - Parameter listener: called whenever there may be something for the agent.
+    func onOutgoing(_ listener: @escaping @Sendable () -> Void) {
+        outgoingListener.withLock { $0 = listener }
+    }
+
+    func noteOutgoing() { outgoingListener.withLock { $0 }?() }
 
     /// What was deleted is gone from the journal too; mostly, for it cannot be while another process reads. Whoever
     /// empties it next does it for all.
@@ -91,6 +100,8 @@ final class ProfileChange {
     private(set) var events: [ChatEvent] = []
     /// Entries were posted for other processes.
     private(set) var concernsOthers = false
+    /// Something waits for the agent.
+    private(set) var hasOutgoing = false
     /// CryptoFiles, by their names in the files folder, that no row names any more.
     private(set) var abandonedFiles: [String] = []
 
@@ -108,6 +119,12 @@ final class ProfileChange {
     func post(_ entry: InboxEntry, to side: ChatSide) throws {
         try tables.inbox.post(entry, to: side)
         concernsOthers = true
+    }
+
+    /// Has the agent send it after the commit.
+    func send(_ message: OutgoingMessage) throws {
+        try tables.outgoing.add(message)
+        hasOutgoing = true
     }
 
     /// Has those who hold these chats look at them again.

@@ -36,7 +36,10 @@ struct ProfileTable {
 
     /// Removes a profile with all of its rows. Its items are gone already.
     func remove(_ profile: Int64) throws {
-        for table in ["file", "chat", "member", "news", "relay", "approval", "chunk_deletion"] {
+        for table in [
+            "file", "chat", "member", "news", "relay", "approval", "chunk_deletion", "connection", "outgoing",
+            "messaging_server",
+        ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
         }
         try connection.execute("DELETE FROM profile WHERE id = ?", profile)

@@ -20,6 +20,7 @@ enum Schema {
             """),
         Migration(
             "leaving", "CREATE INDEX file_leaving ON file (profile, expires, item) WHERE \(isLeaving)"),
+        Migration("people", people),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -123,6 +124,55 @@ enum Schema {
     private static let links = """
         ALTER TABLE file ADD COLUMN link_description TEXT;
         ALTER TABLE chunk_deletion ADD COLUMN link_description TEXT;
+        """
+
+    /// Chats with people on the network. `contact_name` is what they call themselves, `introduction` the message in which
+    /// they said so last; `agent_event` the last event of the profile's agent that was taken in. A `shared_message` is
+    /// what both sides call a message, with all that may have to be known of it later; `state` is missing while only
+    /// something about it has come. `outgoing` is handed to the agent in its order.
+    private static let people = """
+        ALTER TABLE chat ADD COLUMN contact_name TEXT;
+        ALTER TABLE profile ADD COLUMN agent_event INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE connection (
+            profile INTEGER NOT NULL REFERENCES profile,
+            number INTEGER NOT NULL,
+            chat INTEGER UNIQUE,
+            introduction BLOB,
+            is_ended INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (profile, number)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE shared_message (
+            chat INTEGER NOT NULL,
+            author TEXT NOT NULL CHECK (author IN ('own', 'contact')),
+            shared_id BLOB NOT NULL,
+            item INTEGER,
+            time INTEGER NOT NULL DEFAULT 0,
+            state TEXT CHECK (state IN ('present', 'changed', 'deleted')),
+            has_file INTEGER NOT NULL DEFAULT 0,
+            is_seen INTEGER NOT NULL DEFAULT 0,
+            description TEXT,
+            parts INTEGER NOT NULL DEFAULT 0,
+            is_described INTEGER NOT NULL DEFAULT 0,
+            sent_as INTEGER,
+            PRIMARY KEY (chat, author, shared_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX shared_message_by_item ON shared_message (item) WHERE item IS NOT NULL;
+        CREATE TABLE outgoing (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            connection INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            notifies INTEGER NOT NULL,
+            shared_id BLOB,
+            ends INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX outgoing_by_profile ON outgoing (profile, id);
+        CREATE TABLE messaging_server (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            address TEXT NOT NULL,
+            UNIQUE (profile, address)
+        ) STRICT;
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for

@@ -151,6 +151,9 @@ final class Uploads: Sendable {
                 try change.tables.uploads.describe(copy.file, result.recipientDescriptions[copy.number])
                 try change.post(.described(copy.item), to: copy.side)
             }
+            if let description = result.recipientDescriptions.first {
+                try change.describe(file, description)
+            }
             try change.tell({ .sndFileCompleteXFTP($0) }, of: file)
             return true
         }

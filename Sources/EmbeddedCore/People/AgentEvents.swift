@@ -1,0 +1,135 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Takes in what the agent of a profile tells, each event in one transaction with its number, so exactly once.
+final class AgentEvents: Sendable {
+    private let store: ProfileStore
+
+    init(_ store: ProfileStore) { self.store = store }
+
+    /// Until the agent ends. What cannot be stored is tried again: the agent keeps it.
+    func follow(_ agent: any ConnectionAgent) async {
+        let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
+        for await event in agent.events {
+            var number = 1
+            while !Task.isCancelled {
+                do throws(ChatError) {
+                    let receipt = try await blocking.run { [self] in try take(event) }
+                    await acknowledge(event, withReceipt: receipt, to: agent)
+                    break
+                } catch {
+                    number += 1
+                    log.warning("What came over the network could not be stored: \(error.sentence)")
+                    guard let delay = retry.delay(beforeTry: number) else { break }
+                    try? await Task.sleep(for: delay)
+                }
+            }
+        }
+    }
+
+    private func acknowledge(
+        _ event: AgentEvent, withReceipt: Bool, to agent: any ConnectionAgent
+    ) async {
+        do throws(AgentError) {
+            try await agent.acknowledge(event: event.number, withReceipt: withReceipt)
+        } catch {
+            // It comes again, and is known then.
+            log.notice("An event was not acknowledged: \(error.sentence)")
+        }
+    }
+
+    /// Whether a receipt is due. Blocks.
+    private func take(_ event: AgentEvent) throws -> Bool {
+        try store.commit { change in
+            guard try event.number > change.tables.people.lastEvent() else { return false }
+            try change.tables.people.setLastEvent(event.number)
+            try change.tables.people.insert(event.connection)
+            return try take(event.content, of: event.connection, change)
+        }
+    }
+
+    private func take(
+        _ content: AgentEvent.Content, of connection: ConnectionID, _ change: ProfileChange
+    ) throws -> Bool {
+        switch content {
+        case .connecting(let information), .connected(let information):
+            try introduce(information, connection, change)
+        case .received(let message):
+            return try take(message, of: connection, change)
+        case .messageFailed(let number, let reason):
+            try fail(number, reason, of: connection, change)
+        case .conditionChanged(let condition) where condition.isGone:
+            guard let chat = try change.tables.people.person(connection)?.chat else { break }
+            try change.tables.chats.end(chat, .contactLeft)
+            try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
+        case .connectionFailed(let reason):
+            log.notice("A connection could not be made: \(reason.sentence)")
+        // How a message fares is told by the file that it announces; addresses are not made here.
+        case .requested, .sent, .delivered, .delayed, .conditionChanged, .deleted: break
+        }
+        return false
+    }
+
+    /// Who somebody is: their chat is made. An empty information was told before.
+    private func introduce(
+        _ information: [UInt8], _ connection: ConnectionID, _ change: ProfileChange
+    ) throws {
+        guard !information.isEmpty,
+            let message = try? ChatBody.readInformation(information, compression: Zstandard.installed),
+            case .information(let profile) = message.event,
+            let person = try change.tables.people.person(connection), !person.isEnded, person.chat == nil
+        else { return }
+        let chat = try change.tables.chats.insertContact(
+            profile.displayName, of: store.profile.id, at: store.clock.now())
+        let conversation = ContactConversation(profile: profile, versions: message.versions)
+        try change.tables.people.keep(conversation, of: connection, chat: chat)
+        try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
+    }
+
+    private func take(
+        _ message: ReceivedMessage, of connection: ConnectionID, _ change: ProfileChange
+    ) throws -> Bool {
+        guard let person = try change.tables.people.person(connection), !person.isEnded,
+            let chat = person.chat, var conversation = person.conversation
+        else { return false }
+        let elements: [ChatBody.Element]
+        do throws(ChatProtocolError) {
+            elements = try ChatBody.read(message.body, compression: Zstandard.installed)
+        } catch {
+            log.notice("A message was passed over: \(error.sentence)")
+            return false
+        }
+        let known = conversation
+        let arrived = ArrivedMessages(
+            change: change, side: ChatSide(profile: store.profile.id, chat: chat),
+            sender: conversation.profile.displayName)
+        let stored = StoredConversation(chat: chat, messages: change.tables.sharedMessages)
+        var isReceiptDue = false
+        for element in elements {
+            let effects = try conversation.receive(element, at: message.received, from: stored)
+            if try arrived.perform(effects) { isReceiptDue = true }
+        }
+        if conversation != known {
+            try change.tables.people.keep(conversation, of: connection, chat: chat)
+        }
+        return isReceiptDue
+    }
+
+    /// A message that never left, with its file.
+    private func fail(
+        _ number: Int64, _ reason: FailureReason, of connection: ConnectionID, _ change: ProfileChange
+    ) throws {
+        guard let chat = try change.tables.people.person(connection)?.chat,
+            let item = try change.tables.sharedMessages.item(sentAs: number, in: chat),
+            let file = try change.tables.items.item(item)?.file
+        else { return }
+        let problem = FileProblem(.other, reason.sentence)
+        guard
+            try change.setStatus(
+                .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete], problem: problem)
+        else { return }
+        try change.tell({ .sndFileError($0, problem) }, of: file.id)
+    }
+}

@@ -1,0 +1,136 @@
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Does what follows from a message of somebody on the network, in the transaction in which it is taken in. What is
+/// told and begun because of it goes through the profile's inbox, as what comes from profiles of this data directory.
+struct ArrivedMessages {
+    let change: ProfileChange
+    let side: ChatSide
+    /// As they are called.
+    let sender: String
+
+    private var messages: SharedMessageTable { change.tables.sharedMessages }
+
+    /// Whether a receipt is due.
+    func perform(_ effects: [ConversationEffect]) throws -> Bool {
+        var isReceiptDue = false
+        for effect in effects {
+            if case .receiptDue = effect { isReceiptDue = true } else { try perform(effect) }
+        }
+        return isReceiptDue
+    }
+
+    private func perform(_ effect: ConversationEffect) throws {
+        switch effect {
+        case .received(let message): try take(message, content: message.message.content)
+        case .completed(let message): try take(message, content: message.message.content)
+        case .changed(let key, let update, let time, let isNew):
+            if isNew {
+                let record = MessageRecord(time: time, state: .onlyChanged, hasFile: false)
+                try messages.keep(record, of: key, in: side.chat, item: nil)
+            } else {
+                try setContent(update.content, of: key)
+            }
+        case .deleted(let key, let time, _): try delete(key, at: time)
+        case .descriptionGrew(let key, let description):
+            try messages.keep(description, of: key, in: side.chat)
+        case .described(let key, let text): try describe(key, text)
+        case .fileCancelled(let key): try withdraw(key)
+        case .profileChanged(let profile):
+            try change.tables.chats.renameContact(profile.displayName, of: side.chat)
+            try change.post(.chatUpdated, to: side)
+        case .ended:
+            try change.tables.chats.end(side.chat, .contactLeft)
+            try change.post(.chatUpdated, to: side)
+        case .seen(let key): try messages.noteSeen(key, in: side.chat)
+        // Signs at messages are not shown. Files within messages are refused when they are offered, and groups are not
+        // joined, so nothing else of these comes.
+        case .reacted, .chunk, .fileAccepted, .invitedToGroup, .receiptDue: break
+        case .groupProfileChanged, .memberChanged, .messagesOfMemberDeleted: break
+        }
+    }
+
+    /// Only messages with a file are shown; of the others it is noted that they came.
+    private func take(_ message: IncomingMessage, content: ChatContent) throws {
+        var item: ItemID?
+        if let file = message.message.file {
+            item = try change.tables.items.insertReceived(
+                networkMessage(file, content, at: message.time), in: side.chat)
+        }
+        let record = MessageRecord(time: message.time, hasFile: item != nil)
+        try messages.keep(record, of: message.key, in: side.chat, item: item)
+        try change.tables.chats.noteMessage(in: side.chat, at: message.time)
+        if let item { try change.post(.newItem(item), to: side) }
+    }
+
+    private func networkMessage(
+        _ file: FileInvitation, _ content: ChatContent, at time: Timestamp
+    ) -> ItemTable.NetworkMessage {
+        var message = ItemTable.NetworkMessage(
+            sender: sender, time: time, content: MessageContent(content), fileName: file.name,
+            size: file.size)
+        if case .described = file.way {
+            message.expires = time.advanced(by: FilePolicy.relayRetention)
+        } else {
+            message.problem = FileProblem(
+                .other, "The sender's program sends this file in a way that ChatFS does not support.")
+        }
+        return message
+    }
+
+    private func setContent(_ content: ChatContent, of key: MessageKey) throws {
+        guard let item = try messages.item(key, in: side.chat) else { return }
+        try change.tables.items.setContent(MessageContent(content), of: item)
+        if let changed = try change.tables.items.item(item) { change.tell(.chatItemUpdated(changed)) }
+    }
+
+    private func delete(_ key: MessageKey, at time: Timestamp) throws {
+        let item = try messages.item(key, in: side.chat)
+        try messages.forget(key, in: side.chat, at: time)
+        guard let item, let found = try change.tables.items.deletable(item, in: side.chat) else { return }
+        try change.tables.items.delete(item)
+        try change.post(.deleted(item, storedName: found.storedName), to: side)
+    }
+
+    private func describe(_ key: MessageKey, _ text: String) throws {
+        guard let item = try messages.item(key, in: side.chat), let file = try file(of: item) else { return }
+        try change.tables.uploads.describe(file, text)
+        try change.post(.described(item), to: side)
+    }
+
+    private func withdraw(_ key: MessageKey) throws {
+        guard let item = try messages.item(key, in: side.chat), let file = try file(of: item) else { return }
+        if try change.tables.uploads.withdraw(file) { try change.post(.cancelled(item), to: side) }
+    }
+
+    private func file(of item: ItemID) throws -> FileID? { try change.tables.items.item(item)?.file?.id }
+}
+
+extension MessageContent {
+    /// Kinds that have nothing beside their text are files here: only what carries one is shown.
+    init(_ content: ChatContent) {
+        let kind: Kind =
+            switch content.kind {
+            case .image(let preview): .image(preview: preview)
+            case .video(let preview, let seconds): .video(preview: preview, seconds: seconds)
+            case .voice(let seconds): .voice(seconds: seconds)
+            case .text, .link, .file, .report, .chat, .unknown: .file
+            }
+        self.init(kind: kind, text: content.text)
+    }
+}
+
+extension ChatContent {
+    init(_ content: MessageContent) {
+        let kind: Kind =
+            switch content.kind {
+            case .text: .text
+            case .file: .file
+            case .image(let preview): .image(preview: preview)
+            case .video(let preview, let seconds): .video(preview: preview, seconds: seconds)
+            case .voice(let seconds): .voice(seconds: seconds)
+            }
+        self.init(kind, text: content.text)
+    }
+}

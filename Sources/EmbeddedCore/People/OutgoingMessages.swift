@@ -1,0 +1,107 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Hands to the agent of a profile what its transactions left for it, one after the other in their order. A row goes
+/// when the agent has the message durably; one that was handed over just before the process died is handed over again
+/// under the same identifier, by which the agent knows it.
+final class OutgoingMessages: Sendable {
+    private let store: ProfileStore
+    private let retry: RetryPolicy
+    private let rings: AsyncStream<Void>
+    private let bell: AsyncStream<Void>.Continuation
+
+    init(_ store: ProfileStore, retry: RetryPolicy) {
+        self.store = store
+        self.retry = retry
+        (rings, bell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// There may be something. Returns at once.
+    func ring() { bell.yield() }
+
+    func close() { bell.finish() }
+
+    /// Until `close`, or until the task is cancelled.
+    func send(over agent: any ConnectionAgent) async {
+        await sendAll(over: agent)
+        for await _ in rings { await sendAll(over: agent) }
+    }
+
+    private func sendAll(over agent: any ConnectionAgent) async {
+        var failures = 0
+        while !Task.isCancelled {
+            do throws(ChatError) {
+                let next = try await blocking.run { [store] in try store.read { try $0.outgoing.first() } }
+                guard let next else { return }
+                let isOver = try await hand(next, to: agent)
+                try await blocking.run { [self] in try note(next, isOver) }
+                failures = 0
+            } catch {
+                failures += 1
+                log.warning("A message waits: \(error.sentence)")
+                guard let delay = retry.delay(beforeTry: failures + 1) else { return }
+                try? await Task.sleep(for: delay)
+            }
+        }
+    }
+
+    private enum Handing: Sendable {
+        case taken(Int64)
+        case refused(AgentError)
+    }
+
+    /// - Throws: what may pass; then it is to be tried again.
+    private func hand(
+        _ next: OutgoingTable.Waiting, to agent: any ConnectionAgent
+    ) async throws(ChatError) -> Handing {
+        var outcome: Handing
+        do throws(AgentError) {
+            let number = try await agent.send(
+                next.body, to: next.connection, notifies: next.notifies,
+                identifier: Array("chatfs-\(next.number)".utf8))
+            outcome = .taken(number)
+        } catch {
+            switch error.code {
+            case .store, .stopped, .serverUnreachable:
+                throw ChatError(.file(.unreachable), error.sentence, cause: error)
+            default: outcome = .refused(error)
+            }
+        }
+        if next.ends {
+            do throws(AgentError) {
+                try await agent.delete(next.connection, afterSending: true)
+            } catch {
+                guard error.code == .noSuchConnection || error.code == .ended else {
+                    throw ChatError(.file(.unreachable), error.sentence, cause: error)
+                }
+            }
+        }
+        return outcome
+    }
+
+    private func note(_ sent: OutgoingTable.Waiting, _ outcome: Handing) throws {
+        try store.commit { change in
+            try change.tables.outgoing.remove(sent.number)
+            guard let id = sent.id, let chat = try change.tables.people.person(sent.connection)?.chat else {
+                return
+            }
+            switch outcome {
+            case .taken(let number): try change.tables.sharedMessages.noteSent(id, as: number, in: chat)
+            case .refused(let error):
+                let key = MessageKey(id, by: .own)
+                guard let item = try change.tables.sharedMessages.item(key, in: chat),
+                    let file = try change.tables.items.item(item)?.file
+                else { return }
+                let problem = FileProblem(.other, error.sentence)
+                if try change.setStatus(
+                    .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete],
+                    problem: problem)
+                {
+                    try change.tell({ .sndFileError($0, problem) }, of: file.id)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import Cryptography
+import SMP
+
+/// The people on the network that a profile has chats with. Its agent is made when there is somebody, or is to be: a
+/// profile without contacts on the network opens nothing.
+final class People: Sendable {
+    private struct State {
+        var opening: Task<ProfileAgent, any Error>?
+        var work: [Task<Void, Never>] = []
+        var isClosed = false
+    }
+
+    private let store: ProfileStore
+    private let key: SecretBytes?
+    private let make: ProfileAgent.Making
+    private let incoming: AgentEvents
+    private let outgoing: OutgoingMessages
+    private let state = Lock(State())
+
+    init(
+        _ store: ProfileStore, key: SecretBytes?, retry: RetryPolicy, make: @escaping ProfileAgent.Making
+    ) {
+        self.store = store
+        self.key = key
+        self.make = make
+        incoming = AgentEvents(store)
+        outgoing = OutgoingMessages(store, retry: retry)
+        store.onOutgoing { [outgoing] in outgoing.ring() }
+    }
+
+    /// At the start: goes on with what there is. Returns at once.
+    func resume() {
+        Task { [weak self] in
+            guard let self else { return }
+            do {
+                let isNeeded = try await blocking.run { [store] in
+                    try store.read { try $0.people.areThereAny() }
+                }
+                if isNeeded { _ = try await agent() }
+            } catch {
+                log.warning("People on the network cannot be reached: \(sentence(of: error))")
+            }
+        }
+    }
+
+    func shutDown() async {
+        let (opening, work) = state.withLock { state in
+            state.isClosed = true
+            return (state.opening, state.work)
+        }
+        outgoing.close()
+        for task in work { task.cancel() }
+        if let opened = try? await opening?.value { await opened.stop() }
+        for task in work { await task.value }
+    }
+
+    // MARK: - The agent
+
+    private func agent() async throws(ChatError) -> any ConnectionAgent {
+        let opening = state.withLock { state -> Task<ProfileAgent, any Error>? in
+            if state.isClosed { return nil }
+            if let opening = state.opening { return opening }
+            let task = Task { try await self.open() }
+            state.opening = task
+            return task
+        }
+        guard let opening else {
+            throw ChatError(.file(.unreachable), "The profile is being closed.")
+        }
+        do {
+            return try await opening.value.agent
+        } catch {
+            // The next one who needs it tries again.
+            state.withLock { state in
+                if state.opening == opening { state.opening = nil }
+            }
+            throw ChatError(connecting: error)
+        }
+    }
+
+    private func open() async throws -> ProfileAgent {
+        let opened = try await blocking.run { [self] in
+            let servers = try servers()
+            return try make(store.folders.path + "/agent.sqlite", key, servers)
+        }
+        do {
+            try await opened.start()
+        } catch {
+            await opened.stop()
+            throw error
+        }
+        state.withLock { [incoming, outgoing] state in
+            guard !state.isClosed else { return }
+            state.work = [
+                Task { await incoming.follow(opened.agent) },
+                Task { await outgoing.send(over: opened.agent) },
+            ]
+        }
+        return opened
+    }
+
+    private func servers() throws -> [ServerAddress] {
+        try store.read { try $0.directory.messagingServers.configured(of: store.profile.id) }
+            .compactMap { ServerAddress($0) }
+    }
+
+    // MARK: - Making contacts
+
+    /// A link for one person, who becomes a contact by using it.
+    func invite() async throws(ChatError) -> ContactInvitation {
+        let prepared = try await blocking.run { [self] in try self.invitation() }
+        do {
+            let made = try await agent().invite(prepared)
+            try await note(made.connection)
+            return ContactInvitation(
+                connection: made.connection.number,
+                link: made.links.short?.webLink ?? made.links.full.webLink)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    /// Becomes the contact of whose link it is. The same link again is the same contact.
+    /// - Returns: what `contact` knows it by.
+    func accept(_ link: String) async throws(ChatError) -> Int64 {
+        let own = try await blocking.run { [self] in
+            guard try !servers().isEmpty else { throw Self.noServer }
+            return try introduction()
+        }
+        do {
+            let id = try await agent().join(
+                link: link, information: own, confirmation: own)
+            try await note(id)
+            return id.number
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    /// The chat with who connected; nil while nobody has.
+    func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        try await blocking.run { [store] in
+            try store.read { tables in
+                let person = try tables.people.person(ConnectionID(connection))
+                return try person?.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
+            }
+        }
+    }
+
+    private func note(_ id: ConnectionID) async throws(ChatError) {
+        try await blocking.run { [store] in try store.commit { try $0.tables.people.insert(id) } }
+    }
+
+    private static let noServer = ChatError(
+        .file(.noRelay),
+        "No messaging server is configured, over which others reach this profile: give its address once with --server."
+    )
+
+    /// Blocks.
+    private func invitation() throws -> Invitation {
+        guard let server = try servers().randomElement() else { throw Self.noServer }
+        return Invitation(
+            kind: .oneTime, server: server, information: try introduction(), linkData: linkData())
+    }
+
+    /// Who this side is. Blocks.
+    private func introduction() throws -> [UInt8] {
+        try ChatBody.write(
+            ChatMessage(.information(own), id: nil), room: .information, compression: Zstandard.installed)
+    }
+
+    private func linkData() -> [UInt8] {
+        LinkProfile.contact(own, message: nil, isBusiness: false).encoded
+    }
+
+    private var own: ContactProfile { ContactProfile(displayName: store.profile.displayName) }
+}
+
+/// A link that makes a contact.
+public struct ContactInvitation: Hashable, Sendable {
+    /// By which `EmbeddedCore.contact` knows who used it.
+    public let connection: Int64
+    /// A secret until it was used.
+    public let link: String
+}
+
+extension ChatError {
+    /// What an error of connections means for who gave the command.
+    fileprivate init(connecting error: any Error) {
+        guard let error = error as? AgentError else {
+            self.init(wrapping: error)
+            return
+        }
+        let code: ChatErrorCode =
+            switch error.code {
+            case .serverUnreachable, .stopped: .file(.unreachable)
+            case .store: .storage
+            case .noSuchConnection, .noSuchRequest: .noSuchChat
+            case .ended: .sendingRefused
+            case .tooLong: .tooLarge
+            case .unusableLink, .linkGone, .notPossible, .serverRefused: .invalidCommand
+            }
+        self.init(code, error.sentence, cause: error)
+    }
+}

@@ -1,0 +1,72 @@
+import Agent
+import ChatProtocol
+import Store
+
+/// Something for the agent to send.
+struct OutgoingMessage {
+    var connection: ConnectionID
+    var body: [UInt8]
+    var notifies: Bool
+    /// Of a message of its own, to know it again when it could not be sent.
+    var id: SharedMessageID?
+    /// The last one: the connection is deleted afterwards.
+    var ends = false
+
+    /// - Throws: `ChatProtocolError.tooLong`.
+    init(_ message: ChatMessage, to connection: ConnectionID, ends: Bool = false) throws {
+        self.connection = connection
+        body = try ChatBody.write(message, room: .message, compression: Zstandard.installed)
+        notifies = message.event.notifies
+        if case .message = message.event { id = message.id }
+        self.ends = ends
+    }
+}
+
+/// What waits for the agent of a profile, in the order in which it was committed.
+struct OutgoingTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    func add(_ message: OutgoingMessage) throws {
+        try connection.execute(
+            """
+            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, ends)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, profile, message.connection.number, message.body, message.notifies, message.id?.bytes,
+            message.ends)
+    }
+
+    struct Waiting: Sendable {
+        /// Never used again.
+        var number: Int64
+        var connection: ConnectionID
+        var body: [UInt8]
+        var notifies: Bool
+        var id: SharedMessageID?
+        var ends: Bool
+    }
+
+    func first() throws -> Waiting? {
+        try connection.first(
+            """
+            SELECT id, connection, body, notifies, shared_id, ends FROM outgoing WHERE profile = ?
+            ORDER BY id LIMIT 1
+            """, profile
+        ) { row in
+            Waiting(
+                number: row.integer("id"), connection: ConnectionID(row.integer("connection")),
+                body: row.bytes("body"), notifies: row.bool("notifies"),
+                id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
+                ends: row.bool("ends"))
+        }
+    }
+
+    func remove(_ number: Int64) throws {
+        try connection.execute("DELETE FROM outgoing WHERE id = ?", number)
+    }
+}

@@ -1,0 +1,116 @@
+import Agent
+import Base
+import ChatProtocol
+import Store
+
+/// The connections of a profile to people on the network, and which chats they are.
+struct PeopleTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    /// A connection as it is stored.
+    struct Person {
+        var connection: ConnectionID
+        /// nil before they have said who they are, and after the chat was deleted.
+        var chat: Int64?
+        /// The same.
+        var conversation: ContactConversation?
+        /// This side has deleted it: nothing of it is taken in any more.
+        var isEnded: Bool
+    }
+
+    /// Notes a connection that is new; nothing for one that is known.
+    func insert(_ id: ConnectionID) throws {
+        try connection.execute(
+            "INSERT OR IGNORE INTO connection (profile, number) VALUES (?, ?)", profile, id.number)
+    }
+
+    func person(_ id: ConnectionID) throws -> Person? {
+        try connection.first(
+            """
+            SELECT n.number, n.chat, n.introduction, n.is_ended, c.ended IS NOT NULL AS is_over
+            FROM connection n LEFT JOIN chat c ON c.id = n.chat WHERE n.profile = ? AND n.number = ?
+            """, profile, id.number
+        ) { row in
+            let introduction = row.bytesOrNil("introduction").flatMap { ChatMessage(decoding: $0) }
+            var conversation: ContactConversation?
+            if let introduction, case .information(let profile) = introduction.event {
+                conversation = ContactConversation(
+                    profile: profile, versions: introduction.versions, hasEnded: row.bool("is_over"))
+            }
+            return Person(
+                connection: ConnectionID(row.integer("number")), chat: row.integerOrNil("chat"),
+                conversation: conversation, isEnded: row.bool("is_ended"))
+        }
+    }
+
+    /// nil for a chat that is with nobody on the network.
+    func connection(ofChat chat: Int64) throws -> ConnectionID? {
+        try connection.first(
+            "SELECT number FROM connection WHERE profile = ? AND chat = ? AND is_ended = 0", profile, chat
+        ) { ConnectionID($0.integer("number")) }
+    }
+
+    /// Who they are now, and in which chat.
+    func keep(_ conversation: ContactConversation, of id: ConnectionID, chat: Int64) throws {
+        let introduction = ChatMessage(
+            .information(conversation.profile), id: nil, versions: conversation.versions)
+        try connection.execute(
+            "UPDATE connection SET introduction = ?, chat = ? WHERE profile = ? AND number = ?",
+            Array(introduction.json.utf8), chat, profile, id.number)
+    }
+
+    func end(_ id: ConnectionID) throws {
+        try connection.execute(
+            "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
+    }
+
+    /// Whether there is anything for which an agent is needed.
+    func areThereAny() throws -> Bool {
+        try connection.exists("SELECT 1 FROM connection WHERE profile = ?", profile)
+    }
+
+    // MARK: - Events of the agent
+
+    func lastEvent() throws -> Int64 {
+        try connection.first("SELECT agent_event FROM profile WHERE id = ?", profile) {
+            $0.integer("agent_event")
+        } ?? 0
+    }
+
+    func setLastEvent(_ number: Int64) throws {
+        try connection.execute("UPDATE profile SET agent_event = ? WHERE id = ?", number, profile)
+    }
+}
+
+/// The messaging servers of profiles: where others reach them.
+struct MessagingServerTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func add(_ addresses: [String], to profile: Int64) throws {
+        for address in addresses {
+            try connection.execute(
+                "INSERT OR IGNORE INTO messaging_server (profile, address) VALUES (?, ?)", profile, address)
+        }
+    }
+
+    /// False when there is no such server.
+    func remove(_ address: String, from profile: Int64) throws -> Bool {
+        try connection.execute(
+            "DELETE FROM messaging_server WHERE profile = ? AND address = ?", profile, address) > 0
+    }
+
+    /// In the order in which they were given, with their passwords.
+    func configured(of profile: Int64) throws -> [String] {
+        try connection.query("SELECT address FROM messaging_server WHERE profile = ? ORDER BY id", profile) {
+            $0.text("address")
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import Base
+import ChatCore
+import ChatProtocol
+import Store
+
+/// What both sides of a chat on the network call its messages, and what has to be known of each later.
+struct SharedMessageTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    private enum StoredAuthor: String, SQLBindable, CaseIterable {
+        case own, contact
+
+        init(_ author: Author) { self = author == .own ? .own : .contact }
+    }
+
+    private enum StoredState: String, SQLBindable, CaseIterable {
+        case present, changed, deleted
+
+        init(_ state: MessageRecord.State) {
+            switch state {
+            case .present: self = .present
+            case .onlyChanged: self = .changed
+            case .deleted: self = .deleted
+            }
+        }
+
+        var state: MessageRecord.State {
+            switch self {
+            case .present: .present
+            case .changed: .onlyChanged
+            case .deleted: .deleted
+            }
+        }
+    }
+
+    // MARK: - What is known
+
+    func record(of key: MessageKey, in chat: Int64) throws -> MessageRecord? {
+        let found = try connection.first(
+            "SELECT time, state, has_file FROM shared_message WHERE \(Self.isMeant)", chat,
+            StoredAuthor(key.author), key.id.bytes
+        ) { row -> MessageRecord? in
+            try row.valueOrNil("state", as: StoredState.self).map {
+                MessageRecord(time: row.timestamp("time"), state: $0.state, hasFile: row.bool("has_file"))
+            }
+        }
+        return found ?? nil
+    }
+
+    private static let isMeant = "chat = ? AND author = ? AND shared_id = ?"
+
+    func isSeen(_ key: MessageKey, in chat: Int64) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM shared_message WHERE \(Self.isMeant) AND is_seen = 1", chat,
+            StoredAuthor(key.author), key.id.bytes)
+    }
+
+    func description(of key: MessageKey, in chat: Int64) throws -> PartialDescription? {
+        let found = try connection.first(
+            "SELECT description, parts, is_described FROM shared_message WHERE \(Self.isMeant)", chat,
+            StoredAuthor(key.author), key.id.bytes
+        ) { row in
+            row.textOrNil("description").map {
+                PartialDescription(
+                    text: $0, count: Int(row.integer("parts")), isComplete: row.bool("is_described"))
+            }
+        }
+        return found ?? nil
+    }
+
+    /// Of messages that are not here.
+    func waitingDescriptions(in chat: Int64) throws -> Int {
+        try connection.first(
+            """
+            SELECT count(*) AS count FROM shared_message
+            WHERE chat = ? AND description IS NOT NULL AND has_file = 0
+            """, chat
+        ) { Int($0.integer("count")) } ?? 0
+    }
+
+    func item(_ key: MessageKey, in chat: Int64) throws -> ItemID? {
+        let found = try connection.first(
+            "SELECT item FROM shared_message WHERE \(Self.isMeant)", chat, StoredAuthor(key.author),
+            key.id.bytes
+        ) { $0.integerOrNil("item").map { ItemID($0) } }
+        return found ?? nil
+    }
+
+    /// What an own item is called by the other side, and in which chat it is.
+    func sent(_ item: ItemID) throws -> (id: SharedMessageID, chat: Int64)? {
+        let found = try connection.first(
+            "SELECT shared_id, chat FROM shared_message WHERE item = ? AND author = ?", item.rawValue,
+            StoredAuthor.own
+        ) { row in
+            SharedMessageID(bytes: row.bytes("shared_id")).map { ($0, row.integer("chat")) }
+        }
+        return found ?? nil
+    }
+
+    /// The own item that the agent gave this number.
+    func item(sentAs number: Int64, in chat: Int64) throws -> ItemID? {
+        let found = try connection.first(
+            "SELECT item FROM shared_message WHERE chat = ? AND author = ? AND sent_as = ?", chat,
+            StoredAuthor.own, number
+        ) { $0.integerOrNil("item").map { ItemID($0) } }
+        return found ?? nil
+    }
+
+    // MARK: - What is kept
+
+    private func insert(_ key: MessageKey, in chat: Int64) throws {
+        try connection.execute(
+            "INSERT OR IGNORE INTO shared_message (chat, author, shared_id) VALUES (?, ?, ?)", chat,
+            StoredAuthor(key.author), key.id.bytes)
+    }
+
+    func keep(_ record: MessageRecord, of key: MessageKey, in chat: Int64, item: ItemID?) throws {
+        try insert(key, in: chat)
+        try connection.execute(
+            """
+            UPDATE shared_message SET time = ?, state = ?, has_file = ?, item = ? WHERE \(Self.isMeant)
+            """, record.time, StoredState(record.state), record.hasFile, item?.rawValue, chat,
+            StoredAuthor(key.author), key.id.bytes)
+    }
+
+    /// It and its description go; that it was there stays.
+    func forget(_ key: MessageKey, in chat: Int64, at time: Timestamp) throws {
+        try keep(MessageRecord(time: time, state: .deleted, hasFile: false), of: key, in: chat, item: nil)
+        try connection.execute(
+            "UPDATE shared_message SET description = NULL, parts = 0, is_described = 0 WHERE \(Self.isMeant)",
+            chat, StoredAuthor(key.author), key.id.bytes)
+    }
+
+    func keep(_ description: PartialDescription, of key: MessageKey, in chat: Int64) throws {
+        try insert(key, in: chat)
+        try connection.execute(
+            """
+            UPDATE shared_message SET description = ?, parts = ?, is_described = ? WHERE \(Self.isMeant)
+            """, description.text, description.count, description.isComplete, chat,
+            StoredAuthor(key.author), key.id.bytes)
+    }
+
+    func noteSeen(_ key: MessageKey, in chat: Int64) throws {
+        try insert(key, in: chat)
+        try connection.execute(
+            "UPDATE shared_message SET is_seen = 1 WHERE \(Self.isMeant)", chat, StoredAuthor(key.author),
+            key.id.bytes)
+    }
+
+    func noteSent(_ id: SharedMessageID, as number: Int64, in chat: Int64) throws {
+        try connection.execute(
+            "UPDATE shared_message SET sent_as = ? WHERE \(Self.isMeant)", number, chat, StoredAuthor.own,
+            id.bytes)
+    }
+}

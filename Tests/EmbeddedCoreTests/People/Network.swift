@@ -1,0 +1,118 @@
+import Agent
+import Base
+import ChatCore
+import Network
+import Posix
+import SMP
+import SMPClient
+import SMPRelay
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// A messaging relay on loopback, and a relay for files in memory, over which two machines reach each other.
+final class Internet: Sendable {
+    let files = MemoryRelay()
+    private let folder: TemporaryFolder
+    private let identity: ServerIdentity
+    private let running: Lock<MessageRelay>
+
+    init() throws {
+        folder = try TemporaryFolder()
+        identity = try NewServerIdentity.make(.ed25519, hostName: "localhost").identity
+        running = Lock(try Self.start(folder, identity, port: 0))
+    }
+
+    private static func start(
+        _ folder: TemporaryFolder, _ identity: ServerIdentity, port: UInt16
+    ) throws -> MessageRelay {
+        try MessageRelay.start(
+            MessageRelaySettings(
+                folder: folder.path("relay"), listen: Endpoint(host: "127.0.0.1", port: port),
+                identity: identity))
+    }
+
+    var server: ServerAddress { running.withLock { $0.address } }
+
+    func stop() async { await running.withLock { $0 }.stop() }
+
+    /// At the same port as before.
+    func start() throws {
+        let port = server.port
+        running.withLock { _ in }
+        let next = try Self.start(folder, identity, port: port)
+        running.withLock { $0 = next }
+    }
+
+    /// A machine with one profile, open.
+    func machine(_ name: String) throws -> Machine { try Machine(name, self) }
+}
+
+/// A data directory with one profile.
+final class Machine: Sendable {
+    let name: String
+    let world: World
+    private let internet: Internet
+    private let opened = Lock<EmbeddedCore?>(nil)
+
+    init(_ name: String, _ internet: Internet) throws {
+        self.name = name
+        self.internet = internet
+        world = try World([name], relay: internet.files)
+        try world.directory.addMessagingServers(
+            [internet.server], to: world.directory.profile(named: name))
+    }
+
+    /// Opens the profile, with delays of tests.
+    @discardableResult
+    func open() async throws -> EmbeddedCore {
+        let directory = try DataDirectory(world.folder.path("data"), clock: world.clock)
+        let core = try await EmbeddedCore.open(
+            directory, profile: name, mountpoint: nil, relays: [MemoryRelay.relay], transfers: internet.files,
+            retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
+            agent: Self.agent)
+        opened.withLock { $0 = core }
+        return core
+    }
+
+    /// The real agent over real connections, only more impatient.
+    private static let agent: ProfileAgent.Making = { path, key, servers in
+        let connections = QueueConnections(
+            ConnectionSettings(
+                retry: RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)))
+        var times = AgentTimes()
+        times.network = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
+        let agent = try Agent(
+            path: path, key: key, servers: connections,
+            settings: AgentSettings(servers: servers, times: times))
+        return ProfileAgent(
+            agent: agent, start: { () async throws(AgentError) in try await agent.start() },
+            stop: {
+                await agent.stop()
+                await connections.close()
+            })
+    }
+
+    var core: EmbeddedCore {
+        get throws { try #require(opened.withLock { $0 }) }
+    }
+
+    func reopen() async throws {
+        try await core.shutDown()
+        try await open()
+    }
+}
+
+extension Internet {
+    /// Two machines whose profiles are each other's contacts.
+    func pair() async throws -> (alice: Machine, bob: Machine) {
+        let (alice, bob) = (try machine("alice"), try machine("bob"))
+        let (inviting, joining) = (try await alice.open(), try await bob.open())
+        let invitation = try await inviting.invite()
+        let joined = try await joining.accept(invitation.link)
+        _ = try await wait(for: "alice's contact") { try await inviting.contact(of: invitation.connection) }
+        _ = try await wait(for: "bob's contact") { try await joining.contact(of: joined) }
+        return (alice, bob)
+    }
+}

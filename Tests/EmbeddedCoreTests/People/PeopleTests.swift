@@ -1,0 +1,163 @@
+import Base
+import ChatCore
+import ChatProtocol
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite("People on the network")
+struct PeopleTests {
+    @Test("a link makes two profiles of two machines each other's contacts, under the names they chose")
+    func pairing() async throws {
+        let (alice, bob) = try await Internet().pair()
+        #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes", "bob"])
+        #expect(try await bob.core.chats().map(\.displayName) == ["Saved notes", "alice"])
+        await (try alice.core, try bob.core).0.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("the same link again is the same contact; one that was used by somebody else is refused")
+    func usedLink() async throws {
+        let internet = try Internet()
+        let (alice, bob, carol) = (
+            try internet.machine("alice"), try internet.machine("bob"), try internet.machine("carol")
+        )
+        let invitation = try await alice.open().invite()
+        let first = try await bob.open().accept(invitation.link)
+        #expect(try await bob.core.accept(invitation.link) == first)
+        let refused = await refusal { try await carol.open().accept(invitation.link) }
+        #expect(refused?.code == .invalidCommand)
+        let nonsense = await refusal { try await carol.core.accept("https://example.org/") }
+        #expect(nonsense?.code == .invalidCommand)
+        for machine in [alice, bob, carol] { try await machine.core.shutDown() }
+    }
+
+    @Test("without a messaging server nobody is invited, and the sentence says what to do")
+    func noServer() async throws {
+        let world = try World(["alice"])
+        let core = try await world.open("alice")
+        #expect(await refusal { try await core.invite() }?.code == .file(.noRelay))
+        #expect(await refusal { try await core.accept("simplex:/i#x") }?.code == .file(.noRelay))
+        await core.shutDown()
+    }
+
+    @Test("a file that is sent arrives whole, however small", arguments: [1, 300_000])
+    func files(_ size: Int) async throws {
+        let (alice, bob) = try await Internet().pair()
+        let bytes = pattern(size)
+        let chat = try await alice.core.chat(named: "bob")
+        let sent = try await alice.core.send(alice.core.compose(bytes), to: chat)
+        #expect(sent.file?.transport == .xftp)
+        let offered = try await bob.core.item(in: "alice") { $0 == .rcvInvitation(described: true) }
+        #expect(offered.file?.name == "report.pdf" && offered.file?.size == UInt64(size))
+        #expect(offered.content.text == "caption" && offered.sender == "alice")
+        let file = try #require(offered.file?.id)
+        try await bob.core.receiveFile(file, approvedRelays: false)
+        let received = try await bob.core.item(in: "alice") { $0 == .rcvComplete }
+        #expect(try received.content() == bytes)
+        _ = try await alice.core.item(in: "bob") { $0 == .sndComplete }
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test(
+        "files go both ways, and each message once, in its order, over restarts of both sides and of the server"
+    )
+    func restarts() async throws {
+        let internet = try Internet()
+        let (alice, bob) = try await internet.pair()
+        var names: [String] = []
+        for round in 0..<3 {
+            for number in 0..<4 {
+                let name = "\(round)-\(number).txt"
+                names.append(name)
+                let message = try alice.core.compose(pattern(100 + number), name: name, id: name)
+                let chat = try await alice.core.chat(named: "bob")
+                let first = try await alice.core.send(message, to: chat)
+                // The outbox asks again when it does not know.
+                let again = try alice.core.compose(pattern(100 + number), name: name, id: name)
+                #expect(try await alice.core.send(again, to: chat).id == first.id)
+            }
+            if round == 0 { try await alice.reopen() }
+            if round == 1 {
+                await internet.stop()
+                try await bob.reopen()
+                try internet.start()
+            }
+        }
+        let chat = try await bob.core.chat(named: "alice")
+        let items = try await wait(for: "all files described at bob's") {
+            let items = try await bob.core.items(of: chat, before: nil, count: 100)
+            let isComplete =
+                items.count == names.count
+                && items.allSatisfy { $0.file?.status == .rcvInvitation(described: true) }
+            return isComplete ? items : nil
+        }
+        #expect(items.reversed().map { $0.file?.name ?? "" } == names)
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("what its sender deletes for everyone goes; a file that is taken back says so")
+    func takenBack() async throws {
+        let (alice, bob) = try await Internet().pair()
+        let chat = try await alice.core.chat(named: "bob")
+        let first = try await alice.core.send(alice.core.compose(pattern(10), name: "a"), to: chat)
+        let second = try await alice.core.send(alice.core.compose(pattern(10), name: "b"), to: chat)
+        let there = try await bob.core.chat(named: "alice")
+        _ = try await wait(for: "both at bob's") {
+            let items = try await bob.core.items(of: there, before: nil, count: 9)
+            return items.count == 2 ? items : nil
+        }
+        try await alice.core.deleteItems([first.id], in: chat, mode: .broadcast)
+        try await alice.core.cancelFile(try #require(second.file).id)
+        let left = try await wait(for: "one of them") {
+            let items = try await bob.core.items(of: there, before: nil, count: 9)
+            return items.count == 1 && items[0].file?.status == .rcvCancelled ? items : nil
+        }
+        #expect(left[0].file?.name == "b")
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("who leaves is told to have left; what the chat holds stays, and nothing can be sent into it")
+    func leaving() async throws {
+        let (alice, bob) = try await Internet().pair()
+        let chat = try await alice.core.chat(named: "bob")
+        _ = try await alice.core.send(alice.core.compose(pattern(10)), to: chat)
+        _ = try await bob.core.item(in: "alice") { $0 == .rcvInvitation(described: true) }
+        try await alice.core.leaveChat(chat)
+        let ended = try await wait(for: "the end at bob's") {
+            try await bob.core.chats().first { $0.displayName == "alice" && $0.sendingRefused != nil }
+        }
+        #expect(ended.sendingRefused == "The contact has left this chat.")
+        #expect(try await bob.core.items(of: ended.reference, before: nil, count: 9).count == 1)
+        let refused = await refusal {
+            try await bob.core.send(bob.core.compose(pattern(3)), to: ended.reference)
+        }
+        #expect(refused?.code == .sendingRefused)
+        try await alice.core.deleteChat(chat)
+        #expect(try await alice.core.chats().count == 1)
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("a name that a contact takes is that of the chat; the folder of who named it keeps its name")
+    func renamed() async throws {
+        let store = try World(["alice"])
+        let core = try await store.open("alice")
+        let profile = core.profile.id
+        let chat = try core.store.commit { change in
+            let chat = try change.tables.chats.insertContact("bob", of: profile, at: Timestamp(seconds: 1))
+            let arrived = ArrivedMessages(
+                change: change, side: ChatSide(profile: profile, chat: chat), sender: "bob")
+            _ = try arrived.perform([.profileChanged(ContactProfile(displayName: "robert"))])
+            return chat
+        }
+        #expect(try await core.chats().last?.displayName == "robert")
+        try await core.renameChat(.direct(chat), to: "my bob")
+        #expect(try await core.chats().last?.displayName == "my bob")
+        await core.shutDown()
+    }
+}
