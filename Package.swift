@@ -108,7 +108,8 @@ let package = Package(
                 "Thumbnails",
                 "FileSystem",
                 "Fuse",
-                "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "CommandLineKit",
+                "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "QRCodes", "SMP",
+                "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(

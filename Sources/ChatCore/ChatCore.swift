@@ -10,8 +10,9 @@
 /// | `FileTransferring` | the files of messages: receiving, fetching by chunks, cancelling |
 /// | `StandaloneFileTransferring` | files that belong to no chat |
 /// | `ChatManaging` | renaming, leaving and deleting chats |
+/// | `ContactMaking` | becoming somebody's contact |
 /// | `LinkKeeping` | the folder of links |
 ///
 /// What holds for all of them is the contract of `OpenProfile`.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
-    & ChatManaging & LinkKeeping
+    & ChatManaging & ContactMaking & LinkKeeping

@@ -108,6 +108,14 @@ public final class ControlClient: Sendable {
         }
     }
 
+    /// Has the daemon do a step of becoming a contact. `.refused` with the daemon's reason.
+    public func ask(_ request: ContactRequest) throws(DesktopError) -> ContactAnswer {
+        try channel.send(request)
+        let answer = try channel.receive(ContactAnswer.self)
+        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        return answer
+    }
+
     /// Has the daemon do something in the folder of links. `.refused` with the daemon's reason.
     /// - Returns: as `LinkRequest.carryOut`; of a list all entries.
     public func link(_ request: LinkRequest) throws(DesktopError) -> [LinkDescription] {

@@ -3,8 +3,8 @@ import ChatCore
 import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
-/// send, a request about the cache, what is wanted of chats or links, a file that belongs to none, or what is to be
-/// kept.
+/// send, a request about the cache, what is wanted of chats or links, becoming a contact, a file that belongs to
+/// none, or what is to be kept.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
@@ -16,9 +16,10 @@ enum ControlLine: Decodable {
     case transfer(StandaloneRequest)
     case keep(KeepRequest)
     case link(LinkRequest)
+    case contact(ContactRequest)
 
     private enum Key: CodingKey {
-        case action, destination, keep, linking, manage, transfer
+        case action, connecting, destination, keep, linking, manage, transfer
     }
 
     init(from decoder: any Decoder) throws {
@@ -31,6 +32,8 @@ enum ControlLine: Decodable {
             self = .keep(try KeepRequest(from: decoder))
         } else if keys.contains(.transfer) {
             self = .transfer(try StandaloneRequest(from: decoder))
+        } else if keys.contains(.connecting) {
+            self = .contact(try ContactRequest(from: decoder))
         } else if keys.contains(.linking) {
             self = .link(try LinkRequest(from: decoder))
         } else if keys.contains(.destination) {

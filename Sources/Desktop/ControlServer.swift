@@ -90,6 +90,8 @@ public final class ControlServer: Sendable {
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .link(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
+                case .contact(let request):
+                    try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .transfer(let request): try transfer(request, channel)
                 case .keep(let request):
                     try channel.send(

@@ -336,16 +336,10 @@ public final class EmbeddedCore: ChatCore {
 
     // MARK: - People on the network
 
-    /// A link for one person, who becomes a contact by using it.
-    /// - Throws: `.file(.noRelay)` without a messaging server, `.file(.unreachable)`.
     public func invite() async throws(ChatError) -> ContactInvitation { try await people.invite() }
 
-    /// Becomes the contact of whose link it is. The same link again is the same contact.
-    /// - Returns: by which `contact(of:)` knows it.
-    /// - Throws: `.invalidCommand` for no link or one that was used, as `invite`.
     public func accept(_ link: String) async throws(ChatError) -> Int64 { try await people.accept(link) }
 
-    /// The chat with who connected; nil while nobody has. That this changes is told by `.chatUpdated`.
     public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
         try await people.contact(of: connection)
     }

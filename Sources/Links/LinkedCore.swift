@@ -285,6 +285,14 @@ public final class LinkedCore: ChatCore {
         try await core.renameChat(chat, to: name)
     }
 
+    public func invite() async throws(ChatError) -> ContactInvitation { try await core.invite() }
+
+    public func accept(_ link: String) async throws(ChatError) -> Int64 { try await core.accept(link) }
+
+    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        try await core.contact(of: connection)
+    }
+
     public func leaveChat(_ chat: ChatReference) async throws(ChatError) { try await core.leaveChat(chat) }
 
     public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await core.deleteChat(chat) }

@@ -33,6 +33,8 @@ enum ChatFS {
             SuspensionCommands.resume,
             CacheCommand.command,
             ProfileCommand.command,
+            PairCommand.command,
+            AcceptCommand.command,
             ConnectCommand.command,
             ContactCommand.command,
             GroupCommand.command,

@@ -180,14 +180,6 @@ final class People: Sendable {
     private var own: ContactProfile { ContactProfile(displayName: store.profile.displayName) }
 }
 
-/// A link that makes a contact.
-public struct ContactInvitation: Hashable, Sendable {
-    /// By which `EmbeddedCore.contact` knows who used it.
-    public let connection: Int64
-    /// A secret until it was used.
-    public let link: String
-}
-
 extension ChatError {
     /// What an error of connections means for who gave the command.
     fileprivate init(connecting error: any Error) {

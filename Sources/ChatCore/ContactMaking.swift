@@ -1,0 +1,43 @@
+/// Becoming somebody's contact, over the network of the core. That it came about is told by `.chatUpdated`.
+public protocol ContactMaking: OpenProfile {
+    /// Makes a link for one person, who becomes a contact by using it.
+    /// - Throws: `.file(.noRelay)` where no server is configured, `.invalidCommand` where the server refuses.
+    func invite() async throws(ChatError) -> ContactInvitation
+
+    /// Becomes the contact of whose link it is. The same link again is the same contact.
+    /// - Returns: by which `contact(of:)` knows it.
+    /// - Throws: `.invalidCommand` for what is no link, or one that was used; `.file(.noRelay)`.
+    func accept(_ link: String) async throws(ChatError) -> Int64
+
+    /// The chat with who connected; nil while nobody has. Asks nobody but the core's own store.
+    func contact(of connection: Int64) async throws(ChatError) -> Chat?
+}
+
+/// A link that makes a contact.
+public struct ContactInvitation: Hashable, Sendable, CustomStringConvertible {
+    /// By which `ContactMaking.contact(of:)` knows who used it.
+    public let connection: Int64
+    /// A secret until it was used.
+    public let link: String
+
+    public init(connection: Int64, link: String) {
+        self.connection = connection
+        self.link = link
+    }
+
+    public var description: String { "ContactInvitation(…)" }
+}
+
+extension ContactMaking {
+    /// For cores whose contacts are made elsewhere.
+    public func invite() async throws(ChatError) -> ContactInvitation { throw .contactsMadeElsewhere }
+    public func accept(_ link: String) async throws(ChatError) -> Int64 { throw .contactsMadeElsewhere }
+    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        throw .contactsMadeElsewhere
+    }
+}
+
+extension ChatError {
+    fileprivate static let contactsMadeElsewhere = ChatError(
+        .invalidCommand, "The contacts of this core are made in its own program.")
+}

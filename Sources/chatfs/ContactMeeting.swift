@@ -1,0 +1,80 @@
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import Posix
+import SMP
+
+/// What `chatfs pair` and `chatfs accept` have in common: a profile, its servers, and waiting for somebody.
+struct ContactMeeting: Sendable {
+    private let access: ProfileAccess
+
+    static let server = Option.value(
+        "server", named: "ADDR", .text, repeats: true,
+        "A messaging server over which others reach this profile: smp://fingerprint@host:port. Kept in the "
+            + "profile.")
+    static let options = [server, CommonOptions.relay] + CommonOptions.access
+
+    /// Makes the profile where there is none at all, and keeps in it what the command names.
+    init(_ invocation: Invocation) async throws {
+        access = try ProfileAccess(invocation)
+        guard access.settings.official == nil else { return }
+        let servers = try invocation.all("server").map { text throws(UsageError) in
+            guard let server = ServerAddress(text) else {
+                throw UsageError("a messaging server's address looks like smp://fingerprint@host:port")
+            }
+            return server
+        }
+        let relays = try invocation.relays()
+        let directory = try await invocation.dataDirectory(isMade: true)
+        let name = invocation["profile"]
+        try await ThreadPool.shared.run { () throws(ChatError) in
+            let profile = try Self.profile(name, in: directory)
+            try directory.addMessagingServers(servers, to: profile)
+            try directory.addRelays(relays, to: profile)
+        }
+    }
+
+    private static func profile(
+        _ name: String?, in directory: DataDirectory
+    ) throws(ChatError) -> Profile {
+        guard try directory.profiles().isEmpty else { return try directory.profile(named: name) }
+        guard let name else {
+            throw ChatError(
+                .noSuchProfile, "There is no profile yet: name with --profile what the others are to see.")
+        }
+        return try directory.createProfile(name)
+    }
+
+    /// Asks who has the profile for the first step, tells what it came to, and waits until somebody has connected.
+    /// - Returns: the name of the chat.
+    func meet(
+        _ first: ContactRequest, told: @escaping @Sendable (ContactAnswer) async throws -> Void
+    ) async throws -> String {
+        try await access.use { daemon in
+            try await Self.meet(first, told: told) { request in
+                try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
+            }
+        } core: { core in
+            try await Self.meet(first, told: told) { try await $0.carryOut(on: core) }
+        }
+    }
+
+    private static func meet(
+        _ first: ContactRequest, told: @Sendable (ContactAnswer) async throws -> Void,
+        ask: @Sendable (ContactRequest) async throws -> ContactAnswer
+    ) async throws -> String {
+        let begun = try await ask(first)
+        try await told(begun)
+        while true {
+            if let name = try await ask(.look(begun.connection ?? 0)).name { return name }
+            // Somebody has to take up a telephone: nothing is lost by looking twice a second.
+            try await Task.sleep(for: .milliseconds(500))
+        }
+    }
+
+    static func tell(_ name: String) {
+        Terminal.print("\(PrintableText.escaping(name)) is connected.")
+        Terminal.note("Files for each other go through the folder of that name in a mount of this profile.")
+    }
+}
