@@ -1,0 +1,117 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Two machines, each with a data directory and a mountpoint of its own, and a relay for both.
+private struct TwoMachines {
+    let folder: TemporaryFolder
+    let relay: RunningProcess
+    let files: String
+    let messages: String
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
+        files = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
+        messages = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
+        for name in ["alice", "bob"] { _ = try folder.makeFolder("\(name) Chats") }
+    }
+
+    func data(_ name: String) -> [String] { ["--data", folder.path("\(name) data")] }
+
+    var servers: [String] { ["--server", messages, "--relay", files] }
+
+    func chats(_ name: String) -> String { folder.path("\(name) Chats") }
+
+    /// Begins to pair, and waits for the link.
+    func pair(_ name: String, _ more: [String] = []) async throws -> (process: RunningProcess, link: String) {
+        let process = try await ChatFSProcess.start(["pair"] + data(name) + more)
+        return (process, try await process.line("a link") { $0.hasPrefix("https://") })
+    }
+
+    func mount(_ name: String) async throws -> RunningProcess {
+        let process = try await ChatFSProcess.start(
+            ["mount", chats(name), "--cache-dir", folder.path("\(name) cache")] + data(name))
+        try await wait(until: "\(name)'s mount is there") {
+            access(chats(name) + "/.chatfs/status.json", F_OK) == 0
+        }
+        return process
+    }
+}
+
+@Suite("Becoming contacts over the network", .serialized)
+struct PairingTests {
+    @Test("a link connects two machines, and what is copied into a folder here is read there, both ways")
+    func pairing() async throws {
+        let machines = try await TwoMachines()
+        let (pair, link) = try await machines.pair("alice", ["--profile", "alice"] + machines.servers)
+        let accepted = try await ChatFSProcess.run(
+            ["accept", link, "--profile", "bob"] + machines.data("bob") + machines.servers)
+        #expect(accepted.output == "alice is connected.\n", "\(accepted.errors)")
+        #expect(try await pair.ending() == .code(0))
+        #expect(pair.output.hasSuffix("bob is connected.\n"))
+
+        let mounts = [try await machines.mount("alice"), try await machines.mount("bob")]
+        for (from, to, bytes) in [("alice", "bob", 7), ("bob", "alice", 700_000)] {
+            let source = machines.folder.path("from \(from)")
+            let made = try await Shell.run("head", ["-c", "\(bytes)", "/dev/urandom"])
+            #expect(made.succeeded)
+            _ = try await Shell.script(
+                #"head -c "$COUNT" /dev/urandom >"$FILE" && cp "$FILE" "$CHAT""#,
+                environment: [
+                    "COUNT": "\(bytes)", "FILE": source, "CHAT": machines.chats(from) + "/\(to)/",
+                ])
+            let arrived = machines.chats(to) + "/\(from)/from \(from)"
+            try await wait(until: "the file of \(from) is there") { access(arrived, F_OK) == 0 }
+            try await wait(until: "its bytes can be read") {
+                try await Shell.run("cmp", [source, arrived]).succeeded
+            }
+        }
+        // The daemon has the profile now, and does it for the command.
+        let (second, other) = try await machines.pair("alice")
+        let carol = try await ChatFSProcess.run(
+            ["accept", other, "--profile", "carol"] + machines.data("carol") + machines.servers)
+        #expect(carol.output == "alice is connected.\n", "\(carol.errors)")
+        #expect(try await second.ending() == .code(0))
+        try await wait(until: "carol has a folder") { access(machines.chats("alice") + "/carol", F_OK) == 0 }
+        for mount in mounts { #expect(try await mount.terminate() == .code(0)) }
+        #expect(try await machines.relay.terminate() == .code(0))
+    }
+
+    @Test(
+        "who stops waiting has lost nothing: the link stays usable, and the contact is there with the next mount"
+    )
+    func interrupted() async throws {
+        let machines = try await TwoMachines()
+        let (pair, link) = try await machines.pair("alice", ["--profile", "alice"] + machines.servers)
+        pair.send(SIGINT)
+        #expect(try await pair.ending() == .code(130))
+        #expect(pair.errors.contains("the link stays usable"))
+        let accept = try await ChatFSProcess.start(
+            ["accept", link, "--profile", "bob"] + machines.data("bob") + machines.servers)
+        let mount = try await machines.mount("alice")
+        #expect(try await accept.ending() == .code(0))
+        try await wait(until: "bob has a folder") { access(machines.chats("alice") + "/bob", F_OK) == 0 }
+        #expect(try await mount.terminate() == .code(0))
+    }
+
+    @Test("what cannot be is refused with a sentence, and no link is shown")
+    func refusals() async throws {
+        let machines = try await TwoMachines()
+        let alice = machines.data("alice")
+        for (arguments, sentence) in [
+            (["pair"] + alice, "name with --profile"),
+            (["pair", "--profile", "alice"] + alice, "No messaging server"),
+            (["pair", "--server", "xftp://x"] + alice, "looks like smp://"),
+            (["accept", "https://example.org/"] + alice + machines.servers, "no SimpleX link"),
+        ] {
+            let outcome = try await ChatFSProcess.run(arguments)
+            #expect(!outcome.succeeded && outcome.errors.contains(sentence), "\(outcome.errors)")
+            #expect(outcome.output.isEmpty)
+        }
+        #expect(try await machines.relay.terminate() == .code(0))
+        let away = try await ChatFSProcess.run(["pair"] + alice)
+        #expect(away.ending == .code(1) && away.output.isEmpty, "\(away.errors)")
+    }
+}
