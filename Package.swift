@@ -137,7 +137,9 @@ let package = Package(
         tests(of: "SMP", uses: ["Cryptography", "Ratchet"]),
         tests(of: "SMPRelay", uses: ["SMP", "Cryptography", "Network", "Posix", "Store"]),
         tests(of: "SMPClient", uses: ["SMP", "SMPRelay", "Cryptography", "Network", "Posix"]),
-        tests(of: "Agent", uses: ["Cryptography", "Posix", "Ratchet", "SMP", "Store"]),
+        tests(
+            of: "Agent",
+            uses: ["Cryptography", "Network", "Posix", "Ratchet", "SMP", "SMPClient", "SMPRelay", "Store"]),
         tests(of: "ChatProtocol", uses: ["JSON"]),
         tests(of: "XFTP", uses: ["Cryptography", "Network", "XFTPRelay"]),
         tests(of: "XFTPRelay", uses: ["XFTP", "Cryptography", "Network"]),
@@ -196,7 +198,7 @@ let package = Package(
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
-        "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
+        "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP", "Agent",
         "JSON", "ChatProtocol", "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore",
         "OfficialCore", "Links", "Namespace", "Media", "MessageBus", "Outbox", "Thumbnails", "Desktop",
         "Notifications", "CommandLineKit",

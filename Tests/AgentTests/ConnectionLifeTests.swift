@@ -23,8 +23,9 @@ import Testing
     }
 
     @Test func aQueueMovesToAnotherServerWhileMessagesGoOn() async throws {
-        let relay = MemoryRelay(chaos: .init(losesAnswers: 30, delays: 3))
+        let relay = MemoryRelay()
         let couple = try await Couple(relay)
+        relay.setChaos(.init(losesAnswers: 30, delays: 3))
         try await Self.converse(couple, "before")
         try await couple.inviter.agent.rotate(couple.toJoiner, to: Known.server(3))
         for number in 0..<100 {

@@ -2,7 +2,7 @@ import Base
 import SMP
 
 /// One client of a `MemoryRelay`, on a network that loses, delays and repeats as it is told to.
-final class MemoryServers: QueueServers {
+final class MemoryServers: EndingServers {
     private let relay: MemoryRelay
     let client: Int
     private let random: Lock<SystemRandomNumberGenerator>

@@ -26,6 +26,11 @@ enum Known {
     }
 }
 
+/// Servers that are left as a process leaves them that ends.
+protocol EndingServers: QueueServers {
+    func end() async
+}
+
 /// A clock that stands until it is moved.
 final class ManualClock: WallClock {
     private let time = Lock(Timestamp(seconds: 1_700_000_000))
@@ -44,20 +49,25 @@ final class Person: Sendable {
     let kem: (any KEM)?
     /// What the application has taken in, each event once.
     let diary = Diary()
-    private let running = Lock<(agent: Agent, servers: MemoryServers, listening: Task<Void, Never>)?>(nil)
+    private let running = Lock<(agent: Agent, servers: any EndingServers, listening: Task<Void, Never>)?>(nil)
+    /// Over real connections instead of the relay in memory.
+    private let makeServers: (@Sendable () -> any EndingServers)?
     /// So many requests and answers until the process ends.
     private let remaining = Lock<Int?>(nil)
 
     init(
         _ relay: MemoryRelay, servers: [UInt8] = [1], postQuantum: Bool = false, kem: (any KEM)? = nil,
-        clock: any WallClock = SystemWallClock(), times: AgentTimes = Known.times
+        clock: any WallClock = SystemWallClock(), times: AgentTimes = Known.times,
+        connections: (server: ServerAddress, make: @Sendable () -> any EndingServers)? = nil
     ) async throws {
         folder = try TemporaryFolder()
         self.relay = relay
+        makeServers = connections?.make
         self.kem = kem
         self.clock = clock
         settings = AgentSettings(
-            servers: try servers.map { try Known.server($0) }, postQuantum: postQuantum, times: times)
+            servers: try connections.map { [$0.server] } ?? servers.map { try Known.server($0) },
+            postQuantum: postQuantum, times: times)
         try await start()
     }
 
@@ -67,7 +77,7 @@ final class Person: Sendable {
 
     /// - Parameter takes: whether the application takes what it is told.
     func start(takes: Bool = true) async throws {
-        let servers = MemoryServers(relay) { [weak self] in self?.pass() }
+        let servers = makeServers?() ?? MemoryServers(relay) { [weak self] in self?.pass() }
         let agent = try Agent(
             path: path, key: nil, servers: servers, settings: settings, kem: kem, clock: clock)
         try await agent.start()
@@ -84,7 +94,7 @@ final class Person: Sendable {
     /// The process ends here and now. What was committed stays, and nothing else.
     func end() async {
         guard let was = running.withLock({ $0 }) else { return }
-        was.servers.end()
+        await was.servers.end()
         was.listening.cancel()
         await was.agent.stop()
     }

@@ -44,8 +44,7 @@ public final class Agent: ConnectionAgent {
     /// Subscribes to all queues, and goes on with everything that was not finished.
     public func start() async throws(AgentError) {
         let unfinished = try await run { store in
-            try store.prune()
-            return try store.change { tables in
+            try store.change { tables in
                 // Another program may have ended; where it has not, this one takes over again.
                 for id in try tables.connections.all() {
                     try tables.step(id) { machine in

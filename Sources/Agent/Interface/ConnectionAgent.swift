@@ -52,7 +52,7 @@ public protocol ConnectionAgent: Sendable {
     func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError)
 
     /// Deletes a connection and its queues. `deleted` tells when that is done.
-    /// - Parameter afterSending: whether what waits is sent before, for at most two days. Otherwise it fails.
+    /// - Parameter afterSending: whether what waits is sent before, as long as it would be tried otherwise. If not, it fails.
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError)
 
     /// Digits that are the same on both sides when nobody is in between; nil before both have agreed. It changes with

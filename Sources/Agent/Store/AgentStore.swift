@@ -34,15 +34,6 @@ final class AgentStore: Sendable {
         }
     }
 
-    /// Forgets what is too old to come again.
-    func prune() throws {
-        try database.transaction { connection in
-            try connection.execute(
-                "DELETE FROM received WHERE time < ?",
-                clock.now().advanced(by: .zero - Self.receivedAge))
-        }
-    }
-
     /// Waits for a transaction under way. Everything fails afterwards.
     func close() {
         closed.withLock { $0 = true }
@@ -181,6 +172,9 @@ struct AgentTables {
     }
 
     private func remember(_ hash: [UInt8], of id: ConnectionID) throws {
+        // What is too old cannot come again.
+        try connection.execute(
+            "DELETE FROM received WHERE time < ?", now.advanced(by: .zero - AgentStore.receivedAge))
         try connection.execute(
             "INSERT OR IGNORE INTO received (connection, hash, time) VALUES (?, ?, ?)", id.number, hash, now)
     }

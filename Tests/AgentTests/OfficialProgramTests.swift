@@ -1,0 +1,111 @@
+import Base
+import Glibc
+import SMP
+import TestSupport
+import Testing
+
+@testable import Agent
+
+/// Connections with the official program over the official server, in both roles.
+@Suite(
+    .serialized, .timeLimit(.minutes(6)),
+    .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
+struct OfficialProgramTests {
+    /// Runs one command of the official program, which lives for a few seconds more. What it says.
+    private static func official(_ command: String, _ relays: OfficialRelays, seconds: Int = 5) async throws
+        -> String
+    {
+        if access(relays.folder.path("alice"), F_OK) != 0 { _ = try relays.folder.makeFolder("alice") }
+        return try await Shell.script(
+            """
+            printf '%s\\n' alice | "$PROGRAM" -d "$DATABASE" -y -s "$MESSAGES" --xftp-server "$FILES" \
+                -e "$COMMAND" -t "$SECONDS_TO_LIVE"
+            """,
+            environment: [
+                "LC_ALL": "C.UTF-8", "PROGRAM": OfficialPrograms.path("simplex-chat"),
+                "DATABASE": relays.folder.path("alice") + "/db", "MESSAGES": relays.messages.address,
+                "FILES": relays.files.address, "COMMAND": command, "SECONDS_TO_LIVE": "\(seconds)",
+            ]
+        ).output
+    }
+
+    private static let profile = bytes(
+        #"{"v":"1-16","event":"x.info","params":{"profile":{"displayName":"chatfs","fullName":""}}}"#)
+
+    private static func text(_ text: String) -> [UInt8] {
+        // An id of 12 bytes, of which each message has another one.
+        let id = Base64URL.encode(SystemRandomSource().bytes(12))
+        return bytes(
+            #"{"v":"1-16","msgId":"\#(id)","event":"x.msg.new","params":{"content":{"type":"text","text":"\#(text)"}}}"#
+        )
+    }
+
+    /// Each writes to the other.
+    private static func converse(_ person: Person, _ connection: ConnectionID, _ relays: OfficialRelays)
+        async throws
+    {
+        let number = try await person.agent.send(
+            text("hello from us"), to: connection, notifies: true, identifier: nil)
+        _ = try await official("@chatfs hello from alice", relays)
+        #expect(try await official("/tail", relays, seconds: 1).contains("hello from us"))
+        await person.diary.wait { events in
+            events.contains { event in
+                guard case .received(let message) = event.content else { return false }
+                return String(decoding: message.body, as: UTF8.self).contains("hello from alice")
+            }
+        }
+        // Its receipt, perhaps in its next life.
+        _ = try await official("/contacts", relays, seconds: 3)
+        await person.diary.wait { $0.contains { $0.content == .delivered(message: number) } }
+    }
+
+    @Test(arguments: [true, false]) func theOfficialProgramJoinsOurLink(isShort: Bool) async throws {
+        let relays = try await OfficialRelays()
+        let server = try #require(ServerAddress(relays.messages.address))
+        let person = try await RealServers.person(on: server)
+        let data = #"{"profile":{"displayName":"chatfs","fullName":""},"business":false}"#
+        let invited = try await person.agent.invite(
+            Invitation(kind: .oneTime, server: server, information: Self.profile, linkData: bytes(data)))
+        let link = isShort ? try #require(invited.links.short).link : invited.links.full.link
+        _ = try await Self.official("/connect \(link)", relays, seconds: 8)
+        await person.diary.wait { $0.contains { $0.isConnected } }
+        _ = try await Self.official("/contacts", relays)
+        try await Self.converse(person, invited.connection, relays)
+
+        try await person.agent.rotate(invited.connection, to: server)
+        _ = try await Self.official("/contacts", relays, seconds: 6)
+        await person.diary.wait { events in
+            events.last { $0.condition != nil }?.condition?.isRotating == false
+        }
+        try await person.agent.resynchronise(invited.connection)
+        _ = try await Self.official("/contacts", relays, seconds: 6)
+        await person.diary.wait { events in
+            events.last { $0.condition != nil }?.condition?.synchronisation == .synchronised
+                && events.contains { $0.condition?.synchronisation == .agreed }
+        }
+        _ = try await person.agent.send(
+            Self.text("after all that"), to: invited.connection, notifies: true, identifier: nil)
+        _ = try await Self.official("/contacts", relays, seconds: 6)
+        #expect(try await Self.official("/tail", relays, seconds: 1).contains("after all that"))
+        let code = try #require(try await person.agent.securityCode(of: invited.connection))
+        let shown = try await Self.official("/code chatfs", relays, seconds: 1)
+        #expect(shown.filter { !$0.isWhitespace }.contains(code.filter { !$0.isWhitespace }))
+        await person.end()
+        try await relays.stop()
+    }
+
+    @Test func weJoinTheLinkOfTheOfficialProgram() async throws {
+        let relays = try await OfficialRelays()
+        let server = try #require(ServerAddress(relays.messages.address))
+        let person = try await RealServers.person(on: server)
+        let said = try await Self.official("/connect", relays, seconds: 2)
+        let link = String(
+            try #require(said.firstMatch(of: /(?:simplex:|https:\/\/)\S*\/(?:i|invitation)#\S+/)).output)
+        let connection = try await person.agent.join(link: link, information: Self.profile, confirmation: [])
+        _ = try await Self.official("/contacts", relays, seconds: 6)
+        await person.diary.wait { $0.contains { $0.isConnected } }
+        try await Self.converse(person, connection, relays)
+        await person.end()
+        try await relays.stop()
+    }
+}
