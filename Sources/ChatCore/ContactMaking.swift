@@ -11,6 +11,11 @@ public protocol ContactMaking: OpenProfile {
 
     /// The chat with who connected; nil while nobody has. Asks nobody but the core's own store.
     func contact(of connection: Int64) async throws(ChatError) -> Chat?
+
+    /// Digits that are the same on both sides when nobody is in between; nil for a chat without encryption between its
+    /// two ends, such as one between profiles of this machine.
+    /// - Throws: `.noSuchChat`.
+    func securityCode(of chat: ChatReference) async throws(ChatError) -> String?
 }
 
 /// A link that makes a contact.
@@ -33,6 +38,9 @@ extension ContactMaking {
     public func invite() async throws(ChatError) -> ContactInvitation { throw .contactsMadeElsewhere }
     public func accept(_ link: String) async throws(ChatError) -> Int64 { throw .contactsMadeElsewhere }
     public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        throw .contactsMadeElsewhere
+    }
+    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
         throw .contactsMadeElsewhere
     }
 }

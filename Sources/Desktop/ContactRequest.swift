@@ -10,6 +10,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case accept
         /// Look who has connected.
         case look
+        /// Tell the digits by which both sides know that nobody is in between.
+        case verify
     }
 
     public var connecting: Step
@@ -17,6 +19,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var link: String?
     /// Of `look`.
     public var connection: Int64?
+    /// Of `verify`: as the user named it (`Chat.named`).
+    public var chat: String?
 
     public static let invite = ContactRequest(connecting: .invite)
     public static func accept(_ link: String) -> ContactRequest {
@@ -26,17 +30,28 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         ContactRequest(connecting: .look, connection: connection)
     }
 
-    public func carryOut(on core: any ContactMaking) async throws(ChatError) -> ContactAnswer {
+    public static func verify(_ chat: String) -> ContactRequest {
+        ContactRequest(connecting: .verify, chat: chat)
+    }
+
+    public func carryOut(
+        on core: any ContactMaking & ChatReading
+    ) async throws(ChatError) -> ContactAnswer {
         switch connecting {
         case .invite:
             let invitation = try await core.invite()
             return ContactAnswer(connection: invitation.connection, link: invitation.link)
         case .accept: return ContactAnswer(connection: try await core.accept(link ?? ""))
         case .look: return ContactAnswer(name: try await core.contact(of: connection ?? 0)?.displayName)
+        case .verify:
+            let chats = try await core.chats().filter(ChatKind.contact.fits)
+            let chat = try Chat.named(chat ?? "", in: chats)
+            return ContactAnswer(
+                name: chat.displayName, code: try await core.securityCode(of: chat.reference))
         }
     }
 
-    func reply(from core: any ContactMaking) async -> ContactAnswer {
+    func reply(from core: any ContactMaking & ChatReading) async -> ContactAnswer {
         do throws(ChatError) {
             return try await carryOut(on: core)
         } catch {
@@ -53,6 +68,8 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     public var link: String?
     /// Of the chat with who has connected.
     public var name: String?
+    /// Of `verify`.
+    public var code: String?
     /// Why not.
     var problem: String?
 }

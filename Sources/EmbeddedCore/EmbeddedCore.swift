@@ -344,6 +344,10 @@ public final class EmbeddedCore: ChatCore {
         try await people.contact(of: connection)
     }
 
+    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+        try await people.securityCode(of: chat)
+    }
+
     // MARK: - Chats and the profile
 
     public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {

@@ -293,6 +293,10 @@ public final class LinkedCore: ChatCore {
         try await core.contact(of: connection)
     }
 
+    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+        try await core.securityCode(of: chat)
+    }
+
     public func leaveChat(_ chat: ChatReference) async throws(ChatError) { try await core.leaveChat(chat) }
 
     public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await core.deleteChat(chat) }

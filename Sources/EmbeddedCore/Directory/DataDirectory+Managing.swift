@@ -12,6 +12,7 @@ extension DataDirectory {
                 throw ChatError(.nameTaken, "There is already a profile \(name).")
             }
             try tables.profiles.rename(profile.id, to: name)
+            try tables.introduce(profile.id, as: name)
             try tables.announce(tables.chats.sides(ofContact: profile.id))
         }
     }

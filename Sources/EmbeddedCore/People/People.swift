@@ -151,6 +151,22 @@ final class People: Sendable {
         }
     }
 
+    /// Digits that are the same on both sides when nobody is in between.
+    func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+        let connection = try await blocking.run { [store] in
+            try store.read { tables in
+                let id = try tables.chats.id(of: chat, of: store.profile.id)
+                return try tables.people.connection(ofChat: id)
+            }
+        }
+        guard let connection else { return nil }
+        do {
+            return try await agent().securityCode(of: connection)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
     private func note(_ id: ConnectionID) async throws(ChatError) {
         try await blocking.run { [store] in try store.commit { try $0.tables.people.insert(id) } }
     }
@@ -164,20 +180,25 @@ final class People: Sendable {
     private func invitation() throws -> Invitation {
         guard let server = try servers().randomElement() else { throw Self.noServer }
         return Invitation(
-            kind: .oneTime, server: server, information: try introduction(), linkData: linkData())
+            kind: .oneTime, server: server, information: try introduction(), linkData: try linkData())
     }
 
     /// Who this side is. Blocks.
     private func introduction() throws -> [UInt8] {
         try ChatBody.write(
-            ChatMessage(.information(own), id: nil), room: .information, compression: Zstandard.installed)
+            ChatMessage(.information(try own()), id: nil), room: .information,
+            compression: Zstandard.installed)
     }
 
-    private func linkData() -> [UInt8] {
-        LinkProfile.contact(own, message: nil, isBusiness: false).encoded
+    private func linkData() throws -> [UInt8] {
+        LinkProfile.contact(try own(), message: nil, isBusiness: false).encoded
     }
 
-    private var own: ContactProfile { ContactProfile(displayName: store.profile.displayName) }
+    /// It may have been renamed since it was opened.
+    private func own() throws -> ContactProfile {
+        let name = try store.read { try $0.directory.profiles.name(of: store.profile.id) }
+        return ContactProfile(displayName: name ?? store.profile.displayName)
+    }
 }
 
 extension ChatError {

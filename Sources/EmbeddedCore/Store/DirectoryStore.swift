@@ -63,6 +63,16 @@ struct DirectoryTables {
         try people.end(id)
     }
 
+    /// Has the agent tell the profile's contacts on the network how it is called now.
+    func introduce(_ profile: Int64, as name: String) throws {
+        for id in try PeopleTable(connection, of: profile).open() {
+            let introduction = ChatMessage(
+                .information(ContactProfile(displayName: name)),
+                id: SharedMessageID(from: SystemRandomSource()))
+            try OutgoingTable(connection, of: profile).add(OutgoingMessage(introduction, to: id))
+        }
+    }
+
     func tables(of profile: Int64, _ context: ItemTable.FileContext) -> ProfileTables {
         ProfileTables(connection, directory: self, profile: profile, context)
     }

@@ -70,6 +70,13 @@ struct PeopleTable {
             "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
+    /// Those that this side has not deleted, also links that nobody has used yet.
+    func open() throws -> [ConnectionID] {
+        try connection.query(
+            "SELECT number FROM connection WHERE profile = ? AND is_ended = 0 ORDER BY number", profile
+        ) { ConnectionID($0.integer("number")) }
+    }
+
     /// Whether there is anything for which an agent is needed.
     func areThereAny() throws -> Bool {
         try connection.exists("SELECT 1 FROM connection WHERE profile = ?", profile)

@@ -15,6 +15,11 @@ struct ProfileTable {
         }
     }
 
+    /// As it is called now.
+    func name(of profile: Int64) throws -> String? {
+        try connection.first("SELECT name FROM profile WHERE id = ?", profile) { $0.text("name") }
+    }
+
     func profile(named name: String) throws -> Profile? {
         try connection.first("SELECT id FROM profile WHERE name = ?", name) { row in
             Profile(id: row.integer("id"), displayName: name)

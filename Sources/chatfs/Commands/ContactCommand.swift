@@ -1,9 +1,35 @@
+import ChatCore
 import CommandLineKit
+import Desktop
+import Posix
 
 /// `chatfs contact`: chats with one other profile.
 enum ContactCommand {
     static let command = Command(
-        "contact", "List, rename, leave and delete contacts.",
+        "contact", "List, verify, rename, leave and delete contacts.",
         discussion: "'chatfs connect' makes contacts, also those again that were left.",
-        section: ChatFS.Section.chats, subcommands: ChatCommands(.contact).commands)
+        section: ChatFS.Section.chats, subcommands: ChatCommands(.contact).commands + [verify])
+
+    private static let verify = Command(
+        "verify", "Print the digits by which two contacts know that nobody is in between.",
+        discussion: """
+            Of a contact on the network: compare them with what the other side sees (in SimpleX Chat under 'Verify \
+            security code'), over a way that is not this chat. They are the same when nobody is in between.
+            """,
+        arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
+        options: CommonOptions.access,
+        examples: [Example("chatfs contact verify bob", "Read them to bob on the telephone.")]
+    ) { invocation in
+        let request = ContactRequest.verify(invocation.argument("CONTACT"))
+        let answer = try await ProfileAccess(invocation).use { daemon in
+            try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
+        } core: { core in
+            try await request.carryOut(on: core)
+        }
+        guard let code = answer.code else {
+            throw ChatError(
+                .invalidCommand, "This contact is a profile of this machine: nobody can be in between.")
+        }
+        Terminal.print(code)
+    }
 }

@@ -143,6 +143,35 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
+    @Test("both sides see the same digits; a profile of the same machine and the notes have none")
+    func securityCode() async throws {
+        let (alice, bob) = try await Internet().pair()
+        let code = try await alice.core.securityCode(of: alice.core.chat(named: "bob"))
+        #expect(code?.isEmpty == false)
+        #expect(try await bob.core.securityCode(of: bob.core.chat(named: "alice")) == code)
+        #expect(try await bob.core.securityCode(of: bob.core.chat(named: "Saved notes")) == nil)
+        #expect(await refusal { try await bob.core.securityCode(of: .direct(99)) }?.code == .noSuchChat)
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("who renames a profile is called so by contacts on the network, those of open links too")
+    func ownName() async throws {
+        let internet = try Internet()
+        let (alice, bob) = try await internet.pair()
+        let open = try await alice.core.invite()
+        try alice.world.directory.renameProfile(alice.core.profile, to: "Alice B.")
+        _ = try await wait(for: "the new name at bob's") {
+            try await bob.core.chats().first { $0.displayName == "Alice B." }
+        }
+        let carol = try internet.machine("carol")
+        let joined = try await carol.open().accept(open.link)
+        _ = try await wait(for: "the new name at carol's") {
+            try await carol.core.contact(of: joined).flatMap { $0.displayName == "Alice B." ? $0 : nil }
+        }
+        for machine in [alice, bob, carol] { try await machine.core.shutDown() }
+    }
+
     @Test("a name that a contact takes is that of the chat; the folder of who named it keeps its name")
     func renamed() async throws {
         let store = try World(["alice"])
