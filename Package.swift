@@ -95,6 +95,12 @@ let package = Package(
                 "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Links", "Namespace",
                 "Outbox",
             ]),
+        module(
+            "Archive",
+            uses: [
+                "Base", "Posix", "Cryptography", "KeySlots", "Store", "ChatCore", "EmbeddedCore", "Links",
+                "Namespace", "Outbox", "CLinux",
+            ]),
         module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
         module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
         module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
@@ -104,7 +110,9 @@ let package = Package(
             name: "chatfs",
             dependencies: [
                 "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "SMPRelay",
-                "EmbeddedCore", "OfficialCore", "Links", "Namespace", "Hydration", "Media", "Outbox",
+                "EmbeddedCore", "Archive", "KeySlots", "OfficialCore", "Links", "Namespace", "Hydration",
+                "Media",
+                "Outbox",
                 "Thumbnails",
                 "FileSystem",
                 "Fuse",
@@ -165,6 +173,7 @@ let package = Package(
         tests(
             of: "Verification",
             uses: ["ChatCore", "Cryptography", "EmbeddedCore", "Links", "Outbox", "Store"]),
+        tests(of: "Archive", uses: ["ChatCore", "Cryptography", "EmbeddedCore", "KeySlots", "Store"]),
         tests(of: "CommandLineKit"),
         tests(of: "Desktop", uses: ["ChatCore"]),
         tests(of: "MessageBus", uses: ["Base", "Posix"]),
@@ -200,7 +209,8 @@ if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
         "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP", "Agent",
         "JSON", "ChatProtocol", "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore",
-        "OfficialCore", "Links", "Namespace", "Media", "MessageBus", "Outbox", "Thumbnails", "Desktop",
+        "OfficialCore", "Links", "Namespace", "Archive", "Media", "MessageBus", "Outbox", "Thumbnails",
+        "Desktop",
         "Notifications", "CommandLineKit",
         "CLibFuzzer",
     ]

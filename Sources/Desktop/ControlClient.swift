@@ -92,6 +92,15 @@ public final class ControlClient: Sendable {
         return rules
     }
 
+    /// Has the daemon delete copies of files whose messages stay. `.refused` with the daemon's reason.
+    /// - Returns: those that went.
+    public func ask(_ request: FreeRequest) throws(DesktopError) -> [FileID] {
+        try channel.send(request)
+        let answer = try channel.receive(FreeAnswer.self)
+        if let problem = answer.problem { throw DesktopError(.refused, problem) }
+        return answer.freed.map { FileID($0) }
+    }
+
     /// Has the daemon do something with chats. `.refused` with the daemon's reason.
     /// - Returns: as `ManagingRequest.carryOut`; of a list all names.
     public func manage(_ request: ManagingRequest) throws(DesktopError) -> [String] {

@@ -4,7 +4,7 @@ import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
 /// send, a request about the cache, what is wanted of chats or links, becoming a contact, a file that belongs to
-/// none, or what is to be kept.
+/// none, or what is to be kept or freed.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
 /// approvals go through the data directory, and leaving is the kernel's business.
@@ -17,9 +17,10 @@ enum ControlLine: Decodable {
     case keep(KeepRequest)
     case link(LinkRequest)
     case contact(ContactRequest)
+    case free(FreeRequest)
 
     private enum Key: CodingKey {
-        case action, connecting, destination, keep, linking, manage, transfer
+        case action, connecting, destination, free, keep, linking, manage, transfer
     }
 
     init(from decoder: any Decoder) throws {
@@ -36,6 +37,8 @@ enum ControlLine: Decodable {
             self = .contact(try ContactRequest(from: decoder))
         } else if keys.contains(.linking) {
             self = .link(try LinkRequest(from: decoder))
+        } else if keys.contains(.free) {
+            self = .free(try FreeRequest(from: decoder))
         } else if keys.contains(.destination) {
             self = .inquire(try SendingInquiry(from: decoder))
         } else {

@@ -22,6 +22,7 @@ public final class ControlServer: Sendable {
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
+    private let answerFreeRequest: @Sendable (FreeRequest) async -> FreeAnswer
     private let sends = SendsInTurn()
 
     /// Listens from now on.
@@ -33,11 +34,13 @@ public final class ControlServer: Sendable {
     ///     answered when it returns.
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
     ///   - answerKeepRequest: the same of the rules about what is kept.
+    ///   - answerFreeRequest: deletes copies of files.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer,
-        answerKeepRequest: @escaping @Sendable (KeepRequest) async -> KeepAnswer
+        answerKeepRequest: @escaping @Sendable (KeepRequest) async -> KeepAnswer,
+        answerFreeRequest: @escaping @Sendable (FreeRequest) async -> FreeAnswer
     ) throws(DesktopError) {
         self.core = core
         self.mountpoint = mountpoint
@@ -45,6 +48,7 @@ public final class ControlServer: Sendable {
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
         self.answerKeepRequest = answerKeepRequest
+        self.answerFreeRequest = answerFreeRequest
         do throws(SystemError) {
             let opened = try SocketListener(
                 in: ControlSocket.openFolder(profileFolder), named: ControlSocket.name,
@@ -96,6 +100,9 @@ public final class ControlServer: Sendable {
                 case .keep(let request):
                     try channel.send(
                         BlockingTask.value { [answerKeepRequest] in await answerKeepRequest(request) })
+                case .free(let request):
+                    try channel.send(
+                        BlockingTask.value { [answerFreeRequest] in await answerFreeRequest(request) })
                 case .cache(let request):
                     try channel.send(
                         BlockingTask.value { [answerCacheRequest] in await answerCacheRequest(request) })

@@ -273,6 +273,14 @@ public final class EmbeddedCore: ChatCore {
 
     public func relaysWereApproved() async { await receiver.relaysWereApproved() }
 
+    /// Deletes the copy of a received file and keeps its message. What its relays still have can be received again.
+    /// - Parameter lastCopyToo: also of what cannot.
+    /// - Returns: false for what stays: the last copy, what was sent, what is not here.
+    /// - Throws: `.noSuchFile`.
+    public func freeCopy(of file: FileID, lastCopyToo: Bool) async throws(ChatError) -> Bool {
+        try await removals.free(file, lastCopyToo: lastCopyToo)
+    }
+
     public func cancelFile(_ file: FileID) async throws(ChatError) { try await removals.cancel(file) }
 
     public func claimFile(

@@ -72,6 +72,42 @@ final class Removals: Sendable {
         try change.tell({ .chatItemUpdated($0) }, of: file)
     }
 
+    // MARK: - Copies
+
+    /// The bytes of a received file that is here go, its message stays. What its relays still have becomes an offer
+    /// again, which nobody receives by itself. The file goes after its row says so; who is killed between leaves one that
+    /// no row names, which the next start removes.
+    /// - Parameter lastCopyToo: also of one that cannot be had once more.
+    /// - Returns: false for what stays: the last copy, what was sent, what is not here.
+    func free(_ file: FileID, lastCopyToo: Bool) async throws(ChatError) -> Bool {
+        try await blocking.run { [self] in
+            let isFreed = try store.commit { change in try free(file, lastCopyToo: lastCopyToo, change) }
+            // The journal still has the key until it is emptied.
+            if isFreed { store.tryToEmptyJournal() }
+            return isFreed
+        }
+    }
+
+    private func free(_ file: FileID, lastCopyToo: Bool, _ change: ProfileChange) throws -> Bool {
+        guard let item = try change.tables.items.item(of: file) else { throw ChatError.noSuchFile }
+        guard let name = try change.tables.downloads.receivedCopy(of: file) else { return false }
+        let isOnRelay =
+            try change.tables.downloads.replaceableCopy(of: file) != nil
+            && item.file?.expires.map { $0 > store.clock.now() } ?? false
+        if isOnRelay {
+            try change.tables.downloads.offerAgain(file)
+            try change.tables.downloads.withdrawRequest(file)
+        } else {
+            guard lastCopyToo else { return false }
+            try change.tables.downloads.letGo(
+                of: file,
+                FileProblem(.expired, "Its copy was deleted here, and relays do not have it any more."))
+        }
+        change.abandon(name)
+        try change.tell({ .chatItemUpdated($0) }, of: file)
+        return true
+    }
+
     // MARK: - Items
 
     /// Deletes items, all of them or, when one of them cannot be, none. Their files go with them; a

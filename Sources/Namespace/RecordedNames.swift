@@ -36,6 +36,11 @@ public final class RecordedNames: Sendable {
         }
     }
 
+    /// Inode number of an item; nil when no mount ever showed it.
+    public func node(of item: ItemID) throws(NamespaceError) -> NodeID? {
+        try look { try $0.record(of: .item(item))?.id }
+    }
+
     /// The folder of a chat; nil when no mount ever showed it.
     public func folder(of chat: ChatReference) throws(NamespaceError) -> String? {
         try look { try $0.record(of: .chat(chat))?.name.description }

@@ -17,6 +17,9 @@ import Store
 /// `StagingQueue` and `DeliveryWorker`. What a method does to files and journal it does before it returns: it
 /// blocks, as those of `Draft` do.
 public final class Outbox: Sendable {
+    /// What the marker of its folder says.
+    public static let purpose = "chatfs outbox"
+
     private struct State {
         /// What the journal held at the start, until `start`.
         var found: [Draft] = []

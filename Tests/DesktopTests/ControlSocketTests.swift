@@ -33,7 +33,22 @@ import Testing
                         largest: request.largest ?? 0, minimumFree: request.minimumFree ?? 0,
                         metered: request.metered ?? false, when: request.when ?? "arrival")
                 ])
+            },
+            answerFreeRequest: { request in
+                guard request.lastCopies else { return FreeAnswer(freed: Array(request.free.prefix(1))) }
+                return FreeAnswer(freed: [], problem: "The core keeps them itself.")
             })
+    }
+
+    @Test func copiesThatWentAreNamedAndARefusalHasItsReason() async throws {
+        let server = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            let files = (1...Int64(FreeRequest.most)).map { FileID(Int64.max - $0) }
+            #expect(try client.ask(FreeRequest(files, lastCopies: false)) == [files[0]])
+            #expect(throws: DesktopError.self) { try client.ask(FreeRequest(files, lastCopies: true)) }
+        }
     }
 
     @Test func rulesAboutWhatIsKeptAreShownChangedAndRefusedWithAReason() async throws {

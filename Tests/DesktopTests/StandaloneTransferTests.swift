@@ -16,7 +16,8 @@ import Testing
     private func serve() throws -> ControlServer {
         try ControlServer(
             profileFolder: folder.path, core: core, mountpoint: "/mnt/Chats", whenSent: { _ in },
-            answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in KeepAnswer() })
+            answerCacheRequest: { _ in CacheAnswer() }, answerKeepRequest: { _ in KeepAnswer() },
+            answerFreeRequest: { _ in FreeAnswer(freed: []) })
     }
 
     /// Runs a transfer to its end, as `chatfs file` does.

@@ -25,6 +25,9 @@ final class DirectoryStore: Sendable {
         try database.transaction { try body(DirectoryTables($0)) }
     }
 
+    /// Lets the file go.
+    func close() { database.close() }
+
     /// What was deleted is gone from the journal too, unless another process is reading now: then the next one
     /// empties it.
     func emptyJournal() throws(StoreError) { try database.checkpoint() }
@@ -47,6 +50,7 @@ struct DirectoryTables {
     var inbox: InboxTable { InboxTable(connection) }
     var relays: RelayTable { RelayTable(connection) }
     var messagingServers: MessagingServerTable { MessagingServerTable(connection) }
+    var selection: SelectionTable { SelectionTable(connection) }
 
     /// Has those who hold these chats look at them again.
     func announce(_ sides: [ChatSide]) throws {

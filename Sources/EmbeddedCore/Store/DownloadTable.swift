@@ -140,6 +140,26 @@ struct DownloadTable {
             """, StoredFileStatus.rcvInvitation, file.rawValue)
     }
 
+    /// Of a received file that is here, whether or not it can be had once more.
+    func receivedCopy(of file: FileID) throws -> String? {
+        try connection.first(
+            """
+            SELECT stored_name FROM file WHERE id = ? AND profile = ? AND item IS NOT NULL AND status = ?
+            AND stored_name IS NOT NULL
+            """, file.rawValue, profile, StoredFileStatus.rcvComplete
+        ) { $0.text("stored_name") }
+    }
+
+    /// Nothing of a received file is left, for good.
+    func letGo(of file: FileID, _ problem: FileProblem) throws {
+        try connection.execute(
+            """
+            UPDATE file SET status = ?, problem = ?, problem_sentence = ?, stored_name = NULL, key = NULL, nonce = NULL,
+                to_receive = 0
+            WHERE id = ?
+            """, StoredFileStatus.rcvError, problem.kind.rawValue, problem.sentence, file.rawValue)
+    }
+
     /// Whether a damaged copy is the best that there is of a file.
     func lacksGoodCopy(_ file: FileID) throws -> Bool {
         try connection.exists(

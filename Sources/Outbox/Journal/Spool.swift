@@ -40,6 +40,9 @@ final class Spool: Sendable {
     private static func second(_ name: String) -> String { name + secondSuffix }
     private static let secondSuffix = ".second"
 
+    /// The names that a draft's bytes may have in the folder.
+    static func files(of name: String) -> [String] { [name, second(name)] }
+
     /// The name of the file that one in the folder belongs to; mostly its own.
     static func first(of name: String) -> String {
         name.hasSuffix(secondSuffix) ? String(name.dropLast(secondSuffix.count)) : name

@@ -28,7 +28,7 @@ struct MountParts: Sendable {
             (
                 try Namespace(path: own + "/names.sqlite", key: key),
                 try Outbox(
-                    core: core, folder: try PrivateFolder(own + "/outbox", purpose: "chatfs outbox"),
+                    core: core, folder: try PrivateFolder(own + "/outbox", purpose: Outbox.purpose),
                     key: key,
                     quietTime: settings.quietTime,
                     completion: { message throws(ChatError) in try await preparation.completed(message) }),

@@ -37,7 +37,8 @@ struct MountServices: Sendable {
             removesMetadata: settings.preparation.removesMetadata,
             whenSent: { await fileSystem.wasSent($0) },
             answerCacheRequest: { await cacheRequests.answer($0) },
-            answerKeepRequest: { await keeping.answer($0) })
+            answerKeepRequest: { await keeping.answer($0) },
+            answerFreeRequest: { await opened.answer($0) })
         let folder = opened.folder
         fileSystem.completeStatus { status in
             status.verified = await ThreadPool.shared.run {

@@ -1,5 +1,6 @@
 import ChatCore
 import Cryptography
+import Desktop
 import EmbeddedCore
 import Links
 import OfficialCore
@@ -18,6 +19,8 @@ struct MountedCore: Sendable {
     let client: XFTPClient
     /// Lets files be received from relays. Blocks.
     let approve: @Sendable ([RelayAddress]) throws -> Void
+    /// Deletes the copy of a file whose message stays (`EmbeddedCore.freeCopy`); nil: what is kept is the core's own.
+    let free: (@Sendable (FileID, _ lastCopyToo: Bool) async throws(ChatError) -> Bool)?
     /// Says to the next process that the profile will be free soon.
     let announceEnd: @Sendable () -> Void
     /// Closes the connections to relays until `resume`; what waits for them goes on at once then.
@@ -45,6 +48,9 @@ struct MountedCore: Sendable {
             core, folder: core.folder, key: settings.key, client: core.client, approve: approve)
         return MountedCore(
             core: links, folder: core.folder, key: settings.key, client: core.client, approve: approve,
+            free: { (file, lastCopyToo) async throws(ChatError) in
+                try await core.freeCopy(of: file, lastCopyToo: lastCopyToo)
+            },
             announceEnd: { core.announceEnd() }, suspend: { core.suspend() }, resume: { core.resume() },
             shutDown: {
                 await links.close()
@@ -87,11 +93,31 @@ struct MountedCore: Sendable {
             core, folder: core.folder, key: settings.key, client: relays, approve: approve)
         return MountedCore(
             core: links, folder: core.folder, key: settings.key, client: relays, approve: approve,
+            free: nil,
             announceEnd: { core.announceEnd() }, suspend: { relays.suspend() }, resume: { relays.resume() },
             shutDown: {
                 await links.close()
                 relays.close()
                 await core.shutDown()
             })
+    }
+}
+
+extension MountedCore {
+    /// What does not go stays; of a file that is not there any more nothing can.
+    func answer(_ request: FreeRequest) async -> FreeAnswer {
+        guard let free else {
+            return FreeAnswer(
+                freed: [], problem: "An official core keeps its files itself: delete them with its app.")
+        }
+        var freed: [Int64] = []
+        for file in request.free.prefix(FreeRequest.most) {
+            do throws(ChatError) {
+                if try await free(FileID(file), request.lastCopies) { freed.append(file) }
+            } catch {
+                if error.code != .noSuchFile { return FreeAnswer(freed: freed, problem: error.sentence) }
+            }
+        }
+        return FreeAnswer(freed: freed)
     }
 }

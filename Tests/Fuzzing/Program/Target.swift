@@ -22,6 +22,7 @@ struct Target: Sendable {
     static let all: [Target] =
         descriptions + words + names + xftp + relay + ratchet + messaging + agent + chatProtocol + http2 + sockets
         + officialCore + control + rows + files + [salvage] + sealedPages + media + notifications
+        + archives
 }
 
 /// Ends the process, which libFuzzer takes for a finding, unless the condition holds.

@@ -1,0 +1,93 @@
+import Glibc
+
+/// What is used of libarchive, loaded at run time: only export and import need it, and the daemon, which meets the bytes
+/// of strangers, does not carry it and the libraries that it brings. The C interface has been stable since version 3.0
+/// (archive(3), archive_read(3), archive_write(3), archive_entry(3)).
+///
+/// Any thread; each archive and entry by one at a time.
+struct ArchiveLibrary: Sendable {
+    typealias Archive = OpaquePointer
+    typealias Entry = OpaquePointer
+    typealias Text = UnsafePointer<CChar>
+
+    typealias Making = @convention(c) () -> Archive?
+    typealias Calling = @convention(c) (Archive) -> Int32
+    typealias WritingBytes = @convention(c) (Archive, UnsafeRawPointer, Int) -> Int
+    typealias ReadingBytes = @convention(c) (Archive, UnsafeMutableRawPointer, Int) -> Int
+
+    /// ARCHIVE_OK and ARCHIVE_EOF; what is less than -20 is worse than a warning.
+    static let end: Int32 = 1
+    static let warning: Int32 = -20
+    /// AE_IFREG.
+    static let regularFile: UInt32 = 0o100000
+
+    let newWriter: Making
+    let setZip: Calling
+    let setStore: Calling
+    let openToWrite: @convention(c) (Archive, Int32) -> Int32
+    let writeHeader: @convention(c) (Archive, Entry) -> Int32
+    let writeData: WritingBytes
+    let finishEntry: Calling
+    let closeWriter: Calling
+    let freeWriter: Calling
+
+    let newReader: Making
+    let supportZip: Calling
+    let openToRead: @convention(c) (Archive, Int32, Int) -> Int32
+    let nextHeader: @convention(c) (Archive, UnsafeMutablePointer<Entry?>) -> Int32
+    let readData: ReadingBytes
+    let freeReader: Calling
+
+    let newEntry: @convention(c) () -> Entry?
+    let freeEntry: @convention(c) (Entry) -> Void
+    let setName: @convention(c) (Entry, Text) -> Void
+    let setSize: @convention(c) (Entry, Int64) -> Void
+    let setType: @convention(c) (Entry, UInt32) -> Void
+    let setPermissions: @convention(c) (Entry, UInt32) -> Void
+    let setModified: @convention(c) (Entry, Int, Int) -> Void
+    let nameOf: @convention(c) (Entry) -> Text?
+    let typeOf: @convention(c) (Entry) -> UInt32
+    let isEncrypted: @convention(c) (Entry) -> Int32
+    let errnoOf: Calling
+
+    /// Nil when it is not installed. Loaded once.
+    static let shared = ArchiveLibrary()
+
+    private init?() {
+        guard let library = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL) else { return nil }
+        var isWhole = true
+        // Where a symbol is missing its pointer is never called: `init` answers nil.
+        func symbol<Function>(_ name: String, _ type: Function.Type = Function.self) -> Function {
+            let found = dlsym(library, "archive_" + name)
+            isWhole = isWhole && found != nil
+            return unsafeBitCast(found ?? library, to: Function.self)
+        }
+        newWriter = symbol("write_new")
+        setZip = symbol("write_set_format_zip")
+        setStore = symbol("write_zip_set_compression_store")
+        openToWrite = symbol("write_open_fd")
+        writeHeader = symbol("write_header")
+        writeData = symbol("write_data")
+        finishEntry = symbol("write_finish_entry")
+        closeWriter = symbol("write_close")
+        freeWriter = symbol("write_free")
+        newReader = symbol("read_new")
+        supportZip = symbol("read_support_format_zip_seekable")
+        openToRead = symbol("read_open_fd")
+        nextHeader = symbol("read_next_header")
+        readData = symbol("read_data")
+        freeReader = symbol("read_free")
+        newEntry = symbol("entry_new")
+        freeEntry = symbol("entry_free")
+        setName = symbol("entry_set_pathname")
+        setSize = symbol("entry_set_size")
+        setType = symbol("entry_set_filetype")
+        setPermissions = symbol("entry_set_perm")
+        setModified = symbol("entry_set_mtime")
+        nameOf = symbol("entry_pathname")
+        typeOf = symbol("entry_filetype")
+        isEncrypted = symbol("entry_is_encrypted")
+        errnoOf = symbol("errno")
+        guard isWhole else { return nil }
+    }
+}

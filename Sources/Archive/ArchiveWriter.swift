@@ -1,0 +1,112 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+
+/// Writes a ZIP file entry by entry, each in pieces, uncompressed: what is in it is encrypted and does not become
+/// smaller. Constant memory, but for what the manifest says of each entry. One thread. All calls block.
+public final class ArchiveWriter {
+    private let library: ArchiveLibrary
+    private let archive: ArchiveLibrary.Archive
+    /// Kept open for as long as the library writes to it.
+    private let file: OpenFile
+    private let created: Int64
+    private var entries: [Manifest.Entry] = []
+
+    private static let pieceLength = 1 << 20
+
+    /// - Parameters:
+    ///   - file: empty, open for writing.
+    ///   - created: the time of all entries, seconds since 1970.
+    /// - Throws: `.noLibrary`, `.noSpace`, `.file`.
+    public init(to file: OpenFile, created: Int64) throws(ArchiveError) {
+        guard let library = ArchiveLibrary.shared, let archive = library.newWriter() else {
+            throw .noLibrary
+        }
+        self.library = library
+        self.archive = archive
+        self.file = file
+        self.created = created
+        try checked(library.setZip(archive))
+        try checked(library.setStore(archive))
+        try checked(library.openToWrite(archive, file.descriptor))
+    }
+
+    deinit { _ = library.freeWriter(archive) }
+
+    /// Adds a file as it is now, with its digest; the manifest will name it. What its disk does not give back is zeros:
+    /// the rest of it may be of use, and who opens it meets its tag.
+    /// - Parameter progress: told of every piece, how many bytes it has.
+    /// - Returns: false when something of it is missing.
+    /// - Throws: `.noSpace`, `.file`: nothing more can be added then.
+    public func add(
+        _ source: OpenFile, as name: EntryName, progress: (UInt64) -> Void = { _ in }
+    ) throws(ArchiveError) -> Bool {
+        let size = try wrappingSystemError { () throws(SystemError) in try source.size() }
+        try begin(name.text, size: size)
+        var digest = SHA256()
+        var isWhole = true
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceLength, alignment: 4096)
+        defer { buffer.deallocate() }
+        var position: UInt64 = 0
+        while position < size {
+            let piece = UnsafeMutableRawBufferPointer(
+                rebasing: buffer[..<Int(min(UInt64(buffer.count), size - position))])
+            if (try? source.read(into: piece, at: position)) != piece.count {
+                piece.initializeMemory(as: UInt8.self, repeating: 0)
+                isWhole = false
+            }
+            digest.update(UnsafeRawBufferPointer(piece))
+            try write(UnsafeRawBufferPointer(piece))
+            position += UInt64(piece.count)
+            progress(UInt64(piece.count))
+        }
+        entries.append(Manifest.Entry(name: name, size: size, digest: digest.finalize()))
+        return isWhole
+    }
+
+    /// Adds the manifest of all that was added, and ends the archive. Durable when it returns.
+    /// - Throws: `.noSpace`, `.file`.
+    public func finish(program: String) throws(ArchiveError) {
+        let manifest = Manifest(created: created, program: program, entries: entries).encoded
+        try begin(Manifest.name, size: UInt64(manifest.count))
+        var failure: ArchiveError?
+        manifest.withUnsafeBytes { bytes in
+            do throws(ArchiveError) { try write(bytes) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        try checked(library.closeWriter(archive))
+        try wrappingSystemError { () throws(SystemError) in try file.synchronise() }
+    }
+
+    private func begin(_ name: String, size: UInt64) throws(ArchiveError) {
+        guard let entry = library.newEntry() else {
+            throw ArchiveError(.noSpace, "There is no memory for the archive.")
+        }
+        defer { library.freeEntry(entry) }
+        library.setName(entry, name)
+        library.setSize(entry, Int64(size))
+        library.setType(entry, ArchiveLibrary.regularFile)
+        library.setPermissions(entry, 0o600)
+        library.setModified(entry, Int(created), 0)
+        try checked(library.writeHeader(archive, entry))
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+        var written = 0
+        while written < bytes.count, let start = bytes.baseAddress {
+            let count = library.writeData(archive, start + written, bytes.count - written)
+            guard count > 0 else { throw failure() }
+            written += count
+        }
+    }
+
+    private func checked(_ result: Int32) throws(ArchiveError) {
+        if result < ArchiveLibrary.warning { throw failure() }
+    }
+
+    private func failure() -> ArchiveError {
+        let code = library.errnoOf(archive)
+        return ArchiveError(SystemError(code: code > 0 ? code : EIO, operation: "write the archive"))
+    }
+}

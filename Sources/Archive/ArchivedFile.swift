@@ -1,0 +1,43 @@
+/// Which files of a data directory an archive holds: nothing else is put in, and nothing else is taken out. What a mount
+/// makes anew is left out, as are damaged copies, whose keys lie beside them, and logs.
+enum ArchivedFile {
+    static let keys = "keys"
+    static let database = "chatfs.db"
+    /// Of a profile, below its folder.
+    static let profileDatabases = ["names.sqlite", "keep.sqlite", "links.sqlite", "outbox/journal.sqlite"]
+
+    /// Whether this is the place of one. Total.
+    static func isKnown(_ name: EntryName) -> Bool {
+        let parts = name.parts.map(String.init)
+        if parts.count == 1 { return [keys, database].contains(parts[0]) }
+        guard parts.count >= 3, parts[0] == "profiles", isNumber(parts[1]) else { return false }
+        let rest = Array(parts[2...])
+        if profileDatabases.contains(rest.joined(separator: "/")) { return true }
+        switch (rest.count, rest[0]) {
+        case (2, "files"): return isRandom(rest[1])
+        case (3, "outbox"):
+            return rest[1] == "spool" && isRandom(rest[2].split(separator: ".").first.map(String.init) ?? "")
+                && [32, 32 + ".second".count].contains(rest[2].count)
+                && (rest[2].count == 32 || rest[2].hasSuffix(".second"))
+        case (3, "staging"):
+            return rest[1].hasPrefix("links-") && isNumber(String(rest[1].dropFirst("links-".count)))
+                && isRandom(rest[2])
+        default: return false
+        }
+    }
+
+    /// Whether it is a database, which is sealed.
+    static func isDatabase(_ name: EntryName) -> Bool {
+        name.text == database || name.text.hasSuffix(".sqlite")
+    }
+
+    private static func isNumber(_ text: String) -> Bool {
+        (1...18).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    /// A name that nobody chose: 16 bytes, in hexadecimal.
+    private static func isRandom(_ text: String) -> Bool {
+        text.utf8.count == 32
+            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+}

@@ -1,0 +1,99 @@
+import Base
+import ChatCore
+import EmbeddedCore
+import Namespace
+
+/// The files of some chats of a profile for a folder in clear, also while the profile is mounted: files never change
+/// once they are there, and what is deleted meanwhile is as if it had been before. All calls block.
+public struct PlainExport: Sendable {
+    /// A file, and where it goes.
+    public struct Candidate: Sendable {
+        public let item: ChatItem
+        public let chat: Chat
+        /// Names of the folder and the file, as the mount has them where there was one.
+        public let folder: String
+        public let name: String
+    }
+
+    /// Newest first in each chat.
+    public let candidates: [Candidate]
+    private static let page = 1000
+
+    /// - Parameter chats: of the profile.
+    /// - Throws: `ChatError`, `NamespaceError`.
+    public init(of profile: Profile, in directory: DataDirectory, chats: [Chat]) throws {
+        let own = try directory.folders(of: profile).own
+        let names = try RecordedNames(path: own + "/names.sqlite", key: directory.key)
+        var candidates: [Candidate] = []
+        var taken: Set<String> = []
+        for chat in chats {
+            let folder = Self.free(
+                try names.folder(of: chat.reference) ?? SafeFileName.make(fromTitle: chat.displayName)
+                    ?? "chat", &taken)
+            var last: ItemID?
+            while true {
+                let items = try directory.items(
+                    of: chat.reference, of: profile, before: last, count: Self.page)
+                for item in items where item.file != nil {
+                    let shown = try names.path(of: item.id)?.split(separator: "/", maxSplits: 1).last.map(
+                        String.init)
+                    let name =
+                        shown ?? SafeFileName.make(from: item.file?.name ?? "") ?? "file-\(item.id.rawValue)"
+                    candidates.append(Candidate(item: item, chat: chat, folder: folder, name: name))
+                }
+                guard let oldest = items.last, items.count == Self.page else { break }
+                last = oldest.id
+            }
+        }
+        self.candidates = candidates
+    }
+
+    private static func free(_ name: String, _ taken: inout Set<String>) -> String {
+        var (free, number) = (name, 1)
+        while !taken.insert(free).inserted {
+            number += 1
+            free = SafeFileName.numbered(name, number)
+        }
+        return free
+    }
+
+    /// Bytes of those that are here.
+    public var total: UInt64 {
+        candidates.reduce(0) { $0 + ($1.item.file?.source == nil ? 0 : $1.item.file?.size ?? 0) }
+    }
+
+    /// Puts them there, oldest first, so that a name goes to the same file whenever it is given.
+    /// - Parameters:
+    ///   - told: of each file what became of it.
+    ///   - progress: told bytes done of all, often.
+    /// - Throws: `ArchiveError` `.noSpace`: what is there by then is whole, and the next run goes on.
+    public func run(
+        into folder: PlainFolder, told: (Candidate, PlainFolder.Outcome) -> Void,
+        progress: (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws(ArchiveError) {
+        let total = total
+        var done: UInt64 = 0
+        var failure: ArchiveError?
+        for candidate in candidates.reversed() {
+            let before = done
+            if candidate.item.file?.source != nil { done += candidate.item.file?.size ?? 0 }
+            var position = before
+            do throws(ArchiveError) {
+                let outcome = try folder.put(
+                    candidate.item, chat: (candidate.folder, candidate.chat.displayName), name: candidate.name
+                ) { count in
+                    position += count
+                    progress(min(position, done), total)
+                }
+                told(candidate, outcome)
+            } catch {
+                failure = error
+                break
+            }
+            progress(done, total)
+        }
+        // Of a full disk too: what was written is to be known. Where even that cannot be, it is said.
+        try folder.save()
+        if let failure { throw failure }
+    }
+}

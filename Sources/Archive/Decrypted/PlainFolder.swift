@@ -1,0 +1,191 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+
+/// A folder with files in clear, 0700 and 0600: one inside for each chat, and what each file is in `manifest.json`. It
+/// was made for this and holds nothing else. Run again, it gets what is new. All calls block; one thread.
+public final class PlainFolder {
+    /// What became of one file.
+    public enum Outcome: Hashable, Sendable {
+        case written
+        /// It is there as it was written.
+        case unchanged
+        /// It was there and is not any more: it was written again.
+        case writtenAgain
+        /// Its size or time is another than when it was written: it was left as it is.
+        case changed
+        /// Its bytes are not in the data directory.
+        case notHere
+        /// With the reason, a sentence.
+        case failed(String)
+    }
+
+    private let folder: PrivateFolder
+    private let lock: OpenFile
+    private var manifest: PlainManifest
+    private var known: [Int64: Int] = [:]
+    private var paths: Set<String> = []
+    private var unsaved = 0
+
+    private static let lockName = ".lock"
+    /// A process that is killed has this many files to write again.
+    private static let saveEvery = 200
+
+    /// Opens it, or makes it.
+    /// - Parameter profile: whose files.
+    /// - Throws: `SystemError` for a folder that holds something else or is open to others; `ArchiveError` for one of
+    ///   another profile, or that another process writes to.
+    public init(_ path: String, of profile: Profile) throws {
+        folder = try PrivateFolder(path, purpose: "chatfs decrypted files of profile \(profile.id)")
+        lock = try OpenFile(Self.lockName, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
+        guard try lock.tryLock() else {
+            throw ArchiveError(.file, "Another export into this folder is going on: wait for its end.")
+        }
+        manifest = PlainManifest(profile: profile.displayName)
+        if let file = try? OpenFile(PlainManifest.name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory) {
+            let found = JSONText.decoded(
+                PlainManifest.self, from: try file.readAll(limit: PlainManifest.longest))
+            guard let found, found.isOurs else {
+                throw ArchiveError(
+                    .malformed,
+                    "The manifest in the folder cannot be read: name another folder, or remove this one.")
+            }
+            manifest = found
+            manifest.profile = profile.displayName
+        }
+        for (index, entry) in manifest.files.enumerated() {
+            known[entry.item] = index
+            paths.insert(entry.path)
+        }
+    }
+
+    /// Sees to it that a file is there.
+    /// - Parameters:
+    ///   - chat: the name of its folder, a name of one.
+    ///   - name: as it is to be called; another number is put behind it where that is taken.
+    ///   - progress: told of every piece, how many bytes it has.
+    /// - Throws: `ArchiveError` `.noSpace`: nothing more can be written.
+    public func put(
+        _ item: ChatItem, chat: (folder: String, title: String), name: String, progress: (UInt64) -> Void
+    ) throws(ArchiveError) -> Outcome {
+        guard let file = item.file else { return .unchanged }
+        var isGone = false
+        if let index = known[item.id.rawValue] {
+            switch look(manifest.files[index]) {
+            case .unchanged: return .unchanged
+            case .changed: return .changed
+            default: isGone = true
+            }
+        }
+        guard let source = file.source, let arguments = source.arguments else { return .notHere }
+        let known = self.known[item.id.rawValue].map { manifest.files[$0].path }
+        let path = known ?? freePath(chat.folder, name)
+        do {
+            let place = try PrivateFolder.folder(
+                String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]), in: folder.directory)
+            let digest = try Self.decrypt(
+                source.path, arguments, to: String(path.split(separator: "/").last ?? ""), in: place,
+                time: item.time, progress)
+            let entry = PlainManifest.Entry(
+                item: item.id.rawValue, path: path, chat: chat.title, name: file.name, sender: item.sender,
+                direction: item.direction == .sent ? "sent" : "received", time: item.time.seconds,
+                size: file.size,
+                sha256: Hexadecimal.encode(digest))
+            try note(entry)
+            return isGone ? .writtenAgain : .written
+        } catch {
+            if let full = Self.fullDisk(error) { throw ArchiveError(full) }
+            return .failed(sentence(of: error))
+        }
+    }
+
+    /// Files of earlier runs whose items are not among these any more: they stay, by their paths.
+    public func leftOver(whenPresent items: Set<ItemID>) -> [String] {
+        manifest.files.filter { !items.contains(ItemID($0.item)) }.map(\.path).sorted()
+    }
+
+    /// Makes the manifest durable. To be called at the end.
+    public func save() throws(ArchiveError) {
+        unsaved = 0
+        let bytes = JSONText.encoded(manifest, isForPeople: true)
+        try wrappingSystemError { () throws(SystemError) in try folder.write(bytes, to: PlainManifest.name) }
+    }
+
+    private func note(_ entry: PlainManifest.Entry) throws(ArchiveError) {
+        if let index = known[entry.item] {
+            manifest.files[index] = entry
+        } else {
+            known[entry.item] = manifest.files.count
+            manifest.files.append(entry)
+        }
+        paths.insert(entry.path)
+        unsaved += 1
+        if unsaved >= Self.saveEvery { try save() }
+    }
+
+    private func look(_ entry: PlainManifest.Entry) -> Outcome {
+        var status = stat()
+        guard fstatat(folder.directory.descriptor, entry.path, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            return .notHere
+        }
+        let isSame =
+            status.st_mode & S_IFMT == S_IFREG && UInt64(status.st_size) == entry.size
+            && Int64(status.st_mtim.tv_sec) == entry.time
+        return isSame ? .unchanged : .changed
+    }
+
+    /// `name`, or with a number behind it; a file that somebody else put there has its name.
+    private func freePath(_ chat: String, _ name: String) -> String {
+        var path = "\(chat)/\(name)"
+        var number = 1
+        while paths.contains(path)
+            || faccessat(folder.directory.descriptor, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+        {
+            number += 1
+            path = "\(chat)/\(SafeFileName.numbered(name, number))"
+        }
+        return path
+    }
+
+    /// The bytes get the name when their tag was right. Returns their SHA-256.
+    private static func decrypt(
+        _ source: String, _ arguments: FileArguments, to name: String, in folder: OpenFile, time: Timestamp,
+        _ progress: (UInt64) -> Void
+    ) throws -> [UInt8] {
+        let unfinished = ".new"
+        let reader = try CryptoFileReader(
+            file: OpenFile(source, flags: O_RDONLY | O_NOFOLLOW), arguments: arguments)
+        let file = try OpenFile(unfinished, flags: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, in: folder)
+        do {
+            var digest = SHA256()
+            var position: UInt64 = 0
+            try reader.decrypt { (piece) throws(CryptographyError) in
+                do throws(SystemError) { try file.write(piece, at: position) } catch {
+                    throw CryptographyError(error)
+                }
+                digest.update(piece)
+                position += UInt64(piece.count)
+                progress(UInt64(piece.count))
+            }
+            let moment = timespec(tv_sec: Int(time.seconds), tv_nsec: 0)
+            try check("set the time of a file") { futimens(file.descriptor, [moment, moment]) }
+            try file.synchronise()
+            try check("give a file its name") {
+                renameat(folder.descriptor, unfinished, folder.descriptor, name)
+            }
+            return digest.finalize()
+        } catch {
+            unlinkat(folder.descriptor, unfinished, 0)
+            throw error
+        }
+    }
+
+    private static func fullDisk(_ error: any Error) -> SystemError? {
+        let found =
+            (error as? SystemError) ?? (error as? CryptographyError)?.systemError
+            ?? (error as? ArchiveError)?.cause as? SystemError
+        return found.flatMap { $0.isFullDisk ? $0 : nil }
+    }
+}

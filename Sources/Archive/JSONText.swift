@@ -1,0 +1,19 @@
+import FoundationEssentials
+
+/// The JSON of this target's manifests.
+enum JSONText {
+    /// Always the same for the same.
+    static func encoded(_ value: some Encodable, isForPeople: Bool = false) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting =
+            isForPeople
+            ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
+        // Only numbers and strings: encoding them cannot fail.
+        return Array((try? encoder.encode(value)) ?? Data())
+    }
+
+    /// nil for what is none.
+    static func decoded<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(bytes))
+    }
+}

@@ -1,0 +1,137 @@
+import Base
+import ChatCore
+import Cryptography
+import EmbeddedCore
+import Glibc
+import KeySlots
+import Outbox
+import Posix
+import Store
+
+/// Makes a data directory of an archive. It grows in a folder beside the place where it is to be and gets that place
+/// when it is whole, so nobody ever meets half of one; an import that was interrupted goes on with what is missing. All
+/// calls block.
+public struct Restoration: Sendable {
+    private let extraction: Extraction
+    private let path: String
+    private let key: SecretBytes
+
+    /// How much the archive says it will take.
+    public var total: UInt64 { extraction.manifest.total }
+    private var unfinished: String { path + ".importing" }
+
+    /// Looks at the archive and unlocks it; writes nothing.
+    ///
+    /// - Parameters:
+    ///   - archive: open for reading.
+    ///   - path: of the data directory, which must be missing or an empty folder.
+    /// - Throws: `ArchiveError`: `.malformed`, `.newerVersion`, `.file` for a place that is taken, `.noLibrary`;
+    ///   `KeySlotsError`: `.wrongSecret` and others.
+    public init(_ archive: OpenFile, to path: String, passphrase: SecretBytes) throws {
+        // A place beside it has the same folder.
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        guard !DataDirectory.exists(path) else {
+            throw ArchiveError(
+                .file,
+                "There is something at the place of the data directory: name an empty folder, or none, with --data."
+            )
+        }
+        extraction = try Extraction(archive)
+        guard let keys = EntryName(ArchivedFile.keys), let database = EntryName(ArchivedFile.database) else {
+            preconditionFailure("names of the program's own")
+        }
+        let names = extraction.manifest.entries.map(\.name)
+        guard names.allSatisfy(ArchivedFile.isKnown), names.contains(database) else {
+            throw ArchiveError(
+                .malformed, "This is no archive of ChatFS, or it was changed: it holds something else too.")
+        }
+        let slots = try KeySlots(extraction.bytes(of: keys, limit: 64 << 10))
+        key = try slots.unlock(with: .passphrase(passphrase)).dataKey
+        self.path = path
+    }
+
+    /// Takes it out, checks the databases, and gives the directory its place.
+    ///
+    /// - Parameters:
+    ///   - isSealed: its databases stay sealed under the archive's key, which the archive's passphrase unlocks; else they
+    ///     are in clear.
+    ///   - progress: told bytes done of all, often.
+    /// - Returns: what could not be had of it.
+    /// - Throws: `ArchiveError`: `.noSpace`, `.file`: the next attempt goes on; `.damaged` where a database could not be
+    ///   had: there is no directory without them.
+    public func run(
+        isSealed: Bool, progress: (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws -> [Extraction.Failure] {
+        do {
+            let folder = try PrivateFolder(unfinished, purpose: "chatfs import")
+            guard try folder.directory.tryLock() else {
+                throw ArchiveError(
+                    .file, "Another import into this data directory is going on: wait for its end.")
+            }
+            try requireSpace(in: folder)
+            let failures = try extraction.run(into: folder.directory, progress: progress)
+            try settleDatabases(failures, isSealed: isSealed)
+            try finish(folder, isSealed: isSealed)
+            return failures
+        } catch let error as SystemError {
+            throw ArchiveError(error)
+        } catch let error as StoreError where error.code == .diskFull {
+            throw ArchiveError(.noSpace, error.sentence, cause: error)
+        }
+    }
+
+    /// Said before, not after hours. What is there of an earlier attempt is not needed again.
+    private func requireSpace(in folder: PrivateFolder) throws {
+        let present = extraction.manifest.entries.reduce(UInt64(0)) { sum, entry in
+            var status = stat()
+            return sum + (stat("\(folder.path)/\(entry.name)", &status) == 0 ? UInt64(status.st_size) : 0)
+        }
+        let needed = total > present ? total - present : 0
+        guard try folder.directory.availableBytes() < needed else { return }
+        throw ArchiveError(
+            .noSpace,
+            "The archive needs \(ByteCount.rounded(needed)) more than is free there: free some space, or name a folder "
+                + "on another disk with --data.")
+    }
+
+    private func settleDatabases(_ failures: [Extraction.Failure], isSealed: Bool) throws {
+        for entry in extraction.manifest.entries where ArchivedFile.isDatabase(entry.name) {
+            let place = "\(unfinished)/\(entry.name)"
+            guard !failures.contains(where: { $0.name == entry.name }),
+                try DatabaseCheck.problems(path: place, key: key, limit: 1).isEmpty
+            else {
+                throw ArchiveError(
+                    .damaged, "\(entry.name) in the archive is damaged: use another archive.")
+            }
+            if !isSealed { try makePlain(place) }
+            for suffix in ["-wal", "-shm"] { unlink(place + suffix) }
+        }
+    }
+
+    private func makePlain(_ place: String) throws {
+        let plain = place + ".plain"
+        for suffix in ["", "-wal", "-shm"] { unlink(plain + suffix) }
+        try DatabaseCopy.make(from: place, key: key, to: plain, key: nil)
+        for suffix in ["-wal", "-shm"] { unlink(plain + suffix) }
+        try check("replace a database") { rename(plain, place) }
+    }
+
+    private func finish(_ folder: PrivateFolder, isSealed: Bool) throws {
+        if !isSealed { unlinkat(folder.directory.descriptor, ArchivedFile.keys, 0) }
+        // A folder of ChatFS's own says so; markers are in no archive.
+        for entry in extraction.manifest.entries where entry.name.text.hasSuffix("/outbox/journal.sqlite") {
+            let place = "\(unfinished)/\(entry.name)".dropLast("/journal.sqlite".count)
+            try PrivateFolder.write(
+                Array((Outbox.purpose + "\n").utf8), to: PrivateFolder.marker,
+                in: OpenFile(String(place), flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
+        }
+        try folder.directory.synchroniseFilesystem()
+        try DataDirectory.claim(folder)
+        // An empty folder is replaced; what somebody has put there meanwhile is not.
+        try check("give the data directory its place") { rename(unfinished, path) }
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        try OpenFile(slash == path.startIndex ? "/" : String(path[..<slash]), flags: O_RDONLY | O_DIRECTORY)
+            .synchronise()
+    }
+}

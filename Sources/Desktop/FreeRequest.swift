@@ -1,0 +1,31 @@
+import ChatCore
+
+/// Files whose copies are to go while their messages stay (`chatfs storage free`): one line of JSON to the daemon that
+/// has the profile.
+public struct FreeRequest: Codable, Hashable, Sendable {
+    /// Numbers of files, at most `most`.
+    public var free: [Int64]
+    /// Those too that no relay has any more.
+    public var lastCopies: Bool
+
+    /// So that an answer comes in time and fits into a line.
+    public static let most = 200
+
+    public init(_ files: [FileID], lastCopies: Bool) {
+        free = files.map(\.rawValue)
+        self.lastCopies = lastCopies
+    }
+}
+
+/// The answer: one line of JSON.
+public struct FreeAnswer: Codable, Hashable, Sendable {
+    /// Those that went.
+    public var freed: [Int64]
+    /// Why the others of the request were not looked at, a sentence.
+    public var problem: String?
+
+    public init(freed: [Int64], problem: String? = nil) {
+        self.freed = freed
+        self.problem = problem
+    }
+}

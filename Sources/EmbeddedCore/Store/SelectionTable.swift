@@ -1,0 +1,48 @@
+import Store
+
+/// Makes of the copy of a directory's database one of a part of it, and says which files it names.
+struct SelectionTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// Leaves some chats of one profile and nothing else. Who was in them is a name from then on: the chats have ended,
+    /// and what was sent into them stays.
+    func keep(_ chats: [Int64], of profile: Int64) throws {
+        let kept = chats.map(String.init).joined(separator: ", ")
+        try connection.execute("DELETE FROM item WHERE profile != ? OR chat NOT IN (\(kept))", profile)
+        try connection.execute("DELETE FROM file WHERE item IS NULL OR profile != ?", profile)
+        try connection.execute("UPDATE item SET origin = NULL")
+        for table in ["relay", "approval"] {
+            try connection.execute("DELETE FROM \(table) WHERE profile != ?", profile)
+        }
+        for table in ["news", "chunk_deletion"] { try connection.execute("DELETE FROM \(table)") }
+        try connection.execute(
+            """
+            UPDATE chat SET ended = coalesce(ended, ?), contact = NULL,
+                alias = coalesce(alias, (SELECT name FROM profile WHERE id = chat.contact))
+            WHERE contact IS NOT NULL
+            """, StoredChatEnding.contactDeleted)
+        try connection.execute(
+            "UPDATE chat SET ended = coalesce(ended, ?) WHERE chat_group IS NOT NULL", StoredChatEnding.left)
+        // The place for notes belongs to every profile.
+        try connection.execute(
+            "DELETE FROM chat WHERE profile != ? OR id NOT IN (\(kept)) AND kind != ?", profile,
+            StoredChatKind.notes)
+        try connection.execute("DELETE FROM member")
+        try connection.execute(
+            """
+            DELETE FROM chat_group WHERE id NOT IN (SELECT chat_group FROM chat WHERE chat_group IS NOT NULL)
+            """)
+        try connection.execute("DELETE FROM profile WHERE id != ?", profile)
+    }
+
+    /// The profile of every CryptoFile, and its name there.
+    func storedFiles() throws -> [(profile: Int64, name: String)] {
+        try connection.query(
+            "SELECT profile, stored_name FROM file WHERE stored_name IS NOT NULL ORDER BY id"
+        ) {
+            ($0.integer("profile"), $0.text("stored_name"))
+        }
+    }
+}

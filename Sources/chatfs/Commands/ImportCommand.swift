@@ -1,0 +1,49 @@
+import Archive
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import Glibc
+import Posix
+
+/// `chatfs import`: a data directory out of an archive.
+enum ImportCommand {
+    static let command = Command(
+        "import", "Make a data directory of an archive.",
+        discussion: """
+            ARCHIVE was written by 'chatfs export'. The place of the data directory must be free: missing, or an empty \
+            folder. An import that was interrupted goes on where it was when the same command is given again; what is \
+            there of it lies in a folder of the same name with '.importing' behind it, which can be deleted.
+
+            The databases stay encrypted, and the archive's passphrase unlocks them from then on; with --no-encryption \
+            they are in clear. Files that are damaged in the archive are named at the end, and the others are taken over.
+            """,
+        section: ChatFS.Section.data,
+        arguments: [Argument("ARCHIVE", .file, "The archive.")],
+        options: [
+            .flag("no-encryption", "Leave the databases in clear, with the keys of all files in them."),
+            ArchivePassphrase.option, CommonOptions.data,
+        ],
+        examples: [
+            Example("chatfs import ~/chats.zip", "Into the usual place."),
+            Example("chatfs import bob.zip --data ~/bob", "To look into beside one's own."),
+        ]
+    ) { invocation in
+        let source = invocation.argument("ARCHIVE")
+        let path = MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath())
+        let isSealed = !invocation.has("no-encryption")
+        let failures = try await ThreadPool.shared.run {
+            let archive = try naming(source) { try OpenFile(source, flags: O_RDONLY) }
+            let passphrase = try ArchivePassphrase.read(invocation, isNew: false)
+            let restoration = try Restoration(archive, to: path, passphrase: passphrase)
+            let display = ProgressDisplay("Unpacking")
+            defer { display.finish() }
+            return try restoration.run(isSealed: isSealed) { display.update(done: $0, total: $1) }
+        }
+        guard !failures.isEmpty else { return }
+        for failure in failures { Terminal.complain("chatfs: \(failure.name): \(failure.sentence)") }
+        Terminal.complain(
+            "chatfs: \(failures.count) file\(failures.count == 1 ? "" : "s") could not be taken over; 'chatfs verify' says which those are."
+        )
+        throw ExitCode.failure
+    }
+}

@@ -1,0 +1,119 @@
+import Archive
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+import EmbeddedCore
+import FileSystem
+import Posix
+
+/// `chatfs storage`: what lies on the disk, and what of it can go.
+enum StorageCommand {
+    static let command = Command(
+        "storage", "Show what takes space on the disk, and delete copies of files.",
+        section: ChatFS.Section.data, subcommands: [show, free])
+
+    private static let show = Command(
+        "show", "Print what lies where, by chat.",
+        discussion: """
+            Files that are here, those of them that relays still have (they could go and be had again), and files that are \
+            not here; then drafts, databases, what was set aside, and the cache of a mount.
+            """,
+        options: [.flag("json", "For programs."), CommonOptions.profile, CommonOptions.data],
+        examples: [Example("chatfs storage show --profile alice", "What alice has.")]
+    ) { invocation in
+        let directory = try await invocation.dataDirectory()
+        let (use, own) = try await ThreadPool.shared.run { () throws(any Error) in
+            let profile = try directory.profile(named: invocation["profile"])
+            let use = try StorageUse(of: profile, in: directory, now: SystemWallClock().now())
+            return (use, try directory.folders(of: profile).own)
+        }
+        var whole = use
+        whole.cached = await cached(ofProfileIn: own)
+        if invocation.has("json") { return Terminal.print(try JSONLine.encoded(whole)) }
+        for line in lines(whole) { Terminal.print(PrintableText.escaping(line)) }
+    }
+
+    private static func cached(ofProfileIn folder: String) async -> UInt64? {
+        for mounted in (try? Mounted.all()) ?? [] {
+            if case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),
+                status.controlFolder == folder
+            {
+                return status.cachedBytes
+            }
+        }
+        return nil
+    }
+
+    private static func lines(_ use: StorageUse) -> [String] {
+        let chats = use.chats.map { chat in
+            "\(chat.name): \(words(chat.here)) here, of which \(words(chat.freeable)) could go; "
+                + "\(words(chat.remote)) not"
+        }
+        return chats + [
+            "all chats: \(words(use.here)) here, of which \(words(use.freeable)) could go; "
+                + "\(words(use.remote)) not",
+            "drafts: \(words(use.drafts)); databases: \(ByteCount.rounded(use.databases.bytes)); "
+                + "set aside: \(words(use.setAside))"
+                + (use.cached.map { "; cache: \(ByteCount.rounded($0))" } ?? ""),
+        ]
+    }
+
+    private static func words(_ amount: StorageUse.Amount) -> String {
+        "\(amount.files) file\(amount.files == 1 ? "" : "s") (\(ByteCount.rounded(amount.bytes)))"
+    }
+
+    // MARK: - Freeing
+
+    private static let free = Command(
+        "free", "Delete copies of received files; their messages stay.",
+        discussion: """
+            What relays still have becomes a placeholder, which reading receives again. With --last-copies what they have \
+            not goes too, for good: that is asked for once more. What you sent, and notes, stay. A mount does it itself.
+            """,
+        options: [
+            .value("chat", named: "NAME", .listed("chats"), "Only of this contact or group."),
+            .value("older-than", named: "TIME", .duration, "Only of messages that are older: 30d, 48h."),
+            .flag("last-copies", "Also what no relay has any more."),
+            Confirmation.option, CommonOptions.profile, CommonOptions.data,
+        ],
+        examples: [
+            Example(
+                "chatfs storage free --older-than 30d --last-copies",
+                "Everything received a month ago and before."),
+            Example("chatfs storage free --chat Family", "Of one group, what can be had again."),
+        ]
+    ) { invocation in
+        let directory = try await invocation.dataDirectory()
+        let (profile, files) = try await ThreadPool.shared.run { () throws(any Error) in
+            let profile = try directory.profile(named: invocation["profile"])
+            return (profile, try candidates(invocation, of: profile, in: directory))
+        }
+        let now = SystemWallClock().now()
+        let lost = files.filter { !$0.isOnRelay(at: now) }
+        if !lost.isEmpty {
+            let bytes = lost.reduce(0) { $0 + ($1.item.file?.size ?? 0) }
+            try await Confirmation.ask(
+                "Delete \(lost.count) of \(files.count) files (\(ByteCount.rounded(bytes))) for good?",
+                invocation)
+        }
+        let freed = try await Freeing(directory: directory, profile: profile).free(
+            files.compactMap(\.item.file), lastCopies: invocation.has("last-copies"))
+        Terminal.note(
+            "\(freed.count) file\(freed.count == 1 ? "" : "s") deleted, \(ByteCount.rounded(freed.bytes))"
+                + (freed.count < files.count ? "; \(files.count - freed.count) stay" : ""))
+    }
+
+    private static func candidates(
+        _ invocation: Invocation, of profile: Profile, in directory: DataDirectory
+    ) throws -> [PlainExport.Candidate] {
+        let now = SystemWallClock().now()
+        var chats = try directory.chats(of: profile)
+        if let name = invocation["chat"] { chats = [try Chat.named(name, in: chats)] }
+        let limit = invocation.duration("older-than").map { age in now.advanced(by: .zero - age) }
+        return try PlainExport(of: profile, in: directory, chats: chats).candidates.filter { candidate in
+            candidate.isReceived && (invocation.has("last-copies") || candidate.isOnRelay(at: now))
+                && limit.map { candidate.item.time < $0 } ?? true
+        }
+    }
+}

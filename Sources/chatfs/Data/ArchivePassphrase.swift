@@ -1,0 +1,37 @@
+import CommandLineKit
+import Cryptography
+import KeySlots
+import Posix
+
+/// The passphrase of an archive, which has nothing to do with that of a data directory.
+enum ArchivePassphrase {
+    static let option = Option.value(
+        "archive-passphrase-fd", named: "N", .text,
+        "Read the archive's passphrase from this file descriptor; else it is asked for.")
+
+    /// From the descriptor, or asked for on the terminal. Blocks.
+    /// - Parameter isNew: of an archive that is being made: asked for twice.
+    static func read(_ invocation: Invocation, isNew: Bool) throws -> SecretBytes {
+        if let text = invocation["archive-passphrase-fd"] {
+            guard let number = Int32(text), number >= 0 else {
+                throw UsageError("--archive-passphrase-fd takes the number of an open file descriptor")
+            }
+            guard
+                case .passphrase(let secret) = try UnlockingSecret.passphrase(
+                    from: OpenFile(adopting: number))
+            else { preconditionFailure("a passphrase was read") }
+            return secret
+        }
+        guard let secret = Question.secret("Passphrase of the archive: ") else {
+            throw UsageError(
+                "an archive needs a passphrase: --archive-passphrase-fd names where it is read from")
+        }
+        if isNew {
+            let again = Question.secret("The same once more: ")
+            guard let again,
+                again.withUnsafeBytes({ one in secret.withUnsafeBytes { one.elementsEqual($0) } })
+            else { throw UsageError("the passphrases were not the same, nothing was done") }
+        }
+        return secret
+    }
+}

@@ -1,0 +1,98 @@
+import Archive
+import Base
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import Posix
+
+/// `chatfs export --decrypted`: files in clear, for programs that know nothing of ChatFS.
+struct DecryptedExport: Sendable {
+    let directory: DataDirectory
+    let profile: Profile
+    let chats: [Chat]
+    /// Absolute.
+    let path: String
+
+    /// What a run did, by how often.
+    private struct Summary: Sendable {
+        var outcomes: [PlainFolder.Outcome: Int] = [:]
+        var failures = 0
+        var leftOver: [String] = []
+
+        func count(_ outcome: PlainFolder.Outcome) -> Int { outcomes[outcome] ?? 0 }
+    }
+
+    /// - Parameter fetches: what is not here is received first.
+    /// - Throws: `ExitCode.failure` when something could not be written; what is on relays only is no failure.
+    func run(fetches: Bool) async throws {
+        var export = try await plan()
+        if fetches {
+            let absent = export.candidates.filter {
+                $0.item.file?.source == nil && $0.item.direction == .received
+            }
+            try await Fetching(directory: directory, profile: profile).fetch(absent.map(\.item)) {
+                item, problem in
+                let name = absent.first { $0.item.id == item.id }
+                let path = name.map { "\($0.folder)/\($0.name)" } ?? "\(item.id)"
+                Terminal.complain(PrintableText.escaping("chatfs: \(path): \(problem)"))
+            }
+            export = try await plan()
+        }
+        let summary = try await write(export)
+        Self.show(summary)
+        if summary.failures > 0 { throw ExitCode.failure }
+    }
+
+    private func plan() async throws -> PlainExport {
+        let (directory, profile, chats) = (directory, profile, chats)
+        return try await ThreadPool.shared.run { try PlainExport(of: profile, in: directory, chats: chats) }
+    }
+
+    private func write(_ export: PlainExport) async throws -> Summary {
+        let (profile, path, isWhole) = (profile, path, isOfAllChats)
+        return try await ThreadPool.shared.run {
+            let folder = try naming(path) { try PlainFolder(path, of: profile) }
+            let display = ProgressDisplay("Decrypting")
+            defer { display.finish() }
+            var summary = Summary()
+            try export.run(into: folder) { candidate, outcome in
+                summary.outcomes[outcome, default: 0] += 1
+                guard let words = Self.words(outcome) else { return }
+                if case .failed = outcome { summary.failures += 1 }
+                display.finish()
+                Terminal.complain(
+                    PrintableText.escaping("chatfs: \(candidate.folder)/\(candidate.name): \(words)"))
+            } progress: { done, total in
+                display.update(done: done, total: total)
+            }
+            if isWhole {
+                summary.leftOver = folder.leftOver(whenPresent: Set(export.candidates.map(\.item.id)))
+            }
+            return summary
+        }
+    }
+
+    let isOfAllChats: Bool
+
+    /// nil for what nobody needs to be told.
+    private static func words(_ outcome: PlainFolder.Outcome) -> String? {
+        switch outcome {
+        case .written, .unchanged: nil
+        case .writtenAgain: "It was not there any more, and was written again."
+        case .changed: "It was changed since it was written, and is left as it is."
+        case .notHere: "It is not here: --fetch has it received."
+        case .failed(let sentence): sentence
+        }
+    }
+
+    private static func show(_ summary: Summary) {
+        for path in summary.leftOver {
+            Terminal.complain(
+                PrintableText.escaping("chatfs: \(path): Its message is not there any more; the file stays."))
+        }
+        let written = summary.count(.written) + summary.count(.writtenAgain)
+        Terminal.note(
+            "\(written) written, \(summary.count(.unchanged)) unchanged, \(summary.count(.notHere)) not here, "
+                + "\(summary.failures) failed")
+    }
+}

@@ -1,0 +1,75 @@
+import ChatCore
+import Desktop
+import EmbeddedCore
+import Namespace
+import Posix
+
+/// Has files received that are not here: by the daemon of the profile's mount, or by a core of this process for as long
+/// as it takes.
+struct Fetching: Sendable {
+    let directory: DataDirectory
+    let profile: Profile
+
+    /// One after the other. What cannot be had is told with its reason, and the others are asked for all the same.
+    func fetch(
+        _ items: [ChatItem], failed: @escaping @Sendable (ChatItem, String) -> Void
+    ) async throws {
+        guard !items.isEmpty else { return }
+        let own = try await ThreadPool.shared.run { [directory, profile] () throws(ChatError) in
+            try directory.folders(of: profile).own
+        }
+        let daemon = try await ThreadPool.shared.run { () throws(DesktopError) in
+            try ControlClient.connect(profileFolder: own)
+        }
+        if let daemon { return try await ask(daemon, own, items, failed) }
+        var settings = CoreSettings(profile: profile.displayName, dataPath: directory.path, official: nil)
+        settings.key = directory.key
+        let core = try await MountedCore.open(settings)
+        for item in items {
+            if let problem = await Self.receive(item, core.core) { failed(item, problem) }
+        }
+        await core.shutDown()
+    }
+
+    private func ask(
+        _ daemon: ControlClient, _ own: String, _ items: [ChatItem],
+        _ failed: @escaping @Sendable (ChatItem, String) -> Void
+    ) async throws {
+        let key = directory.key
+        try await ThreadPool.shared.run { () throws(any Error) in
+            let names = try RecordedNames(path: own + "/names.sqlite", key: key)
+            for item in items {
+                guard let node = try names.node(of: item.id) else {
+                    failed(item, "Nobody has looked into its folder yet: list it first.")
+                    continue
+                }
+                do throws(DesktopError) {
+                    while !(try daemon.ask(CacheRequest(.hydrate, entry: node.rawValue)).isDone) {}
+                } catch {
+                    guard error.code == .refused else { throw error }
+                    failed(item, error.sentence)
+                }
+            }
+        }
+    }
+
+    /// Why it could not be had, a sentence; nil when it is here.
+    private static func receive(_ item: ChatItem, _ core: any ChatCore) async -> String? {
+        guard let file = item.file else { return nil }
+        do throws(ChatError) {
+            try await core.setFileToReceive(file.id, approvedRelays: false)
+            while let now = try await core.item(of: file.id)?.file {
+                switch now.status {
+                case .rcvComplete: return nil
+                case .rcvError(let problem), .rcvAborted(let problem): return problem.sentence
+                case .rcvCancelled: return "The sender cancelled it."
+                case .rcvInvitation(described: false): return "Its sender has not uploaded it yet."
+                default: try? await Task.sleep(for: .milliseconds(100))
+                }
+            }
+            return "It was deleted."
+        } catch {
+            return error.sentence
+        }
+    }
+}

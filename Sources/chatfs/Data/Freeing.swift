@@ -1,0 +1,60 @@
+import ChatCore
+import Desktop
+import EmbeddedCore
+import Posix
+
+/// Deletes copies of files whose messages stay: by the daemon of the profile's mount, or by a core of this process.
+struct Freeing: Sendable {
+    let directory: DataDirectory
+    let profile: Profile
+
+    /// - Parameter lastCopies: those too that no relay has any more.
+    /// - Returns: how many went, and their bytes. May be repeated after a kill.
+    func free(_ files: [ChatFile], lastCopies: Bool) async throws -> (count: Int, bytes: UInt64) {
+        guard !files.isEmpty else { return (0, 0) }
+        let own = try await ThreadPool.shared.run { [directory, profile] () throws(ChatError) in
+            try directory.folders(of: profile).own
+        }
+        let daemon = try await ThreadPool.shared.run { () throws(DesktopError) in
+            try ControlClient.connect(profileFolder: own)
+        }
+        let requests = stride(from: 0, to: files.count, by: FreeRequest.most).map { start in
+            FreeRequest(
+                files[start..<min(start + FreeRequest.most, files.count)].map(\.id), lastCopies: lastCopies)
+        }
+        let answer: [FileID]
+        if let daemon {
+            answer = try await Self.ask(daemon, requests)
+        } else {
+            answer = try await carryOut(requests)
+        }
+        let freed = Set(answer)
+        let bytes = files.filter { freed.contains($0.id) }.reduce(0) { $0 + $1.size }
+        return (freed.count, bytes)
+    }
+
+    private static func ask(_ daemon: ControlClient, _ requests: [FreeRequest]) async throws -> [FileID] {
+        try await ThreadPool.shared.run { () throws(DesktopError) in
+            var freed: [FileID] = []
+            for request in requests { freed += try daemon.ask(request) }
+            return freed
+        }
+    }
+
+    private func carryOut(_ requests: [FreeRequest]) async throws -> [FileID] {
+        var settings = CoreSettings(profile: profile.displayName, dataPath: directory.path, official: nil)
+        settings.key = directory.key
+        let core = try await MountedCore.open(settings)
+        var freed: [FileID] = []
+        for request in requests {
+            let answer = await core.answer(request)
+            freed += answer.freed.map { FileID($0) }
+            if let problem = answer.problem {
+                await core.shutDown()
+                throw ChatError(.storage, problem)
+            }
+        }
+        await core.shutDown()
+        return freed
+    }
+}

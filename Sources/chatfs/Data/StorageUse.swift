@@ -1,0 +1,114 @@
+import Archive
+import Base
+import ChatCore
+import EmbeddedCore
+import Glibc
+import Outbox
+import Posix
+
+/// What lies where of a profile, from its rows and folders: also while it is mounted.
+struct StorageUse: Encodable, Sendable {
+    struct Amount: Encodable, Sendable {
+        var files = 0
+        /// Bytes of plaintext where they are files of chats, on the disk elsewhere.
+        var bytes: UInt64 = 0
+
+        mutating func add(_ count: UInt64) {
+            files += 1
+            bytes += count
+        }
+    }
+
+    struct Chat: Encodable, Sendable {
+        var name: String
+        /// `@5`, `#3`: the reference.
+        var chat: String
+        var here = Amount()
+        /// Of those: what relays still have, so that nothing is lost with it.
+        var freeable = Amount()
+        /// Not here: on relays, if anywhere.
+        var remote = Amount()
+    }
+
+    var profile: String
+    var chats: [Chat]
+    /// Not sent yet, as they lie in the spool.
+    var drafts: Amount
+    var databases: Amount
+    /// `damaged` and `set-aside`: what nobody needs but who wants to look at it.
+    var setAside: Amount
+    /// Decrypted bytes in the cache, while it is mounted.
+    var cached: UInt64?
+
+    /// Blocks.
+    init(of profile: Profile, in directory: DataDirectory, now: Timestamp) throws {
+        self.profile = profile.displayName
+        let own = try directory.folders(of: profile).own
+        let all = try directory.chats(of: profile)
+        let export = try PlainExport(of: profile, in: directory, chats: all)
+        var byReference = Dictionary(
+            uniqueKeysWithValues: all.map { chat in
+                (chat.reference, Chat(name: chat.displayName, chat: "\(chat.reference)"))
+            })
+        for candidate in export.candidates {
+            guard let file = candidate.item.file else { continue }
+            let chat = candidate.chat.reference
+            if file.source == nil {
+                byReference[chat]?.remote.add(file.size)
+            } else {
+                byReference[chat]?.here.add(file.size)
+                if candidate.isOnRelay(at: now) { byReference[chat]?.freeable.add(file.size) }
+            }
+        }
+        chats = all.compactMap { byReference[$0.reference] }
+        drafts = Self.amount(in: own + "/outbox/spool")
+        setAside = Self.amount(in: own + "/damaged")
+        let aside = Self.amount(in: own + "/set-aside")
+        setAside.files += aside.files
+        setAside.bytes += aside.bytes
+        databases = Amount()
+        for name in ["names.sqlite", "keep.sqlite", "links.sqlite", "outbox/journal.sqlite"] {
+            for suffix in ["", "-wal"] { Self.add("\(own)/\(name)\(suffix)", to: &databases) }
+        }
+        for suffix in ["", "-wal"] { Self.add("\(directory.path)/chatfs.db\(suffix)", to: &databases) }
+    }
+
+    private static func amount(in folder: String) -> Amount {
+        var amount = Amount()
+        guard let opened = try? OpenFile(folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else {
+            return amount
+        }
+        for name in (try? PrivateFolder.names(in: opened)) ?? [] { add("\(folder)/\(name)", to: &amount) }
+        return amount
+    }
+
+    private static func add(_ path: String, to amount: inout Amount) {
+        var status = stat()
+        if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+            amount.add(UInt64(status.st_size))
+        }
+    }
+
+    var here: Amount { sum(\.here) }
+    var freeable: Amount { sum(\.freeable) }
+    var remote: Amount { sum(\.remote) }
+
+    private func sum(_ part: KeyPath<Chat, Amount>) -> Amount {
+        chats.reduce(into: Amount()) { sum, chat in
+            sum.files += chat[keyPath: part].files
+            sum.bytes += chat[keyPath: part].bytes
+        }
+    }
+}
+
+extension PlainExport.Candidate {
+    /// Whether its bytes are here and can be had once more.
+    func isOnRelay(at now: Timestamp) -> Bool {
+        guard let file = item.file, file.source != nil, file.status == .rcvComplete, file.transport == .xftp
+        else { return false }
+        return file.expires.map { $0 > now } ?? false
+    }
+
+    /// Whether its bytes are here and were received.
+    var isReceived: Bool { item.file?.source != nil && item.file?.status == .rcvComplete }
+}

@@ -1,0 +1,211 @@
+import Base
+import ChatCore
+import Cryptography
+import EmbeddedCore
+import Glibc
+import KeySlots
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import Archive
+
+@Suite("A data directory goes into an archive and comes out of it")
+struct DirectoryArchiveTests {
+    private let folder: TemporaryFolder
+    private let directory: DataDirectory
+    private let passphrase = SecretBytes(Array("correct horse".utf8))
+    private static let cost = Argon2id.Cost(passes: 1, memory: 8 << 10) ?? .usual
+    private static let large = ArchiveStage.bytes(400_000)
+
+    /// Alice with a note and a message to bob, who has it.
+    init() async throws {
+        folder = try TemporaryFolder()
+        directory = try DataDirectory(folder.path("data"))
+        for name in ["alice", "bob"] { _ = try directory.createProfile(name) }
+        try directory.connect("alice", "bob")
+        let alice = try await EmbeddedCore.open(directory, profile: "alice")
+        let chats = try await alice.chats()
+        for (chat, name, bytes) in [
+            ("Saved notes", "note.bin", Self.large), ("bob", "hello.txt", Array("hello bob".utf8)),
+        ] {
+            let place = try #require(chats.first { $0.displayName == chat })
+            _ = try await alice.send(Self.message(bytes, name, in: alice.stagingFolder), to: place.reference)
+        }
+        await alice.shutDown()
+        await (try EmbeddedCore.open(directory, profile: "bob")).shutDown()
+    }
+
+    private static func message(_ bytes: [UInt8], _ name: String, in folder: String) throws -> ComposedMessage
+    {
+        let path = folder + "/" + Hexadecimal.encode(SystemRandomSource().bytes(8))
+        let arguments = CryptoFile.freshArguments()
+        let writer = try CryptoFileWriter(
+            file: OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL), arguments: arguments)
+        try writer.append(bytes)
+        try writer.finish()
+        return ComposedMessage(
+            id: name, fileName: name, size: UInt64(bytes.count),
+            source: FileSourceLocation(path: path, arguments: arguments), content: MessageContent(kind: .file)
+        )
+    }
+
+    private func archive(
+        _ name: String = "a.zip", only selection: (profile: Profile, chats: [ChatReference])? = nil
+    ) throws -> OpenFile {
+        let snapshot = try Snapshot(of: directory, only: selection, passphrase: passphrase, cost: Self.cost)
+        try NewFile.write(to: folder.path(name)) { try snapshot.write(to: $0, program: "tests") { _, _ in } }
+        #expect(snapshot.missing == [])
+        return try OpenFile(folder.path(name), flags: O_RDONLY)
+    }
+
+    private func restored(_ archive: OpenFile, _ name: String = "again", isSealed: Bool = false) throws
+        -> DataDirectory
+    {
+        let restoration = try Restoration(archive, to: folder.path(name), passphrase: passphrase)
+        #expect(try restoration.run(isSealed: isSealed) { _, _ in } == [])
+        let keys = folder.path(name) + "/keys"
+        #expect((access(keys, F_OK) == 0) == isSealed)
+        guard isSealed else { return try DataDirectory(folder.path(name)) }
+        let key = try KeySlotsFile(path: keys).read().unlock(with: .passphrase(passphrase)).dataKey
+        return try DataDirectory(folder.path(name), key: key)
+    }
+
+    /// Every file of a profile, decrypted, by chat and name.
+    private func contents(_ directory: DataDirectory, _ profile: String) throws -> [String: [UInt8]] {
+        let profile = try directory.profile(named: profile)
+        var found: [String: [UInt8]] = [:]
+        for chat in try directory.chats(of: profile) {
+            for item in try directory.items(of: chat.reference, of: profile, before: nil, count: 99) {
+                guard let file = item.file, let source = file.source, let arguments = source.arguments else {
+                    continue
+                }
+                let reader = try CryptoFileReader(
+                    file: OpenFile(source.path, flags: O_RDONLY), arguments: arguments)
+                var bytes: [UInt8] = []
+                try reader.decrypt { bytes.append(contentsOf: $0) }
+                found["\(chat.displayName)/\(file.name)"] = bytes
+            }
+        }
+        return found
+    }
+
+    @Test("all profiles, chats and files are there, sealed or in clear", arguments: [true, false])
+    func whole(isSealed: Bool) async throws {
+        let again = try restored(archive(), isSealed: isSealed)
+        #expect(try again.profiles().map(\.displayName) == ["alice", "bob"])
+        for name in ["alice", "bob"] { #expect(try contents(again, name) == contents(directory, name)) }
+        #expect(try contents(again, "alice").count == 2)
+        // It is one to live with.
+        let core = try await EmbeddedCore.open(again, profile: "alice")
+        let bob = try #require(try await core.chats().first { $0.displayName == "bob" })
+        #expect(bob.sendingRefused == nil)
+        await core.shutDown()
+        #expect(access(directory.path + "/export", F_OK) != 0)
+    }
+
+    @Test("nothing in the archive says a name, a word or a key")
+    func marks() async throws {
+        let bytes = try OpenFile(folder.path("a.zip"), flags: O_RDWR | O_CREAT).size()
+        #expect(bytes == 0)
+        unlink(folder.path("a.zip"))
+        let size = Int(try archive().size())
+        let archived = try folder.read("a.zip")
+        #expect(archived.count == size)
+        for mark in ["alice", "hello.txt", "note.bin", "CREATE TABLE", "SQLite"] {
+            #expect(!archived.contains(mark.utf8), "\(mark) is in it")
+        }
+    }
+
+    @Test("of one chat, nothing else is there, and it has ended")
+    func selection() async throws {
+        let alice = try directory.profile(named: "alice")
+        let bob = try #require(try directory.chats(of: alice).first { $0.displayName == "bob" })
+        let again = try restored(archive(only: (alice, [bob.reference])))
+        #expect(try again.profiles() == [alice])
+        #expect(try contents(again, "alice") == ["bob/hello.txt": Array("hello bob".utf8)])
+        let chats = try again.chats(of: alice)
+        #expect(chats.map(\.displayName) == ["Saved notes", "bob"])
+        #expect(chats.last?.sendingRefused != nil)
+        #expect(try DatabaseCheck.problems(path: again.path + "/chatfs.db") == [])
+        let core = try await EmbeddedCore.open(again, profile: "alice")
+        await core.shutDown()
+    }
+
+    @Test("another passphrase, a place that is taken and a stranger's file change nothing")
+    func refused() throws {
+        let archive = try archive()
+        #expect(throws: KeySlotsError.self) {
+            try Restoration(archive, to: folder.path("again"), passphrase: SecretBytes([1]))
+        }
+        #expect(throws: ArchiveError.self) {
+            try Restoration(archive, to: directory.path, passphrase: passphrase)
+        }
+        try folder.write([1, 2, 3], to: "no.zip")
+        #expect(throws: ArchiveError.self) {
+            try Restoration(
+                OpenFile(folder.path("no.zip"), flags: O_RDONLY), to: folder.path("again"),
+                passphrase: passphrase)
+        }
+        #expect(try folder.names() == ["a.zip", "data", "no.zip"])
+    }
+
+    @Test(
+        "a moment is kept: what is deleted while it is written is there, and whoever was killed left nothing for good"
+    )
+    func snapshot() async throws {
+        let snapshot = try Snapshot(of: directory, passphrase: passphrase, cost: Self.cost)
+        #expect(throws: ArchiveError.self) {
+            try Snapshot(of: directory, passphrase: passphrase, cost: Self.cost)
+        }
+        let before = try contents(directory, "alice")
+        let core = try await EmbeddedCore.open(directory, profile: "alice")
+        for chat in try await core.chats() {
+            let items = try await core.items(of: chat.reference, before: nil, count: 9)
+            try await core.deleteItems(items.map(\.id), in: chat.reference, mode: .internal)
+        }
+        await core.shutDown()
+        try NewFile.write(to: folder.path("a.zip")) {
+            try snapshot.write(to: $0, program: "tests") { _, _ in }
+        }
+        let again = try restored(OpenFile(folder.path("a.zip"), flags: O_RDONLY))
+        #expect(try contents(again, "alice") == before && before.count == 2)
+    }
+
+    @Test("a file that is gone, or was damaged, is named at the end, and the rest is there")
+    func damaged() throws {
+        let source = try #require(
+            try PrivateFolder.names(in: OpenFile(directory.path + "/profiles/1/files", flags: O_RDONLY)).first
+        )
+        unlink("\(directory.path)/profiles/1/files/\(source)")
+        let snapshot = try Snapshot(of: directory, passphrase: passphrase, cost: Self.cost)
+        try NewFile.write(to: folder.path("a.zip")) {
+            try snapshot.write(to: $0, program: "tests") { _, _ in }
+        }
+        #expect(snapshot.missing.map(\.path) == ["profiles/1/files/\(source)"])
+        let archive = try OpenFile(folder.path("a.zip"), flags: O_RDONLY)
+        let restoration = try Restoration(archive, to: folder.path("again"), passphrase: passphrase)
+        #expect(try restoration.run(isSealed: false) { _, _ in } == [])
+        #expect(try DataDirectory(folder.path("again")).profiles().count == 2)
+    }
+
+    @Test("an import that was ended at any step goes on, and nobody finds half a directory")
+    func interrupted() throws {
+        let archive = try archive()
+        for step in 1...4 {
+            let restoration = try Restoration(archive, to: folder.path("again"), passphrase: passphrase)
+            // As far as a process comes that is killed: the first files are whole, the next has a hidden name.
+            let place = try PrivateFolder(folder.path("again.importing"), purpose: "chatfs import")
+            let extraction = try Extraction(archive)
+            _ = try extraction.run(into: place.directory) { _, _ in }
+            for entry in extraction.manifest.entries.dropFirst(step) { unlink("\(place.path)/\(entry.name)") }
+            #expect(!DataDirectory.exists(folder.path("again")))
+            #expect(try restoration.run(isSealed: step % 2 == 0) { _, _ in } == [])
+            #expect(access(folder.path("again.importing"), F_OK) != 0)
+            #expect(access(folder.path("again/chatfs.db"), F_OK) == 0)
+            try PrivateFolder.removeContents(of: OpenFile(folder.path("again"), flags: O_RDONLY), keeping: [])
+            rmdir(folder.path("again"))
+        }
+    }
+}

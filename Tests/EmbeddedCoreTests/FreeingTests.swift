@@ -1,0 +1,96 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// Copies that are deleted while their messages stay.
+@Suite struct FreeingTests {
+    private let world: World
+    private let bytes = pattern(300_000)
+
+    init() throws {
+        world = try World()
+        try world.directory.connect("alice", "bob")
+    }
+
+    private func received() async throws -> (EmbeddedCore, EmbeddedCore, ChatItem) {
+        let alice = try await world.open("alice")
+        let bob = try await world.open("bob")
+        _ = try await alice.send(try alice.compose(bytes), to: alice.chat(named: "bob"))
+        let item = try await bob.item(in: "alice") { $0 == .rcvInvitation(described: true) }
+        try await bob.receiveFile(try #require(item.file).id, approvedRelays: false)
+        return (alice, bob, try await bob.item(in: "alice") { $0 == .rcvComplete })
+    }
+
+    @Test func whatRelaysStillHaveIsAPlaceholderAgainAndCanBeReceived() async throws {
+        let (alice, bob, item) = try await received()
+        let file = try #require(item.file)
+        let heard = Listener(bob)
+        #expect(try await bob.freeCopy(of: file.id, lastCopyToo: false))
+        try await heard.waits(for: "chatItemUpdated")
+        #expect(access(try #require(file.source).path, F_OK) != 0)
+        #expect(try await bob.newest(in: "alice").file?.status == .rcvInvitation(described: true))
+        // Nobody receives it by itself, at the next start neither; once more there is nothing to free.
+        #expect(try await !bob.freeCopy(of: file.id, lastCopyToo: true))
+        await bob.shutDown()
+        let next = try await world.open("bob")
+        #expect(try await next.newest(in: "alice").file?.source == nil)
+        try await next.receiveFile(file.id, approvedRelays: false)
+        #expect(try await next.item(in: "alice") { $0 == .rcvComplete }.content() == bytes)
+        await next.shutDown()
+        await alice.shutDown()
+    }
+
+    @Test func theLastCopyGoesOnlyWhenThatIsMeantAndTheEntrySaysWhy() async throws {
+        let (alice, bob, item) = try await received()
+        let file = try #require(item.file)
+        world.clock.advance(by: .seconds(49 * 3600))
+        #expect(try await !bob.freeCopy(of: file.id, lastCopyToo: false))
+        #expect(try await bob.newest(in: "alice").content() == bytes)
+        #expect(try await bob.freeCopy(of: file.id, lastCopyToo: true))
+        guard case .rcvError(let problem) = try await bob.newest(in: "alice").file?.status else {
+            Issue.record("it is not said to be gone")
+            return
+        }
+        #expect(problem.kind == .expired && problem.sentence.contains("deleted here"))
+        #expect(access(try #require(file.source).path, F_OK) != 0)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func whatWasSentAndNotesStay() async throws {
+        let (alice, bob, _) = try await received()
+        let sent = try await alice.newest(in: "bob")
+        let note = try await alice.send(try alice.compose([1, 2]), to: alice.chat(named: "Saved notes"))
+        for item in [sent, note] {
+            #expect(try await !alice.freeCopy(of: try #require(item.file).id, lastCopyToo: true))
+        }
+        #expect(try await alice.newest(in: "bob").content() == bytes)
+        #expect(
+            await refusal { try await alice.freeCopy(of: FileID(999), lastCopyToo: true) }?.code
+                == .noSuchFile)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    /// As a process leaves it that is killed when the row was committed and the file was not removed yet.
+    @Test func whoIsKilledBetweenRowAndFileLeavesNothingForGood() async throws {
+        let (alice, bob, item) = try await received()
+        let file = try #require(item.file)
+        let path = try #require(file.source).path
+        try OpenFile(world.folder.path("copy"), flags: O_WRONLY | O_CREAT).write([1], at: 0)
+        #expect(link(path, path + "0") == 0)
+        #expect(try await bob.freeCopy(of: file.id, lastCopyToo: false))
+        #expect(rename(path + "0", path) == 0)
+        await bob.shutDown()
+        let next = try await world.open("bob")
+        #expect(access(path, F_OK) != 0)
+        await next.shutDown()
+        await alice.shutDown()
+    }
+}

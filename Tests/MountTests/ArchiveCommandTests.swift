@@ -1,0 +1,128 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Export, import, copies in clear and storage of mounted profiles", .serialized)
+struct ArchiveCommandTests {
+    private static let bytes = TwoMounts.bytes(2_000_000)
+    private static let name = "bob/alice/film.bin"
+
+    private static func received() async throws -> TwoMounts {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(bytes, as: "film.bin")
+        #expect(try await ChatFSProcess.run(["hydrate", mounts.path(name)]).succeeded)
+        try mounts.folder.write(Array("correct horse\n".utf8), to: "passphrase")
+        return mounts
+    }
+
+    /// Runs a command with the archive's passphrase at descriptor 3.
+    private static func run(
+        _ mounts: TwoMounts, _ arguments: [String], passphrase: String = "passphrase"
+    ) async throws -> Shell.Outcome {
+        try await Shell.run(
+            "sh",
+            [
+                "-c", "exec 3<\"$0\"; exec \"$@\" --archive-passphrase-fd 3", mounts.path(passphrase),
+                ChatFSProcess.path, "--quiet",
+            ] + arguments, limit: .seconds(60))
+    }
+
+    @Test("an archive of what is mounted is a directory that can be mounted, with the same names and bytes")
+    func archive() async throws {
+        let mounts = try await Self.received()
+        try mounts.write([1, 2, 3], to: "bob/alice/half.part")
+        let archive = mounts.path("a.zip")
+        let exported = try await Self.run(mounts, ["export", archive, "--data", mounts.data])
+        #expect(exported.succeeded, "\(exported.errors)")
+        let again = try await Self.run(mounts, ["export", archive, "--data", mounts.data])
+        #expect(!again.succeeded && again.errors.contains("exists"), "\(again.errors)")
+        #expect(try mounts.folder.names(in: "data").contains("export") == false)
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+        try mounts.folder.write([0x78], to: "wrong")
+        let target = mounts.path("imported")
+        let refused = try await Self.run(mounts, ["import", archive, "--data", target], passphrase: "wrong")
+        #expect(!refused.succeeded && refused.errors.contains("not the right one"), "\(refused.errors)")
+        let imported = try await Self.run(mounts, ["import", archive, "--no-encryption", "--data", target])
+        #expect(imported.succeeded, "\(imported.errors)")
+        let verified = try await ChatFSProcess.run(["verify", "--data", target])
+        #expect(verified.succeeded, "\(verified.output)\(verified.errors)")
+        // In place of the first.
+        #expect(rename(mounts.data, mounts.path("old")) == 0 && rename(target, mounts.data) == 0)
+        try await mounts.mount("bob")
+        #expect(try mounts.state(Self.name) == "stored")
+        #expect(try mounts.read(Self.name) == Self.bytes)
+        #expect(try mounts.folder.names(in: "bob/.chatfs/recovered").contains { $0.contains("half.part") })
+    }
+
+    @Test(
+        "files in clear have their names, times and bytes; the next run gets what is new, and leaves what was changed"
+    )
+    func decrypted() async throws {
+        let mounts = try await Self.received()
+        try await mounts.send(Array("not received".utf8) + Self.bytes, as: "other.bin")
+        func export(_ more: [String] = []) async throws -> Shell.Outcome {
+            try await ChatFSProcess.run(
+                ["export", "--decrypted", mounts.path("clear"), "--data", mounts.data, "--profile", "bob"]
+                    + more)
+        }
+        let first = try await export()
+        #expect(
+            first.succeeded && first.errors.contains("1 written, 0 unchanged, 1 not here"), "\(first.errors)")
+        #expect(first.errors.contains("alice/other.bin: It is not here"))
+        #expect(try mounts.folder.read("clear/alice/film.bin") == Self.bytes)
+        var status = stat()
+        var original = stat()
+        #expect(
+            stat(mounts.path("clear/alice/film.bin"), &status) == 0
+                && stat(mounts.path(Self.name), &original) == 0)
+        #expect(status.st_mtim.tv_sec == original.st_mtim.tv_sec && status.st_mode & 0o777 == 0o600)
+        let manifest = String(decoding: try mounts.folder.read("clear/manifest.json"), as: UTF8.self)
+        let sum = try await Shell.run("sha256sum", [mounts.path("clear/alice/film.bin")])
+        #expect(manifest.contains(sum.output.prefix(64)) && manifest.contains("\"sender\" : \"alice\""))
+        let fetched = try await export(["--fetch"])
+        #expect(
+            fetched.succeeded && fetched.errors.contains("1 written, 1 unchanged, 0 not here"),
+            "\(fetched.errors)")
+        try mounts.folder.write([1], to: "clear/alice/film.bin")
+        unlink(mounts.path("clear/alice/other.bin"))
+        let third = try await export()
+        #expect(
+            third.errors.contains("film.bin: It was changed")
+                && third.errors.contains("other.bin: It was not there"))
+        #expect(try mounts.folder.read("clear/alice/film.bin") == [1])
+        #expect(try mounts.folder.read("clear/alice/other.bin").count == Self.bytes.count + 12)
+        // A folder of somebody's own is not filled.
+        _ = try mounts.folder.makeFolder("mine")
+        try mounts.folder.write([1], to: "mine/a")
+        let refused = try await ChatFSProcess.run(
+            ["export", "--decrypted", mounts.path("mine"), "--data", mounts.data, "--profile", "bob"])
+        #expect(!refused.succeeded && refused.errors.contains("holds other files"), "\(refused.errors)")
+    }
+
+    @Test("storage says what could go, and what is freed is a placeholder that is read again, mounted or not")
+    func storage() async throws {
+        let mounts = try await Self.received()
+        let arguments = ["--data", mounts.data, "--profile", "bob"]
+        let shown = try await ChatFSProcess.run(["storage", "show"] + arguments)
+        #expect(
+            shown.succeeded
+                && shown.output.contains("alice: 1 file (2.0 MB) here, of which 1 file (2.0 MB) could go"),
+            "\(shown.output)\(shown.errors)")
+        let json = try await ChatFSProcess.run(["storage", "show", "--json"] + arguments)
+        #expect(json.output.contains("\"freeable\":{\"bytes\":2000000,\"files\":1}"), "\(json.output)")
+        let young = try await ChatFSProcess.run(["storage", "free", "--older-than", "1h"] + arguments)
+        #expect(young.succeeded && young.errors.contains("0 files deleted"), "\(young.errors)")
+        for isMounted in [true, false] {
+            if !isMounted { #expect(try await mounts.leave("bob") == .code(0)) }
+            let freed = try await ChatFSProcess.run(["storage", "free", "--chat", "alice"] + arguments)
+            #expect(freed.succeeded && freed.errors.contains("1 file deleted, 2.0 MB"), "\(freed.errors)")
+            #expect(try mounts.folder.names(in: "data/profiles/2/files").isEmpty)
+            if !isMounted { try await mounts.mount("bob") }
+            #expect(try mounts.read(Self.name) == Self.bytes)
+            try await wait(until: "it is kept again") {
+                try !mounts.folder.names(in: "data/profiles/2/files").isEmpty
+            }
+        }
+    }
+}
