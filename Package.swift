@@ -207,7 +207,8 @@ let package = Package(
 // Only for contrib/fuzz, which builds it with the sanitizers of the toolchain into a folder of its own.
 if Context.environment["CHATFS_FUZZING"] != nil {
     let fuzzed: [Target.Dependency] = [
-        "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP", "Agent",
+        "Base", "Posix", "Cryptography", "KeySlots", "SealedPages", "Store", "Network", "Ratchet", "SMP",
+        "SMPRelay", "Agent",
         "JSON", "ChatProtocol", "ChatCore", "XFTP", "XFTPRelay", "CoreServices", "EmbeddedCore",
         "OfficialCore", "Links", "Namespace", "Archive", "Media", "MessageBus", "Outbox", "Thumbnails",
         "Desktop",

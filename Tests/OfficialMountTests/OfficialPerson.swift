@@ -22,7 +22,11 @@ final class OfficialPerson: Sendable {
     var database: String { home + "/db" }
 
     /// A new profile that uses the relays of the test and no others, the program running.
-    init(_ name: String, _ relays: OfficialRelays, fileRelay: OfficialRelay? = nil) async throws {
+    /// - Parameter messageServer: an address in the place of that of the official relay.
+    init(
+        _ name: String, _ relays: OfficialRelays, fileRelay: OfficialRelay? = nil,
+        messageServer: String? = nil
+    ) async throws {
         guard let port = LoopbackPort.unused() else { throw WaitedInVain("no port is free") }
         self.name = name
         self.relays = relays
@@ -32,7 +36,8 @@ final class OfficialPerson: Sendable {
             _ = try relays.folder.makeFolder("\(name)/\(folder)")
         }
         for command in [
-            "/user", "/smp \(relays.messages.address)", "/xftp \((fileRelay ?? relays.files).address)",
+            "/user", "/smp \(messageServer ?? relays.messages.address)",
+            "/xftp \((fileRelay ?? relays.files).address)",
         ] {
             let outcome = try await Shell.script(
                 #"printf '%s\n' "$NAME" | "$PROGRAM" -d "$DATABASE" -y -e "$COMMAND" -t 0"#,

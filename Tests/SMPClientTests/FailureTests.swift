@@ -111,6 +111,22 @@ struct FailureTests {
         await mute.stop()
     }
 
+    @Test("when the network changes, a listener does not wait for the next try")
+    func networkChanged() async throws {
+        let place = try Place()
+        var settings = ConnectionSettings.forTests
+        settings.retry = RetryPolicy(first: .seconds(600), maxDelay: .seconds(600), tries: .max)
+        let alice = Person(settings)
+        _ = try await alice.makeQueue(place.server)
+        try await place.restart()
+        _ = try await alice.event("the end") { $0 == .disconnected(place.server) }
+        try await wait(until: "it is connected again") {
+            alice.connections.networkChanged()
+            return alice.events.contains(.connected(place.server))
+        }
+        await place.relay.stop()
+    }
+
     @Test("a connection that nobody needs is closed, one with subscriptions is not")
     func idle() async throws {
         let place = try Place()

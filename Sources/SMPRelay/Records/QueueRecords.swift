@@ -160,16 +160,3 @@ struct QueueRecords {
         return DiskUse.queue + (messages ?? 0) + DiskUse.link(try link(of: queue)?.data)
     }
 }
-
-/// How many bytes of the quota something takes: what strangers can make grow.
-enum DiskUse {
-    /// A row and what indexes say of it, at most.
-    static let queue: UInt64 = 1024
-    static let message: UInt64 = 256
-
-    static func link(_ data: LinkBlobs?) -> UInt64 {
-        data.map { UInt64($0.fixed.count + $0.user.count) } ?? 0
-    }
-
-    static func message(_ body: [UInt8]) -> UInt64 { message + UInt64(body.count) }
-}

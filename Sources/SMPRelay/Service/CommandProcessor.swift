@@ -7,16 +7,13 @@ import SMP
 struct CommandProcessor {
     private let settings: MessageRelaySettings
     private var deliveries = Deliveries()
-    /// Bytes of the quota.
-    private var used: UInt64
-    private var usedBefore: UInt64
-    private var told: [(client: Client, message: Client.Message)] = []
+    private(set) var disk: DiskUse
+    private var replies = Replies()
     private var newQueues: [UInt64: QueueAllowance] = [:]
 
     init(settings: MessageRelaySettings, used: UInt64) {
         self.settings = settings
-        self.used = used
-        usedBefore = used
+        disk = DiskUse(limit: settings.quota, bytes: used)
     }
 
     /// Messages longer than this fit into no block with what the relay adds.
@@ -26,21 +23,17 @@ struct CommandProcessor {
     // MARK: All or nothing
 
     /// What was done is on disk: answers what is to be said now.
-    mutating func commit() -> [(client: Client, message: Client.Message)] {
+    mutating func commit() -> [Replies.Entry] {
         deliveries.commit()
-        usedBefore = used
-        defer { told = [] }
-        return told
+        disk.commit()
+        return replies.take()
     }
 
     /// Nothing of it happened.
     mutating func rollBack() {
         deliveries.rollBack()
-        used = usedBefore
-        for entry in told {
-            if case .delivery = entry.message.content { entry.client.releaseDelivery() }
-        }
-        told = []
+        disk.rollBack()
+        replies.rollBack()
     }
 
     // MARK: What happens
@@ -66,7 +59,7 @@ struct CommandProcessor {
     mutating func expire(_ records: QueueRecords) throws -> Bool {
         let limit = settings.clock.now().seconds - settings.expiry.components.seconds
         let deleted = try records.deleteMessages(receivedBefore: limit, limit: 200)
-        used -= min(used, deleted.bytes)
+        disk.remove(deleted.bytes)
         return deleted.count == 200
     }
 
@@ -84,9 +77,11 @@ struct CommandProcessor {
             let queue = try access.queue(of: transmission, command)
             if queue != nil, !transmission.authorization.isEmpty { client.becomesKnown() }
             let request = Request(command: command, transmission: transmission, client: client)
-            if let answer = try perform(request, queue, records) { reply(answer, to: request) }
+            if let answer = try perform(request, queue, records) {
+                replies.answer(answer, to: transmission, of: client)
+            }
         } catch let refusal as ServerError {
-            tell(client, .answer(.error(refusal)), transmission, isAnswer: true)
+            replies.answer(.error(refusal), to: transmission, of: client)
         }
     }
 
@@ -113,7 +108,7 @@ struct CommandProcessor {
         case (.queueInformation, .some(let queue)): return .information(try describe(queue, records))
         case (.setLink(let id, let data), .some(let queue)): return try setLink(id, data, queue, records)
         case (.deleteLink, .some(let queue)):
-            used -= min(used, DiskUse.link(try records.link(of: queue.id)?.data))
+            disk.remove(DiskUse.link(try records.link(of: queue.id)?.data))
             try records.deleteLink(of: queue.id)
             return .ok
         case (.secureAsSender(let key), .some(let queue)): return try secure(queue, with: key, records)
@@ -143,7 +138,7 @@ struct CommandProcessor {
             newQueues[request.client.number] ?? QueueAllowance(settings.limits.newQueues, now: now)
         guard allowance.take(now: now) else { throw ServerError.quota }
         let ids = try newIDs(new, request, records)
-        try require(DiskUse.queue + DiskUse.link(new.link?.data))
+        try disk.require(DiskUse.queue + DiskUse.link(new.link?.data))
         guard let secret = try? ids.key.wipedSecret(with: new.boxKey) else {
             throw ServerError.command(.syntax)
         }
@@ -156,7 +151,7 @@ struct CommandProcessor {
             }
         }
         newQueues[request.client.number] = allowance
-        used += DiskUse.queue + DiskUse.link(new.link?.data)
+        disk.add(DiskUse.queue + DiskUse.link(new.link?.data))
         request.client.becomesKnown()
         if new.subscribes { _ = deliveries.subscribe(request.client, to: id) }
         return .created(ids.ids)
@@ -191,10 +186,10 @@ struct CommandProcessor {
     private mutating func delete(
         _ queue: QueueRecord, _ request: Request, _ records: QueueRecords
     ) throws -> Answer {
-        used -= min(used, try records.usedBytes(of: queue.id))
+        disk.remove(try records.usedBytes(of: queue.id))
         try records.delete(queue.id)
         if let subscriber = deliveries.unsubscribe(queue.id), subscriber !== request.client {
-            inform(subscriber, .deleted, of: queue)
+            replies.inform(subscriber, .deleted, of: queue)
         }
         return .ok
     }
@@ -216,21 +211,16 @@ struct CommandProcessor {
         guard queue.mode != nil else { throw ServerError.authorization }
         guard id.count == Self.idLength else { throw ServerError.command(.syntax) }
         let (old, new) = (DiskUse.link(present?.data), DiskUse.link(data))
-        if new > old { try require(new - old) }
+        if new > old { try disk.require(new - old) }
         guard try records.setLink(id, data, of: queue.id) else { throw ServerError.authorization }
-        used = used - min(used, old) + new
+        disk.remove(old)
+        disk.add(new)
         return .ok
     }
 
     private func open(_ queue: QueueRecord, _ records: QueueRecords) throws -> Answer {
         guard let link = try records.link(of: queue.id) else { throw ServerError.authorization }
         return .link(senderID: queue.senderID, data: link.data)
-    }
-
-    /// Refuses what the disk is not to hold.
-    private func require(_ bytes: UInt64) throws {
-        let (sum, overflow) = used.addingReportingOverflow(bytes)
-        guard !overflow, sum <= settings.quota ?? .max else { throw ServerError.quota }
     }
 
     // MARK: Messages
@@ -248,10 +238,10 @@ struct CommandProcessor {
             message = .quota(received: now)
             try records.setFull(true, queue.id)
         } else {
-            try require(DiskUse.message(body))
+            try disk.require(DiskUse.message(body))
         }
         try records.append(message, id: settings.random.bytes(Self.idLength), to: queue.id)
-        used += isTooMuch ? DiskUse.message : DiskUse.message(body)
+        disk.add(isTooMuch ? DiskUse.message : DiskUse.message(body))
         try deliver(queue, records)
         return isTooMuch ? .error(.quota) : .ok
     }
@@ -260,9 +250,9 @@ struct CommandProcessor {
         _ queue: QueueRecord, _ request: Request, _ records: QueueRecords
     ) throws -> Answer? {
         if let former = deliveries.subscribe(request.client, to: queue.id) {
-            inform(former, .end, of: queue)
+            replies.inform(former, .end, of: queue)
         }
-        reply(.subscribed, to: request)
+        replies.answer(.subscribed, to: request.transmission, of: request.client)
         try deliver(queue, records)
         return nil
     }
@@ -273,12 +263,12 @@ struct CommandProcessor {
         guard let number = deliveries.acknowledge(id, of: queue.id, by: request.client) else {
             throw ServerError.noMessage
         }
-        used -= min(used, try records.deleteMessage(number))
+        disk.remove(try records.deleteMessage(number))
         guard try records.hasMessages(queue.id) else {
             if queue.isFull { try records.setFull(false, queue.id) }
             return .ok
         }
-        reply(.ok, to: request)
+        replies.answer(.ok, to: request.transmission, of: request.client)
         try deliver(queue, records)
         return nil
     }
@@ -288,32 +278,6 @@ struct CommandProcessor {
         guard let client = deliveries.begin(queue.id) else { return }
         guard let message = try records.firstMessage(of: queue.id) else { return client.releaseDelivery() }
         deliveries.delivered(queue.id, message)
-        let content = Client.Message.Content.delivery(message, boxSecret: queue.boxSecret)
-        told.append(
-            (
-                client,
-                Client.Message(
-                    correlationID: [], entityID: queue.recipientID, content: content, isAnswer: false)
-            ))
-    }
-
-    // MARK: What is said
-
-    private mutating func reply(_ answer: Answer, to request: Request) {
-        tell(request.client, .answer(answer), request.transmission, isAnswer: true)
-    }
-
-    private mutating func inform(_ client: Client, _ answer: Answer, of queue: QueueRecord) {
-        let transmission = Transmission(correlationID: [], entityID: queue.recipientID, body: [])
-        tell(client, .answer(answer), transmission, isAnswer: false)
-    }
-
-    private mutating func tell(
-        _ client: Client, _ content: Client.Message.Content, _ transmission: Transmission, isAnswer: Bool
-    ) {
-        let message = Client.Message(
-            correlationID: transmission.correlationID, entityID: transmission.entityID, content: content,
-            isAnswer: isAnswer)
-        told.append((client, message))
+        replies.deliver(message, of: queue, to: client)
     }
 }

@@ -20,7 +20,8 @@ struct Target: Sendable {
     }
 
     static let all: [Target] =
-        descriptions + words + names + xftp + relay + ratchet + messaging + agent + chatProtocol + http2 + sockets
+        descriptions + words + names + xftp + relay + ratchet + messaging + messageRelay + agent
+        + chatProtocol + http2 + sockets
         + officialCore + control + rows + files + [salvage] + sealedPages + media + notifications
         + archives
 }

@@ -1,0 +1,50 @@
+import Cryptography
+import SMP
+
+/// What is to be said when a transaction is on disk, and to whom, in the order in which it happened.
+struct Replies {
+    typealias Entry = (client: Client, message: Client.Message)
+
+    private var entries: [Entry] = []
+
+    /// The answer to what a client asked.
+    mutating func answer(_ answer: Answer, to transmission: Transmission, of client: Client) {
+        entries.append(
+            (
+                client,
+                Client.Message(
+                    correlationID: transmission.correlationID, entityID: transmission.entityID,
+                    content: .answer(answer), isAnswer: true)
+            ))
+    }
+
+    /// What happened to a queue without this client.
+    mutating func inform(_ client: Client, _ answer: Answer, of queue: QueueRecord) {
+        add(.answer(answer), of: queue, to: client)
+    }
+
+    /// A message, for which room is reserved.
+    mutating func deliver(_ message: StoredMessage, of queue: QueueRecord, to client: Client) {
+        add(.delivery(message, boxSecret: queue.boxSecret), of: queue, to: client)
+    }
+
+    private mutating func add(_ content: Client.Message.Content, of queue: QueueRecord, to client: Client) {
+        let message = Client.Message(
+            correlationID: [], entityID: queue.recipientID, content: content, isAnswer: false)
+        entries.append((client, message))
+    }
+
+    /// All of it, to be said now.
+    mutating func take() -> [Entry] {
+        defer { entries = [] }
+        return entries
+    }
+
+    /// Nothing of it happened.
+    mutating func rollBack() {
+        for entry in entries {
+            if case .delivery = entry.message.content { entry.client.releaseDelivery() }
+        }
+        entries = []
+    }
+}

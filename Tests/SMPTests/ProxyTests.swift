@@ -1,0 +1,64 @@
+import Base
+import Cryptography
+import Testing
+
+@testable import SMP
+
+@Suite("Requests through a proxy")
+struct ProxyTests {
+    private static func proxied() throws -> ProxiedServer {
+        ProxiedServer(
+            sessionID: Known.sessionID, versions: 8...16, certificates: [[1, 2], [3]], signedKey: [4, 5])
+    }
+
+    @Test("commands and answers are read as they were written")
+    func forms() throws {
+        let commands: [Command] = [
+            .openProxy(to: try Known.server(), password: nil),
+            .openProxy(to: try Known.server(hosts: ["smp.example.org"], port: nil), password: [1, 2]),
+            .forward(version: 16, key: try Known.agreement(1).publicKey, box: [1, 2, 3]),
+        ]
+        let answers: [Answer] = [.proxyOpened(try Self.proxied()), .forwarded(box: [7, 8])]
+        for version in SMPVersion.servers {
+            for command in commands {
+                #expect(Command(decoding: command.encoded(version: version), version: version) == command)
+            }
+            for answer in answers {
+                #expect(Answer(decoding: answer.encoded(version: version), version: version) == answer)
+            }
+        }
+    }
+
+    @Test("what is cut off or too long at its end is none")
+    func cutOff() throws {
+        let whole = Answer.proxyOpened(try Self.proxied()).encoded(version: 17)
+        for count in 5..<whole.count {
+            #expect(Answer(decoding: Array(whole.prefix(count)), version: 17) == nil)
+        }
+        #expect(Answer(decoding: whole + [0], version: 17) == nil)
+        let command = Command.openProxy(to: try Known.server(), password: [1]).encoded(version: 17)
+        for count in 5..<command.count {
+            #expect(Command(decoding: Array(command.prefix(count)), version: 17) == nil)
+        }
+    }
+
+    @Test("only what senders say is carried")
+    func carried() throws {
+        let key = try Known.signing(1).publicKey
+        for command in [
+            Command.send(flags: [], body: []), .secureAsSender(key: key), .openInvitation(key: key),
+            .openContact,
+        ] { #expect(ProxiedSession.carries(command)) }
+        for command in [Command.subscribe, .ping, .delete, .acknowledge(messageID: [])] {
+            #expect(!ProxiedSession.carries(command))
+        }
+    }
+
+    @Test("a server whose key nobody vouches for, or of other versions, is not asked")
+    func refusals() throws {
+        expect(.wrongIdentity) { try ProxiedSession(Self.proxied()) }
+        var old = try Self.proxied()
+        old.versions = 6...14
+        expect(.unsupportedVersion) { try ProxiedSession(old) }
+    }
+}
