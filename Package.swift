@@ -124,7 +124,7 @@ let package = Package(
             name: "chatfs-bench",
             dependencies: [
                 "Base", "Posix", "Cryptography", "ChatCore", "EmbeddedCore", "CommandLineKit", "ScriptedCore",
-                "COpenSSL",
+                "SMP", "SMPClient", "COpenSSL",
             ],
             swiftSettings: settings),
 

@@ -23,7 +23,7 @@ struct Measure: Sendable {
     /// In the order of the report.
     static let all: [Measure] = [
         .cold, .middle, .upload, .transfers, .rclone, .official, .hydrated, .warm, .small, .list, .history,
-        .officialHistory, .described, .far,
+        .officialHistory, .described, .far, .messages,
     ]
 
     /// Those that are named, or all when none is; in the order of the report, each once.
