@@ -4,7 +4,9 @@ enum ArchivedFile {
     static let keys = "keys"
     static let database = "chatfs.db"
     /// Of a profile, below its folder.
-    static let profileDatabases = ["names.sqlite", "keep.sqlite", "links.sqlite", "outbox/journal.sqlite"]
+    static let profileDatabases = [
+        "names.sqlite", "keep.sqlite", "links.sqlite", "agent.sqlite", "outbox/journal.sqlite",
+    ]
 
     /// Whether this is the place of one. Total.
     static func isKnown(_ name: EntryName) -> Bool {

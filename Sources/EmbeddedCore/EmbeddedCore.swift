@@ -41,6 +41,7 @@ public final class EmbeddedCore: ChatCore {
     private let claims: FileClaims
     private let approvals: RelayApprovals
     private let removals: Removals
+    let disappearing: Disappearing
     private let inlineFiles: InlineFiles
     private let inbox: Inbox
     private let people: People
@@ -78,6 +79,7 @@ public final class EmbeddedCore: ChatCore {
         receiver = FileReceiver(store, scheduler, approvals, inlineFiles, downloads)
         claims = FileClaims(store, scheduler, approvals, downloads, damaged)
         removals = Removals(store, downloads, deletions, damaged)
+        disappearing = Disappearing(store, removals)
         inbox = Inbox(store, inlineFiles, receiver, downloads, claims)
         people = People(store, key: directory.key, retry: retry, make: agent)
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
@@ -122,6 +124,8 @@ public final class EmbeddedCore: ChatCore {
         } catch {
             throw ChatError(wrapping: error)
         }
+        // What is due by now nobody is to see.
+        await core.disappearing.look()
         core.resumeTransfers()
         core.people.resume()
         return core
@@ -130,9 +134,10 @@ public final class EmbeddedCore: ChatCore {
     private func listen(to signal: ChangeSignal) throws(SystemError) {
         let listener = try ChangeSignalListener(
             signal,
-            signalled: { [weak inbox, weak store] in
+            signalled: { [weak inbox, weak store, weak disappearing] in
                 // Another process may have left one of the profile's chats.
                 store?.noteOutgoing()
+                disappearing?.lookSoon()
                 return inbox?.takeIn() ?? true
             },
             quiet: { [weak inlineFiles] in inlineFiles?.emptyJournal() })
@@ -171,6 +176,7 @@ public final class EmbeddedCore: ChatCore {
     /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
     public func shutDown() async {
         store.announceEnd()
+        disappearing.stop()
         await people.shutDown()
         await listener.withLock { $0 }?.stop()
         await scheduler.close()
@@ -245,7 +251,10 @@ public final class EmbeddedCore: ChatCore {
     public func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> ChatItem {
-        try await sender.send(message, to: chat)
+        let item = try await sender.send(message, to: chat)
+        // Nobody is told of notes.
+        if case .notes = chat { disappearing.lookSoon() }
+        return item
     }
 
     public func send(

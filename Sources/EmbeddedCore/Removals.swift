@@ -114,13 +114,13 @@ final class Removals: Sendable {
     /// transfer under way ends, and its chunks are deleted. For everyone, finished uploads are deleted
     /// from the relays too.
     func delete(
-        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
+        _ items: [ItemID], in chat: ChatReference, mode: DeletionMode, _ reason: DeletionReason = .deleted
     ) async throws(ChatError) {
         let files = try await blocking.run { [self] in
             let files = try store.commit { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
-                let files = try items.map { try delete($0, in: id, mode, change) }
-                change.tell(.chatItemsDeleted(items.map { (chat, $0) }, .deleted))
+                let files = try items.map { try delete($0, in: id, mode, reason, change) }
+                change.tell(.chatItemsDeleted(items.map { (chat, $0) }, reason))
                 return files
             }
             // The journal still holds the keys until it is emptied: by the next process, where one is reading now.
@@ -135,13 +135,16 @@ final class Removals: Sendable {
     }
 
     private func delete(
-        _ item: ItemID, in chat: Int64, _ mode: DeletionMode, _ change: ProfileChange
+        _ item: ItemID, in chat: Int64, _ mode: DeletionMode, _ reason: DeletionReason,
+        _ change: ProfileChange
     ) throws -> FileID {
         guard let found = try change.tables.items.deletable(item, in: chat) else {
             throw ChatError.noSuchItem
         }
         if mode == .broadcast { try deleteCopies(of: found, change) }
-        if found.direction == .sent, mode == .broadcast || found.status != .sndComplete {
+        // Of what disappears relays keep nothing either.
+        let takesBack = mode == .broadcast || reason == .disappeared
+        if found.direction == .sent, takesBack || found.status != .sndComplete {
             try deletions.addRemains(ofUpload: found.file, change)
         }
         change.abandon(found.storedName)

@@ -37,6 +37,7 @@ enum ChatFS {
             AcceptCommand.command,
             ConnectCommand.command,
             ContactCommand.command,
+            ChatCommand.command,
             GroupCommand.command,
             SendCommand.command,
             ApproveCommand.command,

@@ -45,6 +45,37 @@ extension DataDirectory {
         }
     }
 
+    /// The longest time that messages stay before they disappear, and the shortest.
+    public static let timesToLive: ClosedRange<Duration> = .seconds(1) ... .seconds(10 * 365 * 86_400)
+
+    /// How long messages stay that are sent into a chat from now on, for everybody in it; nil: for good. What was sent
+    /// before keeps its time.
+    /// - Throws: `.noSuchChat`, `.invalidCommand` for a time outside of `timesToLive`.
+    public func setTimeToLive(
+        _ time: Duration?, in chat: ChatReference, of profile: Profile
+    ) throws(ChatError) {
+        guard time.map(Self.timesToLive.contains) ?? true else {
+            throw ChatError(
+                .invalidCommand, "Messages stay for a second at least, and for ten years at most.")
+        }
+        try changeForOthers { tables in
+            let side = ChatSide(profile: profile.id, chat: try tables.chats.id(of: chat, of: profile.id))
+            try tables.announce(tables.chats.setTimeToLive(time?.components.seconds, in: side))
+        }
+    }
+
+    /// As it was set by whomever last; nil: for good.
+    /// - Throws: `.noSuchChat`.
+    public func timeToLive(in chat: ChatReference, of profile: Profile) throws(ChatError) -> Duration? {
+        try wrapping {
+            try store.read { tables in
+                try tables.chats.timeToLive(of: tables.chats.id(of: chat, of: profile.id)).map {
+                    .seconds($0)
+                }
+            }
+        }
+    }
+
     private static func id(
         of chat: ChatReference, of profile: Profile, _ tables: DirectoryTables
     ) throws -> Int64 {

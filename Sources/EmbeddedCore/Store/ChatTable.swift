@@ -91,6 +91,20 @@ struct ChatTable {
         try connection.execute("UPDATE chat SET alias = ? WHERE id = ?", name, chat)
     }
 
+    /// How long messages stay that are sent from now on, for everybody in a chat; nil: for good.
+    /// - Returns: the sides that changed.
+    func setTimeToLive(_ seconds: Int64?, in side: ChatSide) throws -> [ChatSide] {
+        let sides = try [side] + recipients(of: side.chat)
+        for side in sides {
+            try connection.execute("UPDATE chat SET ttl = ? WHERE id = ?", seconds, side.chat)
+        }
+        return sides
+    }
+
+    func timeToLive(of chat: Int64) throws -> Int64? {
+        try connection.first("SELECT ttl FROM chat WHERE id = ?", chat) { $0.integerOrNil("ttl") } ?? nil
+    }
+
     /// Whether a profile has another one as its contact and nobody has left.
     func isConnected(_ profile: Int64, to contact: Int64) throws -> Bool {
         try connection.exists(

@@ -154,6 +154,28 @@ struct ItemTable {
         try connection.execute("DELETE FROM item WHERE id = ?", item.rawValue)
     }
 
+    // MARK: - Disappearing
+
+    /// Up to `count` whose time is over, the oldest first.
+    func disappeared(at time: Timestamp, count: Int) throws -> [(item: ItemID, chat: ChatReference)] {
+        try connection.query(
+            """
+            SELECT i.id, c.id AS chat, c.kind FROM item i JOIN chat c ON c.id = i.chat
+            WHERE i.profile = ? AND i.disappears IS NOT NULL AND i.disappears <= ? ORDER BY i.disappears LIMIT ?
+            """, profile, time, count
+        ) { row in
+            let kind = try row.value("kind", as: StoredChatKind.self)
+            return (ItemID(row.integer("id")), kind.reference(row.integer("chat")))
+        }
+    }
+
+    /// When the next one does; nil when none will.
+    func nextToDisappear() throws -> Timestamp? {
+        try connection.first(
+            "SELECT min(disappears) AS next FROM item WHERE profile = ? AND disappears IS NOT NULL", profile
+        ) { $0.timestampOrNil("next") } ?? nil
+    }
+
     // MARK: - Both sides of a message
 
     /// What sender and recipients get alike.
@@ -212,12 +234,13 @@ struct ItemTable {
         try connection.execute(
             """
             INSERT INTO item (profile, chat, origin, message_id, direction, sender, time, created,
-                kind, preview, seconds, text)
-            VALUES (?, ?, ?, ?, ?, (SELECT name FROM profile WHERE id = ?), ?, ?, ?, ?, ?, ?)
+                kind, preview, seconds, text, disappears)
+            VALUES (?, ?, ?, ?, ?, (SELECT name FROM profile WHERE id = ?), ?, ?, ?, ?, ?, ?,
+                (SELECT ? + ttl * 1000000000 FROM chat WHERE id = ?))
             """,
             side.profile, side.chat, origin?.rawValue, messageID, direction, profile, time,
             envelope.created, content.kind, content.preview, content.seconds,
-            envelope.message.content.text)
+            envelope.message.content.text, envelope.created, side.chat)
         return ItemID(connection.lastInsertedID)
     }
 

@@ -21,6 +21,7 @@ enum Schema {
         Migration(
             "leaving", "CREATE INDEX file_leaving ON file (profile, expires, item) WHERE \(isLeaving)"),
         Migration("people", people),
+        Migration("disappearing", disappearing),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -118,6 +119,13 @@ enum Schema {
     private static let managing = """
         ALTER TABLE chat ADD COLUMN alias TEXT;
         ALTER TABLE chat ADD COLUMN ended TEXT;
+        """
+
+    /// `ttl`: seconds after which messages disappear that are sent from then on; `disappears`: when this one does.
+    private static let disappearing = """
+        ALTER TABLE chat ADD COLUMN ttl INTEGER;
+        ALTER TABLE item ADD COLUMN disappears INTEGER;
+        CREATE INDEX item_disappearing ON item (profile, disappears) WHERE disappears IS NOT NULL;
         """
 
     /// `link_description` deletes what the link of a large file leads to.

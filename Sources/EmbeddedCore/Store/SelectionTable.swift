@@ -13,15 +13,18 @@ struct SelectionTable {
         try connection.execute("DELETE FROM item WHERE profile != ? OR chat NOT IN (\(kept))", profile)
         try connection.execute("DELETE FROM file WHERE item IS NULL OR profile != ?", profile)
         try connection.execute("UPDATE item SET origin = NULL")
-        for table in ["relay", "approval"] {
+        for table in ["relay", "approval", "messaging_server"] {
             try connection.execute("DELETE FROM \(table) WHERE profile != ?", profile)
         }
-        for table in ["news", "chunk_deletion"] { try connection.execute("DELETE FROM \(table)") }
+        // Connections belong to the profile that goes on: nobody else may take their messages.
+        for table in ["news", "chunk_deletion", "connection", "shared_message", "outgoing"] {
+            try connection.execute("DELETE FROM \(table)")
+        }
         try connection.execute(
             """
             UPDATE chat SET ended = coalesce(ended, ?), contact = NULL,
                 alias = coalesce(alias, (SELECT name FROM profile WHERE id = chat.contact))
-            WHERE contact IS NOT NULL
+            WHERE kind = 'direct'
             """, StoredChatEnding.contactDeleted)
         try connection.execute(
             "UPDATE chat SET ended = coalesce(ended, ?) WHERE chat_group IS NOT NULL", StoredChatEnding.left)

@@ -1,0 +1,68 @@
+import Base
+import ChatCore
+import Posix
+
+/// Deletes messages whose time is over (`DataDirectory.setTimeToLive`), with their files: at the start of the process,
+/// and then when the next one is due. Nothing runs, and no thread is there, while none is.
+final class Disappearing: Sendable {
+    private struct State {
+        var timer: WallTimer?
+        var isOver = false
+    }
+
+    private let store: ProfileStore
+    private let removals: Removals
+    private let state = Lock(State())
+
+    /// How many go in one transaction.
+    private static let batch = 200
+
+    init(_ store: ProfileStore, _ removals: Removals) {
+        self.store = store
+        self.removals = removals
+    }
+
+    /// Deletes what is due, and sets the timer for the next. To be called when something may have come. What cannot be
+    /// deleted now is tried again with the next call.
+    func look() async {
+        do throws(ChatError) {
+            while true {
+                let due = try await blocking.run { [store] in
+                    try store.read { try $0.items.disappeared(at: store.clock.now(), count: Self.batch) }
+                }
+                guard !due.isEmpty else { break }
+                for (chat, items) in Dictionary(grouping: due, by: \.chat) {
+                    try await removals.delete(items.map(\.item), in: chat, mode: .internal, .disappeared)
+                }
+            }
+            try await blocking.run { [self] in
+                try setTimer(store.read { try $0.items.nextToDisappear() })
+            }
+        } catch {
+            log.warning("Messages whose time is over could not be deleted: \(error.sentence)")
+        }
+    }
+
+    /// As `look`; returns at once.
+    func lookSoon() { Task { [weak self] in await self?.look() } }
+
+    func stop() {
+        state.withLock { state in
+            state.isOver = true
+            return state.timer
+        }?.stop()
+    }
+
+    private func setTimer(_ time: Timestamp?) throws {
+        let known = state.withLock { $0.isOver ? nil : $0.timer }
+        if let known { return known.set(time) }
+        guard let time, !state.withLock({ $0.isOver }) else { return }
+        let made = try WallTimer { [weak self] in self?.lookSoon() }
+        let isFirst = state.withLock { state in
+            guard !state.isOver, state.timer == nil else { return false }
+            state.timer = made
+            return true
+        }
+        if isFirst { made.set(time) } else { made.stop() }
+    }
+}

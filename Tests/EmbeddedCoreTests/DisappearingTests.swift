@@ -1,0 +1,103 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// Messages that disappear when their time is over.
+@Suite struct DisappearingTests {
+    private let world: World
+    private let alice: Profile
+
+    init() throws {
+        world = try World()
+        try world.directory.connect("alice", "bob")
+        alice = try world.directory.profile(named: "alice")
+    }
+
+    private func chat() throws -> ChatReference {
+        try #require(try world.directory.chats(of: alice).first { $0.displayName == "bob" }).reference
+    }
+
+    private func count(of name: String, in core: EmbeddedCore) async throws -> Int {
+        try await core.items(of: core.chat(named: name), before: nil, count: 99).count
+    }
+
+    @Test func bothSidesLoseAMessageWithItsFileWhenItsTimeIsOver() async throws {
+        let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
+        _ = try await alice.send(try alice.compose([1], name: "before"), to: chat())
+        try world.directory.setTimeToLive(.seconds(3600), in: chat(), of: self.alice)
+        let item = try await alice.send(try alice.compose(pattern(300_000), name: "after"), to: chat())
+        _ = try await bob.send(try bob.compose([2, 3], name: "answer"), to: bob.chat(named: "alice"))
+        try await wait(until: "bob's answer is there") { try await count(of: "bob", in: alice) == 3 }
+        let path = try #require(item.file?.source).path
+        await alice.disappearing.look()
+        #expect(try await count(of: "bob", in: alice) == 3)
+        let heard = Listener(alice)
+        world.clock.advance(by: .seconds(3601))
+        for core in [alice, bob] { await core.disappearing.look() }
+        try await heard.waits(for: "chatItemsDeleted")
+        for (core, name) in [(alice, "bob"), (bob, "alice")] {
+            #expect(try await count(of: name, in: core) == 1)
+            #expect(try await core.newest(in: name).file?.name == "before")
+        }
+        #expect(access(path, F_OK) != 0)
+        #expect(
+            try await alice.items(of: chat(), before: nil, count: 9).allSatisfy { $0.file?.name == "before" })
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    /// Somebody was killed, or was away, when the time was over.
+    @Test func theNextProcessDeletesWhatIsDueBeforeAnythingElse() async throws {
+        try world.directory.setTimeToLive(.seconds(60), in: chat(), of: alice)
+        let first = try await world.open("alice")
+        _ = try await first.send(try first.compose([1]), to: chat())
+        await first.shutDown()
+        world.clock.advance(by: .seconds(61))
+        for name in ["alice", "bob"] {
+            let core = try await world.open(name)
+            let other = name == "alice" ? "bob" : "alice"
+            #expect(try await count(of: other, in: core) == 0)
+            #expect(try core.store.folders.names() == [])
+            await core.shutDown()
+        }
+        let left = try world.database().read {
+            try $0.first("SELECT (SELECT count(*) FROM item) + (SELECT count(*) FROM file) AS n") {
+                $0.integer("n")
+            }
+        }
+        #expect(left == 0)
+    }
+
+    @Test func eitherSideSetsItForBothAndOffIsOff() async throws {
+        let bob = try world.directory.profile(named: "bob")
+        let theirs = try #require(try world.directory.chats(of: bob).first { $0.displayName == "alice" })
+            .reference
+        #expect(try world.directory.timeToLive(in: chat(), of: alice) == nil)
+        try world.directory.setTimeToLive(.seconds(7 * 86_400), in: theirs, of: bob)
+        #expect(try world.directory.timeToLive(in: chat(), of: alice) == .seconds(7 * 86_400))
+        try world.directory.setTimeToLive(nil, in: chat(), of: alice)
+        #expect(try world.directory.timeToLive(in: theirs, of: bob) == nil)
+        for time in [Duration.zero, .milliseconds(500), .seconds(-1), .seconds(1 << 40)] {
+            #expect(throws: ChatError.self) { try world.directory.setTimeToLive(time, in: chat(), of: alice) }
+        }
+    }
+
+    /// With the clock of the machine, as a mount has it.
+    @Test func aProcessThatRunsDeletesItByItself() async throws {
+        let directory = try DataDirectory(world.folder.path("data"))
+        let core = try await EmbeddedCore.open(directory, profile: "alice")
+        let notes = try await core.chat(named: "Saved notes")
+        try directory.setTimeToLive(.seconds(1), in: notes, of: alice)
+        _ = try await core.send(try core.compose([1, 2, 3]), to: notes)
+        try await wait(until: "the note has disappeared") {
+            try await count(of: "Saved notes", in: core) == 0
+        }
+        await core.shutDown()
+    }
+}
