@@ -19,7 +19,7 @@ import Testing
                     bytes("\(number)"), to: couple.toJoiner, notifies: false, identifier: nil)
                 await couple.inviter.diary.wait { $0.contains { $0.content == .sent(message: sent) } }
             }
-            relay.setUnreachable([try Known.server(2)])
+            relay.setUnreachable([try Known.server(2), try Known.server(4)])
             try await couple.joiner.start()
 
             let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)

@@ -83,6 +83,7 @@ extension ConnectionMachine {
             return
         }
         state.agentVersion = max(state.agentVersion, min(version, SMPVersion.agents.upperBound))
+        let lastBefore = state.sequence.lastReceived
         let integrity = state.sequence.receive(plain, number: number, previousHash: previousHash)
         if case .body(let body) = content {
             emit(
@@ -90,12 +91,13 @@ extension ConnectionMachine {
                     ReceivedMessage(body: body, received: received, integrity: integrity), number: number,
                     hash: SHA256.hash(plain)))
         } else {
-            receive(content)
+            receive(content, lastBefore: lastBefore)
         }
     }
 
     /// What agents say to each other.
-    private mutating func receive(_ content: MessageContent) {
+    /// - Parameter lastBefore: number of the message that was received before this one.
+    private mutating func receive(_ content: MessageContent, lastBefore: Int64) {
         switch content {
         case .receipts(let receipts): for receipt in receipts { emit(.delivered(receipt)) }
         case .roomAgain: emit(.tryAgain)
@@ -103,9 +105,12 @@ extension ConnectionMachine {
         case .queueKeys(let keys): receiveQueueKeys(keys)
         case .useQueues(let queues): receiveUseQueues(queues)
         case .ratchetReady(let number):
+            // Said when it had our new keys, before which everything came that was sent with the old ones.
+            emit(.lost(after: number))
             state.sequence.skip(to: number)
             if state.synchronisation.takeReady() {
-                send(.ratchetReady(lastReceived: state.sequence.lastReceived), isUrgent: true)
+                // What came with the old keys: not this message, which came with the new ones.
+                send(.ratchetReady(lastReceived: lastBefore), isUrgent: true)
             }
         // Any message in the new queue is proof enough, and hellos are of the older handshake.
         case .queueTest, .hello, .body, .unknown: break

@@ -8,6 +8,8 @@ enum Effect: Sendable {
     case send(Outgoing)
     /// The other side has this message of ours.
     case delivered(MessageContent.Receipt)
+    /// The other side has nothing of ours that comes after this number.
+    case lost(after: Int64)
     /// What was encrypted and not taken by a server is encrypted anew.
     case encryptAgain
     /// Nothing that waits is sent any more.

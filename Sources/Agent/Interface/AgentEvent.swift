@@ -23,7 +23,8 @@ public struct AgentEvent: Hashable, Sendable {
         case delivered(message: Int64)
         /// The message waits, and is tried again.
         case delayed(message: Int64, FailureReason)
-        /// The message was not sent, or nobody knows whether it was, and is not tried again.
+        /// The message was not sent, or nobody knows whether it was, and is not tried again. After `sent` too, when the
+        /// other side turns out to have lost its keys before it.
         case messageFailed(message: Int64, FailureReason)
         /// The connection could not be made, and is not tried again: it can be deleted.
         case connectionFailed(FailureReason)
@@ -80,6 +81,8 @@ public enum FailureReason: String, Hashable, Sendable {
     case incompatible
     /// The connection was deleted first.
     case deleted
+    /// The other side could not decrypt it, because one of both had lost its keys.
+    case unreadable
 
     /// For people.
     public var sentence: String {
@@ -91,6 +94,7 @@ public enum FailureReason: String, Hashable, Sendable {
         case .refused: "The messaging server does not take this."
         case .incompatible: "The contact's program is of a version that ChatFS does not know."
         case .deleted: "The connection was deleted before this was sent."
+        case .unreadable: "The contact could not decrypt this, because keys had been lost: send it again."
         }
     }
 }

@@ -151,6 +151,10 @@ struct AgentTables {
             if let number = try outgoing.confirm(receipt, in: id) {
                 try tell(.delivered(message: number), of: id)
             }
+        case .lost(let number):
+            for message in try outgoing.lost(after: number, in: id) {
+                try tell(.messageFailed(message: message, .unreadable), of: id)
+            }
         case .encryptAgain:
             try outgoing.encryptAgain(id)
             outcome.tryAgain.insert(id)

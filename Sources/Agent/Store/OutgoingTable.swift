@@ -117,6 +117,17 @@ struct OutgoingTable {
         return number
     }
 
+    /// Those that were sent and can have no receipt any more.
+    func lost(after number: Int64, in id: ConnectionID) throws -> [Int64] {
+        let lost = try connection.query(
+            "SELECT number FROM unconfirmed WHERE connection = ? AND message_number > ? ORDER BY number",
+            id.number, number
+        ) { $0.integer("number") }
+        try connection.execute(
+            "DELETE FROM unconfirmed WHERE connection = ? AND message_number > ?", id.number, number)
+        return lost
+    }
+
     func remove(_ number: Int64) throws {
         try connection.execute("DELETE FROM outgoing WHERE number = ?", number)
     }
