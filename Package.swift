@@ -52,6 +52,9 @@ let package = Package(
         module("KeySlots", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
         module("SealedPages", uses: ["Base", "Posix", "Cryptography", "CLinux", "CSQLite"]),
         module("Store", uses: ["Base", "Posix", "Cryptography", "SealedPages", "CSQLite"]),
+        module("Keyring", uses: ["Base", "Posix", "Cryptography"]),
+        module(
+            "Unlocking", uses: ["Base", "Posix", "Cryptography", "KeySlots", "Keyring", "Store", "CLinux"]),
         module("Network", uses: ["Base", "Posix", "COpenSSL", "CNghttp2", "CLinux"]),
         module("JSON", uses: []),
         module("QRCodes", uses: ["Base"]),
@@ -109,11 +112,10 @@ let package = Package(
         .executableTarget(
             name: "chatfs",
             dependencies: [
-                "Base", "Posix", "Cryptography", "Network", "ChatCore", "XFTP", "XFTPRelay", "SMPRelay",
-                "EmbeddedCore", "Archive", "KeySlots", "OfficialCore", "Links", "Namespace", "Hydration",
-                "Media",
-                "Outbox",
-                "Thumbnails",
+                "Base", "Posix", "CLinux", "Cryptography", "KeySlots", "Keyring", "Unlocking", "Network",
+                "ChatCore", "XFTP", "XFTPRelay", "SMPRelay", "EmbeddedCore", "Archive", "OfficialCore",
+                "Links",
+                "Namespace", "Hydration", "Media", "Outbox", "Thumbnails",
                 "FileSystem",
                 "Fuse",
                 "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "QRCodes", "SMP",
@@ -123,8 +125,8 @@ let package = Package(
         .executableTarget(
             name: "chatfs-bench",
             dependencies: [
-                "Base", "Posix", "Cryptography", "ChatCore", "EmbeddedCore", "CommandLineKit", "ScriptedCore",
-                "SMP", "SMPClient", "COpenSSL",
+                "Base", "Posix", "Cryptography", "KeySlots", "Unlocking", "ChatCore", "EmbeddedCore",
+                "CommandLineKit", "ScriptedCore", "SMP", "SMPClient", "COpenSSL",
             ],
             swiftSettings: settings),
 
@@ -135,6 +137,9 @@ let package = Package(
         tests(of: "Posix"),
         tests(of: "Cryptography"),
         tests(of: "KeySlots", uses: ["Cryptography"]),
+        tests(of: "Keyring", uses: ["Cryptography", "Posix"]),
+        tests(
+            of: "Unlocking", uses: ["Cryptography", "KeySlots", "Keyring", "Posix", "Store"]),
         tests(of: "SealedPages", uses: ["Cryptography", "Posix", "Store", "CSQLite"]),
         tests(of: "Store", uses: ["Cryptography"]),
         tests(of: "Network", uses: ["COpenSSL"]),

@@ -64,6 +64,11 @@ public final class SecretBytes: @unchecked Sendable, CustomStringConvertible, Cu
         try body(UnsafeRawBufferPointer(start: memory, count: count))
     }
 
+    /// In a time that does not depend on where they differ.
+    public func isEqual(to other: SecretBytes) -> Bool {
+        count == other.count && sodium_memcmp(memory, other.memory, count) == 0
+    }
+
     /// For C, which takes the first zero for the end.
     public func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         body(UnsafePointer(memory.assumingMemoryBound(to: CChar.self)))

@@ -7,8 +7,10 @@ public struct KeySlot: Hashable, Sendable {
         /// Argon2id, with the cost that the slot names.
         case passphrase = 1
         case recoveryCode = 2
-        /// Kept elsewhere: by a keyring, as a credential, in a file.
+        /// Kept elsewhere: as a credential, in a file.
         case key = 3
+        /// A key that the keyring of the desktop keeps.
+        case keyring = 4
     }
 
     /// In the file: what `associated` holds, then the sealed data key.

@@ -17,6 +17,10 @@ public struct KeySlots: Equatable, Sendable {
     static let longest = headerLength + mostSlots * KeySlot.encodedLength + BLAKE2b.length
 
     private let identity: [UInt8]
+    /// What a keyring calls its key for this file: 32 hexadecimal digits, no secret, the same as long as the file is.
+    public var name: String {
+        Hexadecimal.encode(Array(BLAKE2b.hash(Array("chatfs key slots: name".utf8) + [0] + identity)[..<16]))
+    }
     public private(set) var slots: [KeySlot]
     private var next: UInt32
 
@@ -51,7 +55,7 @@ public struct KeySlots: Equatable, Sendable {
             switch secret {
             case .passphrase: "passphrase"
             case .recoveryCode: "recovery code"
-            case .key: "key"
+            case .key, .keyringKey: "key"
             }
         throw KeySlotsError(.wrongSecret, "The \(what) is not the right one: try again.")
     }

@@ -13,7 +13,7 @@ public struct RecoveryCode: Sendable {
     private static let checkCount = 4
     private static let groupLength = 5
     /// Characters that a text may have, with whatever is between groups.
-    private static let longestText = 200
+    static let longestText = 200
 
     /// A symbol of 5 bits in each byte.
     let symbols: SecretBytes

@@ -9,6 +9,8 @@ public enum UnlockingSecret: Sendable {
     case recoveryCode(RecoveryCode)
     /// 32 random bytes.
     case key(SecretBytes)
+    /// The same, kept by the keyring.
+    case keyringKey(SecretBytes)
 
     /// Bytes of a passphrase.
     public static let longestPassphrase = 1024
@@ -18,6 +20,7 @@ public enum UnlockingSecret: Sendable {
         case .passphrase: .passphrase
         case .recoveryCode: .recoveryCode
         case .key: .key
+        case .keyringKey: .keyring
         }
     }
 
@@ -38,7 +41,7 @@ public enum UnlockingSecret: Sendable {
         // Random enough to need no slow derivation.
         case .recoveryCode(let code):
             return BLAKE2b.derive("chatfs key slot: recovery code", salt, from: code.symbols)
-        case .key(let key):
+        case .key(let key), .keyringKey(let key):
             guard key.count == DataKey.length else {
                 throw KeySlotsError(
                     .unsuitableSecret, "A key has \(DataKey.length) bytes; this one has \(key.count).")
@@ -68,6 +71,12 @@ public enum UnlockingSecret: Sendable {
             throw KeySlotsError(.unsuitableSecret, "A key of \(DataKey.length) bytes was expected there.")
         }
         return .key(read)
+    }
+
+    /// A recovery code, likewise.
+    public static func recoveryCode(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
+        let read = try bytes(from: file, upTo: RecoveryCode.longestText + 1)
+        return .recoveryCode(try RecoveryCode(read.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }))
     }
 
     private static func part(of bytes: SecretBytes, _ count: Int) -> SecretBytes {

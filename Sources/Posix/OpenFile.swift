@@ -117,8 +117,9 @@ public final class OpenFile: Sendable {
 
 extension OpenFile {
     /// An exclusive lock on the whole file for the life of this object, or nil when another holds it.
-    public func tryLock() throws(SystemError) -> Bool {
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+    /// - Parameter shared: others may have it shared too.
+    public func tryLock(shared: Bool = false) throws(SystemError) -> Bool {
+        if flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 { return true }
         if errno == EWOULDBLOCK { return false }
         throw SystemError(code: errno, operation: "lock a file")
     }

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import EmbeddedCore
 import Glibc
 import Posix
@@ -78,8 +79,8 @@ public struct ProfileVerification: Sendable {
     // MARK: - Databases
 
     /// What is wrong with the database of a directory that cannot be opened; nil when it is something else. Blocks.
-    public static func damage(ofDirectory path: String) -> Finding? {
-        let problems = try? DatabaseCheck.problems(path: path + "/chatfs.db")
+    public static func damage(ofDirectory path: String, key: SecretBytes?) -> Finding? {
+        let problems = try? DatabaseCheck.problems(path: path + "/chatfs.db", key: key)
         guard let first = problems?.first else { return nil }
         return Finding(.database, "chatfs.db", detail: first, outcome: .lost)
     }

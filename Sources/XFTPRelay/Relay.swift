@@ -34,6 +34,15 @@ public final class Relay: Sendable {
         }
     }
 
+    /// What is in its folder wherever something is kept.
+    public static var recordsFile: String { RelayFolder.recordsFile }
+
+    /// In its folder; locked from start to stop.
+    public static var lockFile: String { RelayFolder.lockFile }
+
+    /// Makes the folder of a new one, for what comes before its records. Blocks.
+    public static func makeFolder(_ path: String) throws(SystemError) { _ = try RelayFolder.make(path) }
+
     private init(
         _ settings: RelaySettings, _ folder: RelayFolder, _ service: RelayService, _ server: HTTP2Server,
         _ sweeper: Sweeper

@@ -14,12 +14,14 @@ struct RelayFolder: Sendable {
     /// Locked from start to stop.
     private let lock: FolderLock
 
-    var recordsPath: String { folder.path + "/records.db" }
+    static let lockFile = "lock"
+    static let recordsFile = "records.db"
+    var recordsPath: String { folder.path + "/" + Self.recordsFile }
 
     init(_ path: String) throws(RelayError) {
         let free: FolderLock?
         do throws(SystemError) {
-            folder = try PrivateFolder(path, purpose: "relay")
+            folder = try Self.make(path)
             free = try FolderLock(folder)
             chunks = try folder.subfolder("chunks")
             incoming = try folder.subfolder("incoming")
@@ -29,6 +31,11 @@ struct RelayFolder: Sendable {
         }
         guard let free else { throw RelayError(.inUse, "Another relay works in this folder.") }
         lock = free
+    }
+
+    /// Without the lock and what is in it.
+    static func make(_ path: String) throws(SystemError) -> PrivateFolder {
+        try PrivateFolder(path, purpose: "relay")
     }
 
     /// Lets another relay work here.

@@ -23,6 +23,7 @@ struct Measure: Sendable {
     /// In the order of the report.
     static let all: [Measure] = [
         .cold, .middle, .upload, .transfers, .rclone, .official, .hydrated, .warm, .small, .list, .history,
+        .sealed,
         .officialHistory, .described, .far, .messages,
     ]
 

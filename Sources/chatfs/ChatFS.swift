@@ -33,6 +33,7 @@ enum ChatFS {
             SuspensionCommands.resume,
             CacheCommand.command,
             ProfileCommand.command,
+            KeyCommand.command,
             PairCommand.command,
             AcceptCommand.command,
             ConnectCommand.command,
@@ -68,6 +69,10 @@ enum ChatFS {
                 + "the MiB before it in log.1."
         ),
         (
+            "${XDG_DATA_HOME:-~/.local/share}/chatfs/keys",
+            "The key of the data, wrapped for each way to unlock; without it the data is lost."
+        ),
+        (
             "${XDG_CACHE_HOME:-~/.cache}/chatfs",
             "The cache of mounts, gone with them; --cache-dir names another."
         ),
@@ -93,7 +98,14 @@ enum ChatFS {
             "LC_ALL, LC_CTYPE, LANG, TERM",
             "What a terminal can show: plain ASCII, and lines in place of bars."
         ),
-        ("DBUS_SESSION_BUS_ADDRESS", "Where notifications are shown; else $XDG_RUNTIME_DIR/bus."),
+        (
+            "CREDENTIALS_DIRECTORY",
+            "Set by systemd: chatfs.key or chatfs.passphrase there unlock the data (systemd.exec(5))."
+        ),
+        (
+            "DBUS_SESSION_BUS_ADDRESS",
+            "Where notifications are shown and the keyring is; else $XDG_RUNTIME_DIR/bus."
+        ),
         ("JOURNAL_STREAM", "Set by systemd: log lines carry their level."),
     ]
 

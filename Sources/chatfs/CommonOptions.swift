@@ -32,22 +32,42 @@ enum CommonOptions {
         "With --core: where the core keeps files; needed for a running one (ws://).")
 
     static let passphrase = Option.value(
-        "passphrase-fd", named: "N", .text,
-        "With --core lib: read the database's passphrase from this file descriptor; else it is asked "
-            + "for.")
+        "database-passphrase-fd", named: "N", .text,
+        "With --core lib: read the passphrase of the SimpleX database from this file descriptor; else it is "
+            + "asked for.")
+
+    /// How the data directory is unlocked, of which one is given at most: else a credential of systemd, the keyring
+    /// of the desktop, or a question on the terminal.
+    static let unlocking: [Option] = [
+        .value(
+            "passphrase-fd", named: "N", .text,
+            "Read the passphrase of the data directory from this file descriptor; else see 'chatfs help key'."
+        ),
+        .value(
+            "key-fd", named: "N", .text,
+            "Read a key of the data directory, 32 bytes, from this file descriptor."),
+        .value(
+            "recovery-code-fd", named: "N", .text,
+            "Read the recovery code of the data directory from this file descriptor."),
+    ]
+
+    /// Of commands that open the data directory.
+    static let directory = [data] + unlocking
+
+    static let noEncryption = Option.flag(
+        "no-encryption",
+        "A data directory that is made now is not encrypted: whoever has the disk can read it.")
 
     /// Of commands that go to the daemon of a profile's mount, or open its core themselves.
-    static let access = [profile, data, core, database, filesFolder, passphrase]
+    static let access = [profile] + directory + [core, database, filesFolder, passphrase]
 }
 
 extension Invocation {
     /// The data directory of `--data`, opened.
     /// - Parameter isMade: whether it is made when it is missing; else that is an error.
     func dataDirectory(isMade: Bool = false) async throws -> DataDirectory {
-        let path = self["data"]
-        return try await ThreadPool.shared.run { () throws(ChatError) in
-            isMade ? try DataDirectory(path) : try DataDirectory(existing: path)
-        }
+        let access = try DirectoryAccess(self)
+        return try await ThreadPool.shared.run { try access.open(isMade: isMade) }
     }
 
     /// The relays of `--relay`.

@@ -26,7 +26,8 @@ struct ContactMeeting: Sendable {
             return server
         }
         let relays = try invocation.relays()
-        let directory = try await invocation.dataDirectory(isMade: true)
+        let unlocked = access.settings.directory
+        let directory = try await ThreadPool.shared.run { try unlocked.open(isMade: true) }
         let name = invocation["profile"]
         try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try Self.profile(name, in: directory)

@@ -19,11 +19,10 @@ struct ProfileAccess: Sendable {
     init(_ invocation: Invocation) throws {
         let official = try OfficialCoreChoice(
             core: invocation["core"], database: invocation["database"],
-            filesFolder: invocation["files-folder"], passphraseDescriptor: invocation["passphrase-fd"])
+            filesFolder: invocation["files-folder"],
+            passphraseDescriptor: invocation["database-passphrase-fd"])
         settings = CoreSettings(
-            profile: invocation["profile"],
-            dataPath: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
-            official: official)
+            profile: invocation["profile"], directory: try DirectoryAccess(invocation), official: official)
     }
 
     /// As `use(daemon:opened:)`, for who needs nothing but the core.
@@ -70,7 +69,7 @@ struct ProfileAccess: Sendable {
             if let official = settings.official {
                 return try ControlClient.connect(coreFolder: official.folder(dataPath: settings.dataPath))
             }
-            let directory = try DataDirectory(existing: settings.dataPath, key: settings.key)
+            let directory = try settings.directory.open()
             let profile = try directory.profile(named: settings.profile)
             return try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
         }

@@ -1,5 +1,6 @@
 import CommandLineKit
 import Fuse
+import Keyring
 import Media
 import MessageBus
 import Notifications
@@ -16,6 +17,10 @@ if ProgramArguments.all.dropFirst().first == WatcherProcess.word { WatcherProces
 if ProgramArguments.all.dropFirst().first == NotificationProcess.word { NotificationProcess.main() }
 
 if ProgramArguments.all.dropFirst().first == SystemBusProcess.word { SystemBusProcess.main() }
+
+if ProgramArguments.all.dropFirst().first == KeyringProcess.word {
+    KeyringProcess.main(Array(ProgramArguments.all.dropFirst(2)))
+}
 
 // Keys go through most commands, also those that are over at once.
 ProcessHardening.forbidDumps()

@@ -21,11 +21,12 @@ final class RecordedStage {
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
         let address = try await relay.line("its address") { $0.hasPrefix("xftp://") }
         for arguments in [
-            ["profile", "create", "alice", "--relay", address],
+            ["profile", "create", "alice", "--relay", address, "--no-encryption"],
             ["profile", "create", "bob", "--relay", address],
             ["connect", "alice", "bob"],
         ] {
-            let outcome = try await ChatFSProcess.run(arguments + ["--data", folder.path("data")])
+            let outcome = try await ChatFSProcess.run(
+                arguments + ["--data", folder.path("data")], environment: ["CREDENTIALS_DIRECTORY": nil])
             guard outcome.succeeded else { throw WaitedInVain("\(arguments): \(outcome.errors)") }
         }
         return try RecordedStage(folder, recorder, relay)

@@ -11,7 +11,7 @@ struct BadInputTests {
 
     @Test("each lie of a sender or relay is an errno and a sentence, and harms nothing else")
     func lies() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let server = try await HostileServer(relayFolder: mounts.path("relay"))
         let address = mounts.relayAddress.dropFirst("xftp://".count).split(separator: "@").map(String.init)
         let misbehaving =
@@ -61,7 +61,7 @@ struct BadInputTests {
 
     @Test("a file received by its description gets a name in the folder it was told, and nowhere else")
     func climbingName() async throws {
-        let mounts = try await TwoMounts.start(mounting: [])
+        let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         let inner = try mounts.folder.makeFolder("inner")
         _ = try mounts.folder.makeFolder("source")
         for (number, (given, shown)) in [

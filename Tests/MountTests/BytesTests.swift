@@ -33,7 +33,7 @@ struct BytesTests {
 
     @Test("every size is read by everyone in a group, by a contact and from the notes, in every way")
     func sizesAndReaders() async throws {
-        let mounts = try await TwoMounts.start(mounting: [])
+        let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         let everyone = ["alice", "bob", "carol", "dave", "erin"]
         for name in everyone.dropFirst(2) {
             try await mounts.run(["profile", "create", name, "--relay", mounts.relayAddress])
@@ -175,7 +175,7 @@ struct BytesTests {
 
     @Test("names from outside are shown safely, keep their bytes and stay when mounted anew")
     func incomingNames() async throws {
-        let mounts = try await TwoMounts.start(mounting: [])
+        let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         _ = try mounts.folder.makeFolder("source")
         // By `chatfs send`, before anybody has mounted.
         for (number, name) in Self.names.enumerated() {
@@ -228,7 +228,7 @@ struct BytesTests {
 
     @Test("a draft keeps the bytes of its name, the message carries the safe one")
     func draftNames() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         _ = try mounts.folder.makeFolder("source")
         for (number, name) in Self.names.enumerated() {
             try mounts.folder.write(Array("sent \(number)".utf8), to: "source/" + name.given)
@@ -249,7 +249,7 @@ struct BytesTests {
 
     @Test("300 MiB go either way whole")
     func large() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         let source = try mounts.folder.makeFolder("source")
         for (from, to) in [("alice/bob", "bob/alice"), ("bob/alice", "alice/bob")] {
             let name = from.prefix(3) + " large.bin"

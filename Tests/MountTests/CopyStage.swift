@@ -15,14 +15,16 @@ final class CopyStage: Sendable {
     var source: String { folder.path("source") }
 
     /// Both profiles, not mounted yet.
-    static func start() async throws -> CopyStage {
+    /// - Parameter encrypted: as data is, unless the test itself looks into the databases.
+    static func start(encrypted: Bool = true) async throws -> CopyStage {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("source")
         let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
         let address = try await relay.line("its address") { $0.hasPrefix("xftp://") }
         let mounts = CopyStage(folder, relay)
         for name in ["alice", "bob"] {
-            try await mounts.chatfs(["profile", "create", name, "--relay", address])
+            try await mounts.chatfs(
+                ["profile", "create", name, "--relay", address] + (encrypted ? [] : ["--no-encryption"]))
         }
         try await mounts.chatfs(["connect", "alice", "bob"])
         return mounts

@@ -14,7 +14,7 @@ struct DesktopThumbnailTests {
         static let pictures = ["1 of 2.png", "2;[%].png"]
 
         init() async throws {
-            stage = try await CopyStage.start()
+            stage = try await CopyStage.start(encrypted: false)
             cache = try stage.folder.makeFolder("desktop cache")
             let drawn = try await stage.copy(
                 """

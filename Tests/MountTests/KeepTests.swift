@@ -31,7 +31,7 @@ struct KeepTests {
 
     @Test("nothing by default; all of it once a rule says so, at once, and it outlives relay and mount")
     func kept() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         let bytes = TwoMounts.bytes(5_000_000)
         try await mounts.send(bytes, as: "film.bin")
         let sent = try #require(try expires(mounts, "film.bin").flatMap { Int($0) })
@@ -57,7 +57,7 @@ struct KeepTests {
 
     @Test("only what fits the rules of its chat: kinds, sizes, room, and others as all chats")
     func rules() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try await mounts.run(["profile", "create", "carol", "--relay", mounts.relayAddress])
         try await mounts.run(["connect", "carol", "bob"])
         #expect(
@@ -90,7 +90,7 @@ struct KeepTests {
 
     @Test("what is not kept is told of once in its last twelve hours, over mounts too, and counted")
     func notice() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         for (number, name) in ["soon.bin", "later.bin"].enumerated() {
             try await mounts.send(TwoMounts.bytes(400_000, seed: number), as: name)
         }
@@ -123,7 +123,7 @@ struct KeepTests {
     @Test("the desktop tells of what relays drop soon, and its button keeps it")
     func button() async throws {
         let desktop = try await NotificationDesktop.start()
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(400_000), as: "soon.bin")
         #expect(try await mounts.leave("bob") == .code(0))
         try await age(mounts, "soon.bin", by: 37)
@@ -137,7 +137,7 @@ struct KeepTests {
 
     @Test("what is lost while nothing is mounted is told of by the next mount")
     func lost() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         _ = try await keep(mounts, ["set", "--what", "all", "--when", "expiring"])
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
         #expect(try await mounts.leave("bob") == .code(0))
@@ -150,7 +150,7 @@ struct KeepTests {
 
     @Test("a relay that nobody approved is not asked; its files come when it is")
     func approval() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try await mounts.run(["relay", "--remove", mounts.relayAddress, "--profile", "bob"])
         _ = try await keep(mounts, ["set", "--what", "all"])
         try await mounts.mount("bob")
@@ -165,7 +165,7 @@ struct KeepTests {
 
     @Test("a relay that is away is asked again, and a killed mount goes on with the next one")
     func away() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         let bytes = TwoMounts.bytes(3_000_000)
         try await mounts.send(bytes, as: "film.bin")
         mounts.relay.send(SIGKILL)
@@ -185,7 +185,7 @@ struct KeepTests {
 
     @Test("what is cancelled stays cancelled, and what is being read is not taken from its reader")
     func cancelled() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(30_000_000), as: "film.bin")
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
@@ -209,7 +209,7 @@ struct KeepTests {
             ["set", "--min-free", "16777216000gb"], ["set", "--metered", "maybe"],
         ])
     func refused(arguments: [String]) async throws {
-        let mounts = try await TwoMounts.start(mounting: [])
+        let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         let outcome = try await ChatFSProcess.run(
             ["keep"] + arguments + ["--profile", "bob", "--data", mounts.data])
         #expect(outcome.ending == .code(64), "\(outcome.errors)")

@@ -11,7 +11,7 @@ struct LinkFolderTests {
         "a file that is copied in gets a link, and whoever has that has the file",
         arguments: [1, 100_000, 3_000_000])
     func upload(size: Int) async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(size), to: "alice/Links/film.bin")
         let link = try await mounts.waitForLink("alice/Links/film.bin")
         #expect(link.hasPrefix("simplex:/file#/?desc="))
@@ -39,7 +39,7 @@ struct LinkFolderTests {
         "a link that is added is a placeholder with name and size, and reading it brings the file",
         arguments: [50_000, 3_000_000])
     func add(size: Int) async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try mounts.write(TwoMounts.bytes(size), to: "alice/Links/a film.bin")
         let link = try await mounts.waitForLink("alice/Links/a film.bin")
         // One chunk needs no redirect, and the link says all: nothing of a relay is needed.
@@ -77,7 +77,7 @@ struct LinkFolderTests {
 
     @Test("removing an upload leaves nothing on the relay, and its shortcut goes along")
     func remove() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         for name in ["one.bin", "two.bin", "three.bin"] {
             try mounts.write(TwoMounts.bytes(1_500_000), to: "alice/Links/" + name)
             _ = try await mounts.waitForLink("alice/Links/" + name)
@@ -93,7 +93,7 @@ struct LinkFolderTests {
 
     @Test("what is removed while its relay is away is deleted there by a later mount, also after kill -9")
     func removedWhileAway() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(300_000), to: "alice/Links/a.bin")
         _ = try await mounts.waitForLink("alice/Links/a.bin")
         mounts.relay.send(SIGSTOP)
@@ -108,7 +108,7 @@ struct LinkFolderTests {
 
     @Test("an upload goes on after kill -9, to one link and one set of chunks")
     func killed() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         for round in 0..<3 {
             mounts.relay.send(SIGSTOP)
             try mounts.write(TwoMounts.bytes(300_000, seed: round), to: "alice/Links/\(round).bin")
@@ -132,7 +132,7 @@ struct LinkFolderTests {
 
     @Test("an upload waits for a relay that is away, and says so")
     func relayAway() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         mounts.relay.send(SIGKILL)
         try await mounts.relay.ending()
         try mounts.write(TwoMounts.bytes(50_000), to: "alice/Links/a.bin")
@@ -148,7 +148,7 @@ struct LinkFolderTests {
 
     @Test("what is not finished, or not meant, is not uploaded, and what is too large is refused")
     func drafts() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let writer = try mounts.create("alice/Links/slow.bin")
         try writer.write([1, 2, 3], at: 0)
         try mounts.write([1], to: "alice/Links/half.part")
@@ -171,7 +171,7 @@ struct LinkFolderTests {
 
     @Test("links that make no sense, or lead to relays that nobody approved, add nothing")
     func hostile() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try mounts.write(TwoMounts.bytes(3_000_000), to: "alice/Links/a.bin")
         let link = try await mounts.waitForLink("alice/Links/a.bin")
         let foreign = link.replacing(
@@ -194,7 +194,7 @@ struct LinkFolderTests {
 
     @Test("links are listed, printed and copied to the clipboard, with a mount and without one")
     func commands() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(1000), to: "alice/Links/a.bin")
         let link = try await mounts.waitForLink("alice/Links/a.bin")
         try await mounts.waitForFile("alice/Links/a.bin.url")
@@ -233,7 +233,7 @@ struct LinkFolderTests {
 
     @Test("names, numbers and links are the same in the next mount, and a retried failure gets a link")
     func remounted() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         try mounts.write(TwoMounts.bytes(1000), to: "alice/Links/a.bin")
         let link = try await mounts.waitForLink("alice/Links/a.bin")
         try await mounts.waitForFile("alice/Links/a.bin.url")

@@ -6,7 +6,7 @@ import Testing
 struct OtherVersionTests {
     @Test("every command refuses it with one line, changes nothing, and works when it is as it was")
     func refusal() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(Array("kept".utf8), as: "kept.txt")
         let source = try mounts.folder.write([1], to: "file.txt")
         try mounts.write([1, 2, 3], to: "alice/bob/draft.part")

@@ -8,7 +8,7 @@ import Testing
 struct PreviewTests {
     @Test("by copying them into a chat, and by 'chatfs send', mounted or not")
     func pictures() async throws {
-        let stage = try await CopyStage.start()
+        let stage = try await CopyStage.start(encrypted: false)
         let drawn = try await stage.copy(
             """
             cd "$SOURCE"; for n in copied sent told; do
@@ -42,7 +42,7 @@ struct PreviewTests {
     /// Its preview is the picture that it hands out when nothing worked, so that all of the way is gone.
     @Test("a program that was taken over in the place of ffmpeg can do nothing but hand out a picture")
     func hostile() async throws {
-        let stage = try await CopyStage.start()
+        let stage = try await CopyStage.start(encrypted: false)
         let folder = try TemporaryFolder()
         let hostile = try await HostileProgram.compile(in: folder, as: "ffmpeg")
         let drawn = try await stage.copy(

@@ -17,7 +17,7 @@ struct ReadErrnoTests {
 
     @Test("a file that its sender cancelled while it was sent is ENODATA")
     func cancelled() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         mounts.relay.send(SIGSTOP)
         defer { mounts.relay.send(SIGCONT) }
         try mounts.write(TwoMounts.bytes(600_000), to: "alice/bob/secret.bin")
@@ -31,7 +31,7 @@ struct ReadErrnoTests {
 
     @Test("a file of which the relay has the record and never got the bytes is ENODATA")
     func neverUploaded() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(600_000), as: "empty.bin")
         try await mounts.change("UPDATE chunk SET stored = 0", in: "../relay/records.db")
         let answer = try Self.reading(mounts.path("bob/alice/empty.bin"))
@@ -61,7 +61,7 @@ struct ReadErrnoTests {
         let disk = try await SmallDisk(at: try folder.makeFolder("cache"), size: "8m,nr_inodes=100")
         // Without root there is no disk of our own, and no limit on the number of files.
         guard !disk.isLimit else { return }
-        let mounts = try await TwoMounts.start(in: folder)
+        let mounts = try await TwoMounts.start(in: folder, encrypted: false)
         let bytes = TwoMounts.bytes(600_000)
         try await mounts.send(bytes, as: "film.bin")
         let filled = try await Shell.script(
@@ -77,7 +77,7 @@ struct ReadErrnoTests {
 
     @Test("without a relay a large file waits and says how to name one")
     func noRelay() async throws {
-        let mounts = try await TwoMounts.start(mounting: [])
+        let mounts = try await TwoMounts.start(mounting: [], encrypted: false)
         try await mounts.run(["profile", "create", "carol"])
         try await mounts.run(["connect", "carol", "bob"])
         try await mounts.mount("carol")

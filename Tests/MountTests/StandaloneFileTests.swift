@@ -16,7 +16,7 @@ struct StandaloneFileTests {
         "one uploads a file by its relays, the other downloads it from the link, and the first takes it back",
         arguments: [["alice", "bob"], []], [1000, 3_000_000])
     func sendAndReceive(mounting people: [String], size: Int) async throws {
-        let mounts = try await TwoMounts.start(mounting: people)
+        let mounts = try await TwoMounts.start(mounting: people, encrypted: false)
         let source = try mounts.folder.write(TwoMounts.bytes(size), to: "film.bin")
         let sent = try await mounts.run(["file", "send", source] + alice)
         let link = sent.output.trimmed
@@ -41,7 +41,7 @@ struct StandaloneFileTests {
 
     @Test("a file of the mount itself is refused, and so is what does not go together")
     func refusals() async throws {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(TwoMounts.bytes(1000), as: "a.bin")
         let own = try await ChatFSProcess.run(
             ["file", "send", mounts.path("alice/bob/a.bin"), "--data", mounts.data] + alice)
@@ -63,7 +63,7 @@ struct StandaloneFileTests {
         "Ctrl-C takes back what was sent, through a mount and without one",
         arguments: [["alice", "bob"], []])
     func interrupted(mounting people: [String]) async throws {
-        let mounts = try await TwoMounts.start(mounting: people)
+        let mounts = try await TwoMounts.start(mounting: people, encrypted: false)
         let source = try mounts.folder.write(TwoMounts.bytes(3_000_000), to: "film.bin")
         mounts.relay.send(SIGSTOP)
         let command = try await ChatFSProcess.start(["file", "send", source, "--data", mounts.data] + alice)

@@ -11,7 +11,7 @@ struct StoredFileTests {
 
     /// A file that bob has received, of which the kernel has some pages only, with a bit of its copy flipped.
     private static func damaged() async throws -> (TwoMounts, OpenFile) {
-        let mounts = try await TwoMounts.start()
+        let mounts = try await TwoMounts.start(encrypted: false)
         try await mounts.send(bytes, as: "film.bin")
         #expect(try await ChatFSProcess.run(["hydrate", mounts.path(name)]).succeeded)
         let first = try OpenFile(mounts.path(name), flags: O_RDONLY)

@@ -12,15 +12,18 @@ final class TwoMounts {
 
     var data: String { folder.path("data") }
 
+    /// - Parameter encrypted: as data is, unless the test itself looks into the databases.
     static func start(
-        in folder: TemporaryFolder? = nil, mounting people: [String] = ["alice", "bob"]
+        in folder: TemporaryFolder? = nil, mounting people: [String] = ["alice", "bob"],
+        encrypted: Bool = true
     ) async throws -> TwoMounts {
         let folder = try folder ?? TemporaryFolder()
-        let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
+        let clear = encrypted ? [] : ["--no-encryption"]
+        let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")] + clear)
         let address = try await relay.line("its address") { $0.hasPrefix("xftp://") }
         let mounts = TwoMounts(folder, relay, address)
         for name in ["alice", "bob"] {
-            try await mounts.run(["profile", "create", name, "--relay", address])
+            try await mounts.run(["profile", "create", name, "--relay", address] + clear)
         }
         try await mounts.run(["connect", "alice", "bob"])
         for name in people { try await mounts.mount(name) }
@@ -116,7 +119,7 @@ final class TwoMounts {
     }
 
     /// Changes the database of the data directory: what the program itself would never write, but a
-    /// sender or another version could have put there.
+    /// sender or another version could have put there. Only of data that is not encrypted.
     func change(
         _ statement: String, _ arguments: [String] = [], in database: String = "chatfs.db"
     ) async throws {

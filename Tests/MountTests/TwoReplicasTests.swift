@@ -7,7 +7,7 @@ import Testing
 struct TwoReplicasTests {
     @Test("a reader gets all of it from the second when the first stops in the middle")
     func stopped() async throws {
-        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
         let bytes = TwoMounts.bytes(30_000_000)
         try mounts.write(bytes, to: "alice/bob/film.bin")
         try await mounts.waitForState("sent", of: "alice/bob/film.bin")

@@ -25,6 +25,26 @@ public enum ChatFSProcess {
         "XDG_RUNTIME_DIR": nil,
     ]
 
+    /// Data that tests make is encrypted: a credential, as systemd gives one, unlocks it for every process.
+    public static let credentials: String = {
+        var template = Array(
+            ((getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") + "/chatfs-credentials-XXXXXX")
+                .utf8CString)
+        let path = template.withUnsafeMutableBufferPointer { String(cString: mkdtemp($0.baseAddress!)) }
+        let file = try? OpenFile(path + "/chatfs.key", flags: O_WRONLY | O_CREAT, mode: 0o600)
+        try? file?.write(key, at: 0)
+        atexit { ChatFSProcess.removeCredentials() }
+        return path
+    }()
+
+    /// The same for all processes of a test, that some may begin where others ended.
+    public static let key = [UInt8]((0..<32).map { $0 &* 7 &+ 1 })
+
+    private static func removeCredentials() {
+        unlink(credentials + "/chatfs.key")
+        rmdir(credentials)
+    }
+
     /// Starts `chatfs` with these arguments. Its terminal, cache, data folder and runtime folder are never
     /// the user's own: pass `--data`, or HOME and the XDG variables, in `environment`.
     public static func start(
@@ -32,7 +52,8 @@ public enum ChatFSProcess {
         ignoredSignals: [Int32] = [], blockedSignals: [Int32] = []
     ) async throws -> RunningProcess {
         var settings = ChildProcess.Settings(path, arguments)
-        settings.environment = surroundings.merging(environment) { $1 }
+        settings.environment = surroundings.merging(["CREDENTIALS_DIRECTORY": credentials]) { $1 }
+            .merging(environment) { $1 }
         if environment["HOME"] == nil, environment["XDG_CACHE_HOME"] == nil {
             settings.environment.merge(cache) { $1 }
         }

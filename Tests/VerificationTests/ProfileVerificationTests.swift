@@ -101,8 +101,8 @@ struct ProfileVerificationTests {
         try folder.write(
             Array("no database, but a line of text that is longer than a header is".utf8),
             to: "data/chatfs.db")
-        #expect(ProfileVerification.damage(ofDirectory: folder.path("data"))?.kind == .database)
-        #expect(ProfileVerification.damage(ofDirectory: folder.path("nowhere")) == nil)
+        #expect(ProfileVerification.damage(ofDirectory: folder.path("data"), key: nil)?.kind == .database)
+        #expect(ProfileVerification.damage(ofDirectory: folder.path("nowhere"), key: nil) == nil)
     }
 
     @Test("a draft without its bytes is named as its writer named it")

@@ -54,6 +54,11 @@ class Stage:
         for name in ["XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "DBUS_SESSION_BUS_ADDRESS"]:
             self.environment.pop(name, None)
         os.makedirs(folder + "/alice")
+        # As systemd would give it: the data is encrypted, as that of users is.
+        os.makedirs(folder + "/credentials", 0o700)
+        with open(folder + "/credentials/chatfs.key", "wb") as key:
+            key.write(os.urandom(32))
+        self.environment["CREDENTIALS_DIRECTORY"] = folder + "/credentials"
 
     def make_home(self):
         """An empty one, with the theme and the size of windows of the file managers."""
@@ -82,7 +87,8 @@ class Stage:
         log = f"{self.folder}/{profile}.log"
         before = open(log).read() if os.path.exists(log) else ""
         with process([self.program, "mount", folder, "--notifications", "off", "--profile", profile, "--data", self.data,
-                      "--cache-dir", f"{self.folder}/cache-{profile}", *options], log, env=environment):
+                      "--cache-dir", f"{self.folder}/cache-{profile}", *options], log,
+                     env=dict(environment, CREDENTIALS_DIRECTORY=self.environment["CREDENTIALS_DIRECTORY"])):
             until("it is mounted", 60, lambda: "is mounted at" in open(log).read()[len(before):])
             yield
 

@@ -9,6 +9,7 @@ import Posix
 /// 0700 with a marker and a version; several processes may use it at once.
 ///
 ///     keys                 of an encrypted one: its data key, sealed for each way to unlock (`KeySlots`)
+///     in-use               locked, shared, by every process that has the directory open
 ///     chatfs.db            all tables (`Schema`)
 ///     bell                 written to when there is something for another process (`ChangeSignal`)
 ///     profiles/<id>/lock   who holds the profile
@@ -23,13 +24,18 @@ public final class DataDirectory: Sendable {
     /// With which all databases in it are encrypted; nil: they are not.
     public let key: SecretBytes?
     let folder: PrivateFolder
+    private let use: OpenFile
     let store: DirectoryStore
     let signal: ChangeSignal
     let clock: any WallClock
 
     static let purpose = "chatfs data"
+    /// What is there wherever something is kept.
+    public static let databaseFile = "chatfs.db"
     /// The file that an encrypted one has, beside its database.
     public static let keysFile = "keys"
+    /// Locked, shared, while this object lives: who changes all databases at once locks it alone.
+    public static let useFile = "in-use"
     private static let versionFile = "version"
     private static let version = "1"
 
@@ -55,15 +61,8 @@ public final class DataDirectory: Sendable {
         try self.init(path ?? Self.defaultPath(), key: key, clock: SystemWallClock())
     }
 
-    /// Opens the directory where there is one: for who only looks.
-    /// - Throws: `.noSuchProfile` where there is none.
-    public convenience init(existing path: String?, key: SecretBytes? = nil) throws(ChatError) {
-        guard Self.exists(path) else {
-            throw ChatError(
-                .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
-        }
-        try self.init(path, key: key)
-    }
+    public static let noProfile = ChatError(
+        .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
 
     /// Whether something is there that could be one, more than an empty folder; nil: at the default path.
     public static func exists(_ path: String?) -> Bool {
@@ -83,13 +82,7 @@ public final class DataDirectory: Sendable {
         _ path: String, key: SecretBytes? = nil, clock: any WallClock,
         network: (String) -> String? = NetworkFilesystem.name
     ) throws(ChatError) {
-        // Before anything is made there.
-        if let network = network(path) {
-            throw ChatError(
-                .storage,
-                "The data directory cannot be on a network filesystem (\(network)): its processes could not share "
-                    + "the database safely there. Name a folder on a disk of this machine with --data.")
-        }
+        try Self.refuseNetwork(path, network)
         do {
             folder = try Self.open(path)
             guard let absolute = realpath(path, nil) else {
@@ -98,14 +91,33 @@ public final class DataDirectory: Sendable {
             defer { free(absolute) }
             self.path = String(cString: absolute)
             self.key = key
+            use = try Self.beginUse(of: folder)
             try Self.checkKey(key, in: folder)
             _ = try folder.subfolder("profiles")
             signal = try ChangeSignal(path: self.path + "/bell")
-            store = try DirectoryStore(path: self.path + "/chatfs.db", key: key)
+            store = try DirectoryStore(path: self.path + "/" + Self.databaseFile, key: key)
             self.clock = clock
         } catch {
             throw ChatError(wrapping: error)
         }
+    }
+
+    /// Makes the folder of a new one, for its file of keys, which comes before its first database.
+    /// - Throws: as `init`.
+    public static func makeFolder(_ path: String) throws(ChatError) {
+        try refuseNetwork(path, NetworkFilesystem.name)
+        do { _ = try open(path) } catch { throw ChatError(wrapping: error) }
+    }
+
+    /// To be asked before anything is made there.
+    private static func refuseNetwork(
+        _ path: String, _ network: (String) -> String?
+    ) throws(ChatError) {
+        guard let network = network(path) else { return }
+        throw ChatError(
+            .storage,
+            "The data directory cannot be on a network filesystem (\(network)): its processes could not share "
+                + "the database safely there. Name a folder on a disk of this machine with --data.")
     }
 
     /// Two processes may make the folder at the same time: the later one waits for the marker.
@@ -143,6 +155,14 @@ public final class DataDirectory: Sendable {
         }
     }
 
+    private static func beginUse(of folder: PrivateFolder) throws -> OpenFile {
+        let file = try OpenFile(useFile, flags: O_RDWR | O_CREAT, in: folder.directory)
+        if try file.tryLock(shared: true) { return file }
+        throw ChatError(
+            .storage, "The data directory is being encrypted by another process: try again when that is done."
+        )
+    }
+
     /// Nothing is made in clear where the rest is encrypted.
     private static func checkKey(_ key: SecretBytes?, in folder: PrivateFolder) throws(ChatError) {
         let isEncrypted = faccessat(folder.directory.descriptor, keysFile, F_OK, 0) == 0
@@ -170,8 +190,7 @@ public final class DataDirectory: Sendable {
                     + "Make it with 'chatfs profile create NAME'.")
         }
         guard let profile = profiles.first else {
-            throw ChatError(
-                .noSuchProfile, "There is no profile yet: make one with 'chatfs profile create NAME'.")
+            throw Self.noProfile
         }
         guard profiles.count == 1 else {
             let names = profiles.map(\.displayName).joined(separator: ", ")

@@ -1,4 +1,5 @@
 import ChatCore
+import Cryptography
 import EmbeddedCore
 import Glibc
 import Posix
@@ -21,7 +22,7 @@ extension Measure {
 }
 
 /// A profile with many chats. Ten of them are looked at; they hold a thousand files each where there are enough.
-private struct History: Sendable {
+struct History: Sendable {
     static let lookedAt = 10
     private static let inEachLookedAt = 1000
 
@@ -33,11 +34,17 @@ private struct History: Sendable {
 
     var files: Int { counts.reduce(0, +) }
 
-    static func write(files: Int, chats: Int, on stage: Stage) async throws -> History {
+    /// - Parameters:
+    ///   - name: of its data directory; nil: by the number of files.
+    ///   - key: with which that is encrypted; nil: it is not.
+    static func write(
+        files: Int, chats: Int, in name: String? = nil, key: SecretBytes? = nil, on stage: Stage
+    ) async throws -> History {
         let counts = spread(files, over: chats)
-        let data = stage.path("data-\(files)")
+        let data = stage.path(name ?? "data-\(files)")
         return try await ThreadPool.shared.run {
-            let writer = try LongHistory(in: DataDirectory(data), reader: "reader", sender: "sender")
+            let writer = try LongHistory(
+                in: DataDirectory(data, key: key), reader: "reader", sender: "sender")
             let references = try writer.write(chatsOf: counts)
             return History(counts: counts, stage: stage, writer: writer, chats: references, data: data)
         }
@@ -97,8 +104,19 @@ private struct History: Sendable {
         ]
     }
 
+    /// Milliseconds from the start of a mount until a chat is listed.
+    func timeToStart() async throws -> Double {
+        try await stage.settle()
+        let start = ContinuousClock.now
+        let mount = try await mount()
+        try await list(0, of: mount)
+        let time = (ContinuousClock.now - start) / .milliseconds(1)
+        await stage.end(mount.process)
+        return time
+    }
+
     /// The first mount, in which every name is given; answers its memory in MiB.
-    private func listEverything() async throws -> Double {
+    func listEverything() async throws -> Double {
         let mount = try await mount()
         for chat in counts.indices { try await list(chat, of: mount) }
         try await mount.figures.rest(on: stage)

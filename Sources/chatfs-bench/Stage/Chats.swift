@@ -9,9 +9,14 @@ struct Chats: Sendable {
     private let data: String
 
     /// Makes the profiles and the group, whose first member sends.
-    static func make(_ members: [String], on stage: Stage) async throws -> Chats {
-        let chats = Chats(stage: stage, data: stage.path("data"))
-        for member in members { try await chats.run(["profile", "create", member]) }
+    ///
+    /// - Parameter encrypted: as data is.
+    static func make(
+        _ members: [String], in name: String = "data", encrypted: Bool = true, on stage: Stage
+    ) async throws -> Chats {
+        let chats = Chats(stage: stage, data: stage.path(name))
+        let clear = encrypted ? [] : ["--no-encryption"]
+        for member in members { try await chats.run(["profile", "create", member] + clear) }
         try await chats.run(["group", "create", group] + members)
         return chats
     }

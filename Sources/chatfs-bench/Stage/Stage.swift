@@ -22,6 +22,9 @@ final class Stage: Sendable {
         let name = "chatfs-bench-" + Hexadecimal.encode(SystemRandomSource().bytes(6))
         folder = try PrivateFolder(plan.folder + "/" + name, purpose: "chatfs bench")
         _ = try folder.subfolder("plain")
+        // As systemd would give it: data is encrypted, as that of users is.
+        let credentials = try folder.subfolder("credentials")
+        try PrivateFolder.write(SystemRandomSource().bytes(32), to: "chatfs.key", in: credentials)
     }
 
     /// A path in the stage's folder.
@@ -33,6 +36,15 @@ final class Stage: Sendable {
     func makeFolder(_ name: String) throws(SystemError) -> String {
         _ = try folder.subfolder(name)
         return path(name)
+    }
+
+    /// Removes a folder that was made, with all that is in it.
+    func remove(_ name: String) async throws {
+        let path = path(name)
+        try await ThreadPool.shared.run { () throws(SystemError) in
+            try PrivateFolder.removeContents(of: OpenFile(path, flags: O_RDONLY | O_DIRECTORY), keeping: [])
+            rmdir(path)
+        }
     }
 
     // MARK: - Processes
@@ -59,7 +71,9 @@ final class Stage: Sendable {
     ) async throws -> ObservedProcess {
         try check()
         var settings = ChildProcess.Settings(program, arguments)
-        settings.environment = environment
+        settings.environment = [
+            "CREDENTIALS_DIRECTORY": path("credentials"), "DBUS_SESSION_BUS_ADDRESS": nil,
+        ].merging(environment) { $1 }
         settings.parentDeathSignal = SIGTERM
         let child = try await ObservedProcess.start(settings)
         let isOver = state.withLock { state in

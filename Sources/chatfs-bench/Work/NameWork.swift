@@ -78,14 +78,16 @@ enum NameWork {
 
     /// Makes `count` files with a few bytes each: `note 1.txt`, … From several threads, as a busy sender
     /// does.
-    static func fill(_ folder: String, count: Int, size: Int = 12) async throws {
+    static func fill(
+        _ folder: String, count: Int, size: Int = 12, named prefix: String = "note "
+    ) async throws {
         try await withThrowingTaskGroup { group in
             for part in 0..<4 {
                 group.addTask {
                     try await ThreadPool.shared.run { () throws(SystemError) in
                         for number in stride(from: part, to: count, by: 4) {
                             try FileWork.make(
-                                "\(folder)/note \(number).txt", size: size, seed: UInt64(number))
+                                "\(folder)/\(prefix)\(number).txt", size: size, seed: UInt64(number))
                         }
                     }
                 }

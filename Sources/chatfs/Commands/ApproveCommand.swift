@@ -31,8 +31,8 @@ enum ApproveCommand {
             .value(
                 "policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
                 "For relays not approved: ask (not received, the default), always, never."),
-            CommonOptions.profile, CommonOptions.data, CommonOptions.core, CommonOptions.database,
-        ],
+            CommonOptions.profile, CommonOptions.core, CommonOptions.database, CommonOptions.noEncryption,
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs approve xftp://…@relay.example.org", "Receive files from this relay."),
             Example("chatfs approve --policy always", "Receive files from any relay."),
@@ -130,12 +130,12 @@ private struct Approvals: Sendable {
     }
 
     static func of(_ choice: OfficialCoreChoice, _ invocation: Invocation) async throws -> Approvals {
-        let data = MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath())
-        let folder = choice.folder(dataPath: data)
+        let access = try DirectoryAccess(invocation)
+        let folder = choice.folder(dataPath: access.path)
         let trust = try await ThreadPool.shared.run { () throws(any Error) in
-            _ = try DataDirectory(data)
+            let directory = try access.open(isMade: true)
             _ = try PrivateFolder(folder, purpose: "chatfs official core")
-            return try OfficialRelayTrust(folder: folder)
+            return try OfficialRelayTrust(folder: folder, key: directory.key)
         }
         return Approvals(
             list: { try trust.approved() }, approve: { try trust.approve($0) },

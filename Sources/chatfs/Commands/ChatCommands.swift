@@ -92,7 +92,7 @@ struct ChatCommands {
     ) async throws -> [String] {
         let access = try ProfileAccess(invocation)
         // What is noted in the data directory needs no core: whoever has the profile follows it.
-        if access.settings.official == nil { return try await note(request, invocation) }
+        if access.settings.official == nil { return try await note(request, access.settings) }
         return try await access.use { daemon in
             try await ask(daemon, request)
         } core: { core in
@@ -100,9 +100,9 @@ struct ChatCommands {
         }
     }
 
-    private static func note(_ request: ManagingRequest, _ invocation: Invocation) async throws -> [String] {
-        let directory = try await invocation.dataDirectory()
-        let name = invocation["profile"]
+    private static func note(_ request: ManagingRequest, _ settings: CoreSettings) async throws -> [String] {
+        let directory = try await settings.openDirectory()
+        let name = settings.profile
         return try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: name)
             let chats = try directory.chats(of: profile).filter(request.kind.fits)

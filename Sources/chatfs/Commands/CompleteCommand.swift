@@ -2,6 +2,7 @@ import CommandLineKit
 import Desktop
 import EmbeddedCore
 import Posix
+import Unlocking
 
 /// `chatfs complete LIST`: what completion scripts offer, a line each. Makes nothing, waits for nobody.
 enum CompleteCommand {
@@ -20,7 +21,9 @@ enum CompleteCommand {
 
     private static func found(_ list: String) throws -> [String] {
         if list == "mountpoints" { return try Mounted.all().map(\.mountpoint) }
-        let directory = try DataDirectory(existing: nil)
+        let access = DirectoryAccess(path: DataDirectory.defaultPath(), ways: .quiet)
+        guard access.folder.condition != .new else { return [] }
+        let directory = try access.open()
         let profiles = try directory.profiles()
         if list == "profiles" { return profiles.map(\.displayName) }
         return Set(try profiles.flatMap { try directory.chats(of: $0).map(\.displayName) }).sorted()

@@ -7,7 +7,7 @@ enum ConnectCommand {
     static let command = Command(
         "connect", "Make two profiles each other's contact.", section: ChatFS.Section.chats,
         arguments: [Argument("A", .text, "A profile."), Argument("B", .text, "Another.")],
-        options: [CommonOptions.data],
+        options: CommonOptions.directory,
         examples: [Example("chatfs connect alice bob", "alice gets a chat bob, bob a chat alice.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()

@@ -27,8 +27,7 @@ enum DoctorCommand {
             .value(
                 "socks-proxy", named: "HOST:PORT", .text, "Ask the relays through this SOCKS5 proxy."),
             .value("relay", named: "ADDR", .text, repeats: true, "Another relay to ask."),
-            CommonOptions.data,
-        ],
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs doctor", "FUSE, profiles, relays."),
             Example("chatfs doctor --core lib:/opt/simplex/libsimplex.so", "The library and its database."),
@@ -48,8 +47,8 @@ enum DoctorCommand {
             more = result.findings
             relays += result.relays
         } else {
-            let path = invocation["data"]
-            let result = await ThreadPool.shared.run { MachineExamination.embedded(path) }
+            let access = try DirectoryAccess(invocation)
+            let result = await ThreadPool.shared.run { MachineExamination.embedded(access) }
             more = result.findings
             relays += result.relays
         }

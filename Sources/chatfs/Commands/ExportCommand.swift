@@ -29,8 +29,8 @@ enum ExportCommand {
                 "Only this contact, group or chat, by its name or reference."),
             .flag("decrypted", "Files in clear into a folder, instead of an archive."),
             .flag("fetch", "With --decrypted: receive what is not here."),
-            ArchivePassphrase.option, CommonOptions.profile, CommonOptions.data,
-        ],
+            ArchivePassphrase.option, CommonOptions.profile,
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs export ~/chats.zip", "Everything; asks for a passphrase."),
             Example("chatfs export --chat Bob --profile alice bob.zip", "One chat."),

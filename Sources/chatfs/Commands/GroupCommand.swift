@@ -14,7 +14,7 @@ enum GroupCommand {
             Argument("NAME", .text, "The name of the group."),
             Argument("MEMBER", .text, count: .oneOrMore, "The profiles in it, the owner first."),
         ],
-        options: [CommonOptions.data],
+        options: CommonOptions.directory,
         examples: [Example("chatfs group create 'Book club' alice bob carol", "A group of three.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()

@@ -110,8 +110,8 @@ enum KeepCommand {
     private static func ownRules(
         _ request: KeepRequest, _ settings: CoreSettings
     ) async throws -> [KeepAnswer.Rule] {
+        let directory = try await settings.openDirectory()
         let (folder, chats) = try await ThreadPool.shared.run { () throws(ChatError) in
-            let directory = try DataDirectory(existing: settings.dataPath, key: settings.key)
             let profile = try directory.profile(named: settings.profile)
             return (try directory.folders(of: profile).own, try directory.chats(of: profile))
         }
@@ -121,7 +121,7 @@ enum KeepCommand {
         if let rules = try await ThreadPool.shared.run({ () throws(DesktopError) in try ask(request) }) {
             return rules
         }
-        let rules = try await answer(request, chats, in: folder, key: settings.key)
+        let rules = try await answer(request, chats, in: folder, key: directory.key)
         // One that was mounted at this moment may have read them before.
         _ = try await ThreadPool.shared.run { () throws(DesktopError) in try ask(KeepRequest(.show)) }
         return rules

@@ -23,7 +23,7 @@ enum MountCommand {
             Argument("MOUNTPOINT", .folder, "An empty folder; made when it is missing.")
         ],
         options: [
-            CommonOptions.profile, CommonOptions.data,
+            CommonOptions.profile,
             .value(
                 "cache-dir", named: "DIR", .folder,
                 "Where decrypted blocks lie; else ${XDG_CACHE_HOME:-~/.cache}/chatfs."),
@@ -84,7 +84,8 @@ enum MountCommand {
                 default: NotificationPreview.message.rawValue,
                 "What it says: names of files and what was written with them, only the chat, or neither."),
             .flag("background", "Come back when the folder is ready."),
-        ],
+            CommonOptions.noEncryption,
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs mount ~/Chats", "The only profile there is."),
             Example(
@@ -98,13 +99,18 @@ enum MountCommand {
     ) { invocation in
         ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
-        let settings = try MountSettings(invocation)
+        var chosen = try MountSettings(invocation)
+        if invocation.has("background") { chosen.directory = try chosen.directory.askedBeforehand() }
+        let settings = chosen
         // Nothing but this may come before: the child has only the thread that forked.
         let background = invocation.has("background") ? try Background.start() : nil
         let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
             if !isConfined { Log("mount").notice("The kernel cannot confine this process.") }
             let mount = try await MountedProfile.mount(settings)
+            if let words = await ThreadPool.shared.run({ settings.directory.offerEncryption() }) {
+                Terminal.note("chatfs: " + words)
+            }
             if let background {
                 let log = try LogDestination.detached(file: mount.logPath)
                 Log.send(to: log)

@@ -63,7 +63,7 @@ private struct MutableChats: Sendable {
         let access = try ProfileAccess(invocation)
         guard let official = access.settings.official else {
             // What is noted in the data directory needs no core.
-            let directory = try await invocation.dataDirectory()
+            let directory = try await access.settings.openDirectory()
             let name = invocation["profile"]
             return try await ThreadPool.shared.run { () throws(any Error) in
                 let profile = try directory.profile(named: name)

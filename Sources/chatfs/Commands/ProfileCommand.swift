@@ -16,7 +16,7 @@ enum ProfileCommand {
             with @, # or *, and is used once in a data directory.
             """,
         arguments: [Argument("NAME", .text, "The name that others see.")],
-        options: [CommonOptions.relay, CommonOptions.data],
+        options: [CommonOptions.relay, CommonOptions.noEncryption] + CommonOptions.directory,
         examples: [Example("chatfs profile create alice", "Make the profile alice.")]
     ) { invocation in
         let relays = try invocation.relays()
@@ -29,10 +29,11 @@ enum ProfileCommand {
     }
 
     private static let list = Command(
-        "list", "Print the names of all profiles, one a line.", options: [CommonOptions.data]
+        "list", "Print the names of all profiles, one a line.", options: CommonOptions.directory
     ) { invocation in
-        guard DataDirectory.exists(invocation["data"]) else { return }
-        let directory = try await invocation.dataDirectory()
+        let access = try DirectoryAccess(invocation)
+        if access.folder.condition == .new { return }
+        let directory = try await ThreadPool.shared.run { try access.open() }
         for profile in try await ThreadPool.shared.run({ try directory.profiles() }) {
             Terminal.print(profile.displayName)
         }
@@ -44,7 +45,7 @@ enum ProfileCommand {
         "rename", "Give a profile another name.",
         discussion: "Contacts see the new name; folders that they have of it keep theirs.",
         arguments: [argument, Argument("NEW", .text, "Its new name, of the form of 'profile create'.")],
-        options: [CommonOptions.data],
+        options: CommonOptions.directory,
         examples: [Example("chatfs profile rename alice 'Alice B.'", "Alice is Alice B. from now on.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
@@ -57,7 +58,7 @@ enum ProfileCommand {
     private static let delete = Command(
         "delete", "Delete a profile with all its chats and files.",
         discussion: "What its contacts have stays theirs. The profile must not be mounted.",
-        arguments: [argument], options: [Confirmation.option, CommonOptions.data],
+        arguments: [argument], options: [Confirmation.option] + CommonOptions.directory,
         examples: [Example("chatfs profile delete alice", "Asks first.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()

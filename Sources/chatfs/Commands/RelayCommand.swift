@@ -5,6 +5,7 @@ import EmbeddedCore
 import Network
 import Posix
 import SMPRelay
+import Unlocking
 import XFTP
 import XFTPRelay
 
@@ -56,8 +57,8 @@ enum RelayCommand {
             .value(
                 "remove", named: "ADDR", .text, repeats: true,
                 "Have a profile forget a relay. What was uploaded there stays until it expires."),
-            CommonOptions.profile, CommonOptions.data,
-        ],
+            CommonOptions.profile, CommonOptions.noEncryption,
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs relay", "A relay for this machine."),
             Example(
@@ -74,13 +75,24 @@ enum RelayCommand {
         }
         ProcessHardening.apply()
         ProcessHardening.allowManyOpenFiles()
-        let settings = try settings(from: invocation)
+        let wanted = try settings(from: invocation)
         let isDefault = invocation["dir"] == nil
-        let relay = try await ThreadPool.shared.run {
+        let access = try DirectoryAccess(path: DataDirectory.defaultPath(), ways: Ways(invocation))
+        let (relay, settings, directory) = try await ThreadPool.shared.run {
+            var settings = wanted
             // The default lies inside the data directory, which only its own code may make: a folder
-            // without its marker would be refused to every other command.
-            if isDefault { _ = try DataDirectory() }
-            return try Relay.start(settings)
+            // without its marker would be refused to every other command. Any other has keys of its own.
+            let directory = isDefault ? try access.open(isMade: true) : nil
+            settings.key =
+                isDefault
+                ? directory?.key
+                : try DirectoryAccess.key(
+                    of: KeyedFolder(path: settings.folder, database: Relay.recordsFile),
+                    lockFile: Relay.lockFile, access.ways
+                ) {
+                    try Relay.makeFolder(settings.folder)
+                }
+            return (try Relay.start(settings), settings, directory)
         }
         var messages: MessageRelay?
         if !invocation.has("no-smp") {
@@ -94,6 +106,8 @@ enum RelayCommand {
         await invocation.stop.wait()
         await messages?.stop()
         await relay.stop()
+        // In use until now.
+        withExtendedLifetime(directory) {}
     }
 
     private static func messageSettings(

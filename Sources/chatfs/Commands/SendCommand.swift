@@ -29,9 +29,9 @@ enum SendCommand {
                 "anew",
                 "Send it also if an earlier command, of which nothing is known, may have sent it already."),
             MessagePreparation.option,
-            CommonOptions.relay, CommonOptions.profile, CommonOptions.data, CommonOptions.core,
+            CommonOptions.relay, CommonOptions.profile, CommonOptions.core,
             CommonOptions.database,
-        ],
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs send report.pdf bob --caption 'As promised'", "One file, with a word to it.")
         ],

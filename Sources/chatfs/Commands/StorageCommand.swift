@@ -19,7 +19,7 @@ enum StorageCommand {
             Files that are here, those of them that relays still have (they could go and be had again), and files that are \
             not here; then drafts, databases, what was set aside, and the cache of a mount.
             """,
-        options: [.flag("json", "For programs."), CommonOptions.profile, CommonOptions.data],
+        options: [.flag("json", "For programs."), CommonOptions.profile] + CommonOptions.directory,
         examples: [Example("chatfs storage show --profile alice", "What alice has.")]
     ) { invocation in
         let directory = try await invocation.dataDirectory()
@@ -75,8 +75,8 @@ enum StorageCommand {
             .value("chat", named: "NAME", .listed("chats"), "Only of this contact or group."),
             .value("older-than", named: "TIME", .duration, "Only of messages that are older: 30d, 48h."),
             .flag("last-copies", "Also what no relay has any more."),
-            Confirmation.option, CommonOptions.profile, CommonOptions.data,
-        ],
+            Confirmation.option, CommonOptions.profile,
+        ] + CommonOptions.directory,
         examples: [
             Example(
                 "chatfs storage free --older-than 30d --last-copies",

@@ -25,15 +25,16 @@ enum VerifyCommand {
         options: [
             .flag("fix", "Mend what can be mended."),
             .flag("json", "For programs: of each profile a line."),
-            CommonOptions.profile, CommonOptions.data,
-        ],
+            CommonOptions.profile,
+        ] + CommonOptions.directory,
         examples: [
             Example("chatfs verify", "Everything, of all profiles."),
             Example("chatfs verify --fix --profile alice", "Mend what can be."),
         ]
     ) { invocation in
         let isForPrograms = invocation.has("json")
-        let directory = try await opened(invocation, isForPrograms)
+        let access = try DirectoryAccess(invocation)
+        let directory = try await opened(access, isForPrograms)
         let name = invocation["profile"]
         let profiles = try await ThreadPool.shared.run { () throws(ChatError) in
             if let name { return [try directory.profile(named: name)] }
@@ -42,7 +43,7 @@ enum VerifyCommand {
         var isUnwell = false
         for profile in profiles {
             let display = ProgressDisplay("Reading \(PrintableText.escaping(profile.displayName))")
-            let repair = Repair(directory: directory, profile: profile)
+            let repair = Repair(access: access, directory: directory, profile: profile)
             let report: @Sendable (UInt64, UInt64) -> Void = { display.update(done: $0, total: $1) }
             defer { display.finish() }
             let record =
@@ -55,13 +56,14 @@ enum VerifyCommand {
     }
 
     /// What cannot be opened at all is told as the others are.
-    private static func opened(_ invocation: Invocation, _ isForPrograms: Bool) async throws -> DataDirectory
+    private static func opened(_ access: DirectoryAccess, _ isForPrograms: Bool) async throws -> DataDirectory
     {
         do {
-            return try await invocation.dataDirectory()
+            return try await ThreadPool.shared.run { try access.open() }
         } catch let error as ChatError where error.code == .storage {
-            let path = invocation["data"] ?? DataDirectory.defaultPath()
-            let finding = await ThreadPool.shared.run { ProfileVerification.damage(ofDirectory: path) }
+            let finding = await ThreadPool.shared.run {
+                ProfileVerification.damage(ofDirectory: access.path, key: try? access.key())
+            }
             guard let finding else { throw error }
             if isForPrograms {
                 let record = VerificationRecord(

@@ -22,8 +22,8 @@ struct Fetching: Sendable {
             try ControlClient.connect(profileFolder: own)
         }
         if let daemon { return try await ask(daemon, own, items, failed) }
-        var settings = CoreSettings(profile: profile.displayName, dataPath: directory.path, official: nil)
-        settings.key = directory.key
+        let settings = CoreSettings(
+            profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), official: nil)
         let core = try await MountedCore.open(settings)
         for item in items {
             if let problem = await Self.receive(item, core.core) { failed(item, problem) }

@@ -42,8 +42,8 @@ struct Freeing: Sendable {
     }
 
     private func carryOut(_ requests: [FreeRequest]) async throws -> [FileID] {
-        var settings = CoreSettings(profile: profile.displayName, dataPath: directory.path, official: nil)
-        settings.key = directory.key
+        let settings = CoreSettings(
+            profile: profile.displayName, directory: DirectoryAccess(unlocked: directory), official: nil)
         let core = try await MountedCore.open(settings)
         var freed: [FileID] = []
         for request in requests {

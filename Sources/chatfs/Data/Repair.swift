@@ -6,6 +6,7 @@ import Verification
 
 /// What `chatfs verify` does with one profile.
 struct Repair: Sendable {
+    let access: DirectoryAccess
     let directory: DataDirectory
     let profile: Profile
 
@@ -33,8 +34,7 @@ struct Repair: Sendable {
             }
         }
         if !found.broken.isEmpty {
-            var settings = CoreSettings(profile: profile.displayName, dataPath: directory.path, official: nil)
-            settings.key = directory.key
+            let settings = CoreSettings(profile: profile.displayName, directory: access, official: nil)
             let core = try await MountedCore.open(settings)
             for index in found.broken.indices { await Self.mend(&found.broken[index], core.core) }
             await core.shutDown()

@@ -1,5 +1,6 @@
 import Base
 import CommandLineKit
+import Cryptography
 import Glibc
 import Posix
 
@@ -10,6 +11,14 @@ struct Demo {
     /// As the user wrote it, for the lines to copy.
     let shownPath: String
     let stop: StopRequest
+    /// Of all that the demo keeps, in this memory and that of its processes only.
+    private let key = SecretBytes(randomCount: 32)
+
+    init(folder: DemoFolder, shownPath: String, stop: StopRequest) {
+        self.folder = folder
+        self.shownPath = shownPath
+        self.stop = stop
+    }
 
     /// Builds everything up, waits until told to stop, takes everything down.
     func run() async throws {
@@ -35,16 +44,17 @@ struct Demo {
         let data = ["--data", folder.state("data")]
         Terminal.print("Starting a relay and two people…")
         let relay = try await DemoChild.start(
-            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay"), "--no-smp"])
+            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay"), "--no-smp"],
+            key: key)
         children.append(relay)
         let address = try await relay.line { $0.hasPrefix("xftp://") }
         for person in DemoFolder.people {
             try await DemoChild.run(
-                "Making the profile", ["profile", "create", person] + data)
+                "Making the profile", ["profile", "create", person] + data, key: key)
         }
-        try await DemoChild.run("Connecting", ["connect", "alice", "bob"] + data)
+        try await DemoChild.run("Connecting", ["connect", "alice", "bob"] + data, key: key)
         try await DemoChild.run(
-            "Making the group", ["group", "create", "Book club", "alice", "bob"] + data)
+            "Making the group", ["group", "create", "Book club", "alice", "bob"] + data, key: key)
         for person in DemoFolder.people {
             let mount = try await DemoChild.start(
                 "The mount of \(person)",
@@ -52,7 +62,7 @@ struct Demo {
                     "mount", folder.mountpoint(of: person), "--notifications", "off", "--profile", person,
                     "--relay", address,
                 ]
-                    + ["--cache-dir", folder.state("cache-" + person)] + data)
+                    + ["--cache-dir", folder.state("cache-" + person)] + data, key: key)
             children.append(mount)
             try await waitForMount(mount, person)
         }

@@ -1,4 +1,6 @@
 import Base
+import CLinux
+import Cryptography
 import Glibc
 import Posix
 
@@ -11,16 +13,30 @@ struct DemoChild: Sendable {
     let process: ObservedProcess
 
     /// Starts this same program with other arguments.
-    static func start(_ name: String, _ arguments: [String]) async throws -> DemoChild {
-        var settings = ChildProcess.Settings("/proc/self/exe", arguments)
+    /// - Parameter key: of the data that it uses, which it reads from its standard input.
+    static func start(_ name: String, _ arguments: [String], key: SecretBytes) async throws -> DemoChild {
+        var settings = ChildProcess.Settings("/proc/self/exe", arguments + ["--key-fd", "0"])
+        settings.input = .file(try pipe(holding: key))
         settings.parentDeathSignal = SIGTERM
         return DemoChild(name: name, process: try await ObservedProcess.start(settings))
     }
 
     /// Runs a short command to its end; its complaint becomes the error.
-    static func run(_ name: String, _ arguments: [String]) async throws {
-        let child = try await start(name, arguments)
+    static func run(_ name: String, _ arguments: [String], key: SecretBytes) async throws {
+        let child = try await start(name, arguments, key: key)
         guard await child.process.ending(within: .seconds(60)) == .code(0) else { throw child.failure() }
+    }
+
+    /// The end of a pipe that the key can be read from, once.
+    private static func pipe(holding key: SecretBytes) throws(SystemError) -> OpenFile {
+        var ends: [Int32] = [0, 0]
+        try check("make a pipe") { chatfs_pipe(&ends) }
+        let (reader, writer) = (OpenFile(adopting: ends[0]), OpenFile(adopting: ends[1]))
+        // It fits.
+        _ = try key.withUnsafeBytes { bytes throws(SystemError) in
+            try check("hand over a key") { write(writer.descriptor, bytes.baseAddress, bytes.count) }
+        }
+        return reader
     }
 
     var isRunning: Bool { process.isRunning }

@@ -62,13 +62,12 @@ enum MachineExamination {
     }
 
     /// The data directory of the core that ChatFS brings along, and its relays. Blocks.
-    static func embedded(_ path: String?) -> (findings: [Finding], relays: [RelayAddress]) {
-        let folder = path ?? DataDirectory.defaultPath()
-        guard DataDirectory.exists(folder) else {
+    static func embedded(_ access: DirectoryAccess) -> (findings: [Finding], relays: [RelayAddress]) {
+        guard access.folder.condition != .new else {
             return ([.note("there is no data directory yet: chatfs profile create NAME makes it")], [])
         }
         do {
-            let directory = try DataDirectory(path)
+            let directory = try access.open()
             let profiles = try directory.profiles()
             let relays = try profiles.flatMap { try directory.configuredRelays(of: $0) }
             let count: Finding =

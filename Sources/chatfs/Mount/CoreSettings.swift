@@ -1,16 +1,14 @@
-import Cryptography
 import EmbeddedCore
 import Network
+import Posix
 import XFTP
 
 /// Which profile of which core a process wants for itself.
 struct CoreSettings: Sendable {
     /// nil: the only one, or the active one of an official core.
     var profile: String?
-    /// Absolute.
-    var dataPath: String
-    /// With which the data directory is encrypted; nil: it is not.
-    var key: SecretBytes?
+    /// Where everything is kept, and how it is unlocked.
+    var directory: DirectoryAccess
     /// nil: the embedded core.
     var official: OfficialCoreChoice?
     /// Told to others who want the profile; nil where nothing is mounted.
@@ -25,9 +23,18 @@ struct CoreSettings: Sendable {
     /// An official core without a profile gets one; its name is asked for on the terminal.
     var asksForName = false
 
-    init(profile: String?, dataPath: String, official: OfficialCoreChoice?) {
+    init(profile: String?, directory: DirectoryAccess, official: OfficialCoreChoice?) {
         self.profile = profile
-        self.dataPath = dataPath
+        self.directory = directory
         self.official = official
+    }
+
+    /// Absolute.
+    var dataPath: String { directory.path }
+
+    /// The data directory where there is one.
+    func openDirectory() async throws -> DataDirectory {
+        let access = directory
+        return try await ThreadPool.shared.run { try access.open() }
     }
 }

@@ -17,7 +17,8 @@ struct MountSettings: Sendable {
     /// Absolute, without symbolic links.
     var mountpoint: String
     var profile: String?
-    var dataPath: String
+    /// Where everything is kept, and how it is unlocked.
+    var directory: DirectoryAccess
     var cachePath: String
     var relays: [RelayAddress]
     var quietTime: Duration
@@ -46,7 +47,7 @@ struct MountSettings: Sendable {
     init(_ invocation: Invocation) throws {
         mountpoint = try Mountpoint.absolutePath(of: invocation.argument("MOUNTPOINT"))
         profile = invocation["profile"]
-        dataPath = Self.absolute(invocation["data"] ?? DataDirectory.defaultPath())
+        directory = try DirectoryAccess(invocation)
         cachePath = Self.absolute(invocation["cache-dir"] ?? Self.defaultCachePath())
         relays = try invocation.relays()
         guard let quietTime = invocation.duration("quiet-time") else {
@@ -65,7 +66,8 @@ struct MountSettings: Sendable {
             allowed: try Self.patterns(invocation, "allow"))
         official = try OfficialCoreChoice(
             core: invocation["core"], database: invocation["database"],
-            filesFolder: invocation["files-folder"], passphraseDescriptor: invocation["passphrase-fd"])
+            filesFolder: invocation["files-folder"],
+            passphraseDescriptor: invocation["database-passphrase-fd"])
         if official == nil && invocation["socks-proxy"] != nil {
             throw UsageError("--socks-proxy goes with --core")
         }
@@ -86,7 +88,7 @@ struct MountSettings: Sendable {
             }
             return SOCKSProxy(endpoint)
         }
-        for path in [official?.filesFolder, official?.databasePrefix, dataPath, cachePath] {
+        for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath] {
             if let path, path == mountpoint || path.hasPrefix(mountpoint + "/") {
                 throw UsageError("nothing that the mount needs may lie inside the mount")
             }
@@ -95,7 +97,7 @@ struct MountSettings: Sendable {
 
     /// Those of the core alone.
     var core: CoreSettings {
-        var core = CoreSettings(profile: profile, dataPath: dataPath, official: official)
+        var core = CoreSettings(profile: profile, directory: directory, official: official)
         core.mountpoint = mountpoint
         core.relays = relays
         core.proxy = proxy
@@ -113,7 +115,7 @@ struct MountSettings: Sendable {
 
     /// The cache's own folder for a profile: one process holds a profile, so one uses the folder.
     func cacheFolder(profile id: Int64) -> String {
-        let place = official?.folder(dataPath: dataPath) ?? dataPath
+        let place = official?.folder(dataPath: directory.path) ?? directory.path
         let mark = Hexadecimal.encode(Array(SHA256.hash(Array(place.utf8)).prefix(8)))
         return "\(cachePath)/\(mark)-\(id)"
     }

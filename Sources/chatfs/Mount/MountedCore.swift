@@ -29,10 +29,9 @@ struct MountedCore: Sendable {
     let shutDown: @Sendable () async -> Void
 
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
-        let directory = try await ThreadPool.shared.run { () throws(ChatError) in
-            try DataDirectory(settings.dataPath, key: settings.key)
-        }
-        if let choice = settings.official { return try await open(choice, settings) }
+        let access = settings.directory
+        let directory = try await ThreadPool.shared.run { try access.open(isMade: true) }
+        if let choice = settings.official { return try await open(choice, settings, in: directory) }
         let core = try await EmbeddedCore.open(
             directory, profile: settings.profile, mountpoint: settings.mountpoint,
             relays: settings.relays)
@@ -45,9 +44,9 @@ struct MountedCore: Sendable {
             try directory.approveRelays($0, for: core.profile)
         }
         let links = LinkedCore(
-            core, folder: core.folder, key: settings.key, client: core.client, approve: approve)
+            core, folder: core.folder, key: directory.key, client: core.client, approve: approve)
         return MountedCore(
-            core: links, folder: core.folder, key: settings.key, client: core.client, approve: approve,
+            core: links, folder: core.folder, key: directory.key, client: core.client, approve: approve,
             free: { (file, lastCopyToo) async throws(ChatError) in
                 try await core.freeCopy(of: file, lastCopyToo: lastCopyToo)
             },
@@ -59,13 +58,13 @@ struct MountedCore: Sendable {
     }
 
     private static func open(
-        _ choice: OfficialCoreChoice, _ settings: CoreSettings
+        _ choice: OfficialCoreChoice, _ settings: CoreSettings, in directory: DataDirectory
     ) async throws -> MountedCore {
         let prepared = try await ThreadPool.shared.run { () throws(any Error) in
             try choice.settings(dataPath: settings.dataPath)
         }
         var official = prepared
-        official.key = settings.key
+        official.key = directory.key
         official.profileName = settings.profile
         official.mountpoint = settings.mountpoint
         official.hasProxy = settings.proxy != nil
@@ -90,15 +89,17 @@ struct MountedCore: Sendable {
         let relays = XFTPClient(settings: client)
         let approve: @Sendable ([RelayAddress]) throws -> Void = { try trust.approve($0) }
         let links = LinkedCore(
-            core, folder: core.folder, key: settings.key, client: relays, approve: approve)
+            core, folder: core.folder, key: directory.key, client: relays, approve: approve)
         return MountedCore(
-            core: links, folder: core.folder, key: settings.key, client: relays, approve: approve,
+            core: links, folder: core.folder, key: directory.key, client: relays, approve: approve,
             free: nil,
             announceEnd: { core.announceEnd() }, suspend: { relays.suspend() }, resume: { relays.resume() },
             shutDown: {
                 await links.close()
                 relays.close()
                 await core.shutDown()
+                // In use until now.
+                withExtendedLifetime(directory) {}
             })
     }
 }

@@ -22,7 +22,7 @@ struct OfficialCoreChoice: Sendable {
     ) throws {
         guard let core else {
             guard database == nil, filesFolder == nil, passphraseDescriptor == nil else {
-                throw UsageError("--database, --files-folder and --passphrase-fd go with --core")
+                throw UsageError("--database, --files-folder and --database-passphrase-fd go with --core")
             }
             return nil
         }
@@ -45,7 +45,7 @@ struct OfficialCoreChoice: Sendable {
     /// All that the descriptor gives, without the line's end.
     private static func readPassphrase(from text: String) throws -> Passphrase {
         guard let number = Int32(text), number >= 0 else {
-            throw UsageError("--passphrase-fd takes the number of an open file descriptor")
+            throw UsageError("--database-passphrase-fd takes the number of an open file descriptor")
         }
         let file = OpenFile(adopting: number)
         defer { withExtendedLifetime(file) {} }

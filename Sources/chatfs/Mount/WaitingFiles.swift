@@ -1,5 +1,6 @@
 import Outbox
 import Posix
+import Unlocking
 
 /// What a mount that has ended says of files that were copied in and could not be sent yet.
 enum WaitingFiles {
@@ -12,8 +13,15 @@ enum WaitingFiles {
         }
     }
 
-    /// The same of the profile in a folder, whose process has ended.
+    /// The same of the profile in a folder, whose process has ended. Nil too where that cannot be unlocked without
+    /// asking anybody: it is only a word.
     static func words(ofProfileIn folder: String) async throws -> String? {
-        words(try await ThreadPool.shared.run { try Outbox.waiting(inFolder: folder + "/outbox") })
+        try await ThreadPool.shared.run {
+            // Two folders below the data directory, with every core.
+            let data = folder.split(separator: "/").dropLast(2).reduce("") { $0 + "/" + $1 }
+            let access = DirectoryAccess(path: data, ways: .quiet)
+            guard access.folder.condition != .encrypted || (try? access.key()) != nil else { return nil }
+            return words(try Outbox.waiting(inFolder: folder + "/outbox", key: access.key()))
+        }
     }
 }

@@ -1,0 +1,145 @@
+import Base
+import Cryptography
+import Glibc
+import KeySlots
+import Keyring
+import Posix
+import Store
+
+/// A folder whose databases are encrypted with one data key, which lies in its file `keys`, sealed for each way to
+/// unlock. A data directory is one, and so is the folder of a relay. Blocks, a passphrase for half a second.
+public struct KeyedFolder: Sendable {
+    public enum Condition: Hashable, Sendable {
+        /// Nothing was kept in it yet.
+        case new
+        case plain
+        case encrypted
+    }
+
+    public static let keysFile = "keys"
+
+    public let path: String
+    /// The one that is there wherever something is kept.
+    private let database: String
+    var file: KeySlotsFile { KeySlotsFile(path: path + "/" + Self.keysFile) }
+
+    /// - Parameters:
+    ///   - path: of the folder. Absolute.
+    ///   - database: the name of the database that is made first.
+    public init(path: String, database: String) {
+        self.path = path
+        self.database = database
+    }
+
+    public var condition: Condition {
+        if access(file.path, F_OK) == 0 { return .encrypted }
+        return access(path + "/" + database, F_OK) == 0 ? .plain : .new
+    }
+
+    /// The ways to unlock that there are.
+    /// - Throws: `.keys`, `.file`.
+    public func slots() throws(UnlockingError) -> KeySlots {
+        do throws(KeySlotsError) { return try file.read() } catch { throw UnlockingError(error) }
+    }
+
+    // MARK: - Unlocking
+
+    /// - Throws: `.noWay`, `.wrongSecret`, `.keyring`, `.keys`, `.file`.
+    public func unlock(with ways: Ways) throws(UnlockingError) -> SecretBytes {
+        try unlocking(with: ways).dataKey
+    }
+
+    /// Whether the first database opens with a key.
+    /// - Throws: `.database`.
+    public func probe(with key: SecretBytes) throws(UnlockingError) {
+        do throws(StoreError) {
+            try Database.probe(path: path + "/" + database, key: key)
+        } catch {
+            throw UnlockingError(error)
+        }
+    }
+
+    func unlocking(with ways: Ways) throws(UnlockingError) -> (dataKey: SecretBytes, slot: KeySlot) {
+        let slots = try slots()
+        if let named = ways.named {
+            do throws(KeySlotsError) {
+                return try slots.unlock(with: named)
+            } catch {
+                throw UnlockingError(error)
+            }
+        }
+        var obstacles: [UnlockingError] = []
+        for secret in try ways.credentials?.secrets() ?? [] {
+            if let opened = try open(slots, secret) { return opened }
+            obstacles.append(UnlockingError(.wrongSecret, "The credential does not open it."))
+        }
+        if slots.slots.contains(where: { $0.kind == .keyring }), let keyring = ways.keyring {
+            switch try opening(slots, keyring) {
+            case .success(let opened): return opened
+            case .failure(let error): obstacles.append(error)
+            }
+        }
+        if slots.slots.contains(where: { $0.kind == .passphrase }), let ask = ways.ask {
+            return try asking(slots, ask)
+        }
+        throw Self.noWay(slots, obstacles)
+    }
+
+    private func opening(
+        _ slots: KeySlots, _ keyring: Keyring
+    ) throws(UnlockingError) -> Result<(dataKey: SecretBytes, slot: KeySlot), UnlockingError> {
+        let key: SecretBytes?
+        do throws(KeyringError) {
+            key = try keyring.key(named: slots.name)
+        } catch {
+            return .failure(UnlockingError(error))
+        }
+        if let key, let opened = try open(slots, .keyringKey(key)) { return .success(opened) }
+        return .failure(UnlockingError(.wrongSecret, "The keyring has no key of it."))
+    }
+
+    /// nil: it does not open it.
+    private func open(
+        _ slots: KeySlots, _ secret: UnlockingSecret
+    ) throws(UnlockingError) -> (dataKey: SecretBytes, slot: KeySlot)? {
+        do throws(KeySlotsError) {
+            return try slots.unlock(with: secret)
+        } catch {
+            guard error.code == .wrongSecret || error.code == .noSuchWay else { throw UnlockingError(error) }
+            return nil
+        }
+    }
+
+    /// Three times, as at a login.
+    private func asking(
+        _ slots: KeySlots, _ ask: (Ways.Passphrase) -> SecretBytes?
+    ) throws(UnlockingError) -> (dataKey: SecretBytes, slot: KeySlot) {
+        for attempt in 1...3 {
+            guard let passphrase = ask(.present) else { break }
+            do throws(KeySlotsError) {
+                return try slots.unlock(with: .passphrase(passphrase))
+            } catch {
+                guard error.code == .wrongSecret, attempt < 3 else { throw UnlockingError(error) }
+            }
+        }
+        throw Self.noWay(slots, [])
+    }
+
+    private static func noWay(_ slots: KeySlots, _ obstacles: [UnlockingError]) -> UnlockingError {
+        let kinds = Set(slots.slots.map(\.kind))
+        var hints: [String] = []
+        if kinds.contains(.passphrase) { hints.append("--passphrase-fd") }
+        if kinds.contains(.key) { hints.append("--key-fd") }
+        if kinds.contains(.recoveryCode) { hints.append("--recovery-code-fd") }
+        let known = obstacles.map { $0.sentence + " " }.joined()
+        let hint =
+            hints.isEmpty
+            ? "Unlock the keyring." : "Unlock it with \(hints.joined(separator: " or "))."
+        // A keyring that fails says more than that no way is left.
+        let keyring = obstacles.first { $0.code == .keyring }
+        return UnlockingError(
+            keyring == nil ? .noWay : .keyring,
+            "The data is encrypted and could not be unlocked. \(known)\(hint)",
+            cause: keyring)
+    }
+}

@@ -1,0 +1,81 @@
+import Base
+import KeySlots
+import Keyring
+import Store
+
+/// What came of opening encrypted data, in words for its user.
+public struct OpeningResult: Sendable {
+    public enum Kind: Hashable, Sendable {
+        case ok
+        /// Two passphrases that should be the same, or a question without an answer.
+        case invalidConfirmation
+        case errorNotADatabase(NotADatabase)
+        /// The data was written by another version.
+        case errorMigration
+        case errorSQL
+        /// Nothing that could unlock it was to be had.
+        case errorKeychain
+        case unknown
+    }
+
+    public enum NotADatabase: Hashable, Sendable {
+        /// Encrypted with another key.
+        case wrongKey
+        /// Nothing, or something else.
+        case noDatabase
+        case damaged
+    }
+
+    public let kind: Kind
+    /// What is so, and what to do.
+    public let sentence: String
+
+    public static func ok(isEncrypted: Bool) -> OpeningResult {
+        OpeningResult(
+            kind: .ok,
+            sentence: isEncrypted ? "The data is unlocked." : "The data is not encrypted: nothing unlocks it."
+        )
+    }
+
+    private init(kind: Kind, sentence: String) {
+        self.kind = kind
+        self.sentence = sentence
+    }
+
+    public init(_ error: any Error) {
+        self.init(kind: Self.kind(of: error), sentence: Base.sentence(of: error))
+    }
+
+    /// By the error that is known, or by the one behind it.
+    private static func kind(of error: any Error) -> Kind {
+        switch error {
+        case let error as UnlockingError: kind(of: error)
+        case let error as StoreError: kind(of: error.code)
+        case is KeyringError: .errorKeychain
+        default: (error as? any DescribedError)?.cause.map { kind(of: $0) } ?? .unknown
+        }
+    }
+
+    private static func kind(of error: UnlockingError) -> Kind {
+        switch error.code {
+        case .unconfirmed: .invalidConfirmation
+        case .wrongSecret: .errorNotADatabase(.wrongKey)
+        case .noWay, .keyring: .errorKeychain
+        case .keys:
+            (error.cause as? KeySlotsError)?.code == .newerVersion
+                ? .errorMigration : .errorNotADatabase(.damaged)
+        case .database: (error.cause as? StoreError).map { kind(of: $0.code) } ?? .errorSQL
+        case .busy, .diskFull, .file: .unknown
+        }
+    }
+
+    private static func kind(of code: StoreError.Code) -> Kind {
+        switch code {
+        case .wrongVersion: .errorMigration
+        case .wrongKey: .errorNotADatabase(.wrongKey)
+        case .notADatabase, .encrypted, .notEncrypted: .errorNotADatabase(.noDatabase)
+        case .damaged, .damagedPage: .errorNotADatabase(.damaged)
+        case .diskFull, .busy, .constraint, .notAllowed, .inputOutput, .invalidStatement: .errorSQL
+        }
+    }
+}

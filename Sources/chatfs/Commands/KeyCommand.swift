@@ -1,0 +1,238 @@
+import Base
+import CommandLineKit
+import Cryptography
+import EmbeddedCore
+import KeySlots
+import Keyring
+import Posix
+import Unlocking
+import XFTPRelay
+
+/// `chatfs key`: how the data directory is unlocked.
+enum KeyCommand {
+    static let command = Command(
+        "key", "Encrypt the data directory, and change how it is unlocked.",
+        discussion: """
+            All databases of the data directory are encrypted with one random key, which lies there wrapped once for \
+            each way to unlock: a passphrase, a recovery code, a key in the keyring of the desktop, or one of 32 bytes \
+            that --key-fd gives. Changing a way rewrites nothing else. The last way cannot be removed; whoever loses \
+            all of them has lost the data.
+
+            Every command that needs the data unlocks it by what it is given (--passphrase-fd, --key-fd, \
+            --recovery-code-fd), else by a credential of systemd (chatfs.key or chatfs.passphrase in \
+            $CREDENTIALS_DIRECTORY), else by the keyring, else it asks for the passphrase on the terminal.
+
+            A data directory that is made now is encrypted; 'chatfs key set' encrypts an older one.
+            """,
+        section: ChatFS.Section.chats,
+        subcommands: [status, set, change, test, remember, forget, recovery])
+
+    private static let relayFolder = Option.value(
+        "relay-dir", named: "DIR", .folder, "Of the relay in this folder, instead of the data directory.")
+
+    private static let newPassphrase = Option.value(
+        "new-passphrase-fd", named: "N", .text,
+        "Read the new passphrase from this file descriptor; else it is asked for, twice.")
+
+    private static let common = [relayFolder] + CommonOptions.directory
+
+    private static let status = Command(
+        "status", "Show whether the data is encrypted, and the ways to unlock it.",
+        options: [.flag("json", "For programs."), relayFolder, CommonOptions.data],
+        examples: [Example("chatfs key status", "Which ways there are, and since when.")]
+    ) { invocation in
+        let folder = try KeyTarget.folder(invocation)
+        let isForPrograms = invocation.has("json")
+        for line in try await ThreadPool.shared.run({
+            try isForPrograms ? [KeyStatus(folder).json] : KeyStatus(folder).lines
+        }) {
+            Terminal.print(line)
+        }
+    }
+
+    private static let set = Command(
+        "set", "Add a passphrase; first encrypt data that is not encrypted.",
+        discussion: """
+            Encrypting copies every database, checks the copies, puts them in place, and overwrites and removes what \
+            was in clear, as far as the disk allows: a flash drive or a filesystem with snapshots may keep old blocks. \
+            It needs room for a second copy of the databases, and nobody else may use the data meanwhile. If it is \
+            interrupted, the next command finishes it or leaves all as it was.
+            """,
+        options: [newPassphrase] + common,
+        examples: [Example("chatfs key set", "Asks for the new passphrase.")]
+    ) { invocation in
+        let target = try KeyTarget(invocation)
+        let given = try newPassphrase(from: invocation)
+        let isNew = try await ThreadPool.shared.run { () throws(any Error) in
+            try target.encryption.finish()
+            switch target.folder.condition {
+            case .new: throw DataDirectory.noProfile
+            case .plain:
+                try target.encryption.encrypt(for: passphrase(given))
+                return true
+            case .encrypted:
+                let key = try target.folder.unlock(with: target.ways)
+                try target.folder.add(passphrase(given), for: key)
+                return false
+            }
+        }
+        Terminal.note(
+            isNew
+                ? "chatfs: the data is encrypted now; 'chatfs key recovery' prints a code for the day that the "
+                    + "passphrase is forgotten"
+                : "chatfs: the passphrase unlocks the data from now on")
+    }
+
+    private static let change = Command(
+        "change", "Put a new passphrase in place of the old one.",
+        discussion:
+            "The old one is asked for, or another way given: the recovery code, when it is forgotten.",
+        options: [
+            newPassphrase,
+            .flag(
+                "forgotten", "Ask for the recovery code on the terminal, in place of the old passphrase."),
+        ] + common,
+        examples: [
+            Example("chatfs key change", "Asks for the old one, and twice for the new one."),
+            Example("chatfs key change --forgotten", "Asks for the recovery code instead."),
+        ]
+    ) { invocation in
+        var target = try KeyTarget(invocation)
+        // Who changes it shows that it is known.
+        target.ways.keyring = nil
+        target.ways.credentials = nil
+        if invocation.has("forgotten") {
+            target.ways.named = try await recoveryCode(beside: target.ways.named)
+        }
+        let (folder, ways) = (target.folder, target.ways)
+        let given = try newPassphrase(from: invocation)
+        try await ThreadPool.shared.run {
+            let key = try folder.unlock(with: ways)
+            try folder.add(passphrase(given), for: key, replacing: [.passphrase])
+        }
+    }
+
+    private static let test = Command(
+        "test", "Say whether a passphrase, key or code unlocks the data.",
+        discussion: "Ends with 0 when it does, with 1 when it does not. Changes nothing.",
+        options: common,
+        examples: [Example("chatfs key test", "Whether the data can be unlocked here as things are.")]
+    ) { invocation in
+        let target = try KeyTarget(invocation)
+        let result = await ThreadPool.shared.run { target.result() }
+        guard result.kind == .ok else {
+            Terminal.complain("chatfs: \(result.sentence)")
+            throw ExitCode.failure
+        }
+        Terminal.print(result.sentence)
+    }
+
+    private static let remember = Command(
+        "remember", "Have the keyring of the desktop unlock the data.", options: common
+    ) { invocation in
+        let target = try KeyTarget(invocation)
+        try await ThreadPool.shared.run {
+            guard let keyring = target.ways.keyring else { throw KeyringError.absent }
+            try target.folder.remember(target.folder.unlock(with: target.ways), in: keyring)
+        }
+    }
+
+    private static let forget = Command(
+        "forget", "Have the keyring not unlock the data any more.",
+        options: [relayFolder, CommonOptions.data]
+    ) { invocation in
+        let folder = try KeyTarget.folder(invocation)
+        let problem = try await ThreadPool.shared.run {
+            try folder.forget(in: Keyring.isPossible ? Keyring() : nil)
+        }
+        if let problem {
+            Terminal.complain(
+                "chatfs: its key opens nothing any more, but is still in there: \(problem.sentence)")
+        }
+    }
+
+    private static let recovery = Command(
+        "recovery", "Print a recovery code, once; an earlier one opens nothing any more.",
+        discussion: """
+            Six groups of letters and digits, the last four characters of which tell a mistyped one. Write them down \
+            and keep them away from this machine: whoever has them and the disk has the data. They are read again with \
+            --recovery-code-fd, in capital or small letters, with or without the dashes.
+            """,
+        options: common,
+        examples: [Example("chatfs key recovery", "A line to write down.")]
+    ) { invocation in
+        let target = try KeyTarget(invocation)
+        let code = try await ThreadPool.shared.run {
+            try target.folder.newRecoveryCode(for: target.folder.unlock(with: target.ways))
+        }
+        Terminal.print(code.text)
+    }
+
+    private static func recoveryCode(beside given: UnlockingSecret?) async throws -> UnlockingSecret {
+        guard given == nil else {
+            throw UsageError("--forgotten asks for the recovery code: nothing else unlocks then")
+        }
+        guard Question.isPossible else {
+            throw UsageError("there is no terminal to ask for the recovery code: give --recovery-code-fd")
+        }
+        return try await ThreadPool.shared.run {
+            let typed = Question.secret("Recovery code: ") ?? SecretBytes([])
+            return .recoveryCode(
+                try RecoveryCode(typed.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }))
+        }
+    }
+
+    private static func newPassphrase(from invocation: Invocation) throws -> UnlockingSecret? {
+        try invocation["new-passphrase-fd"].map {
+            try Ways.secret($0, option: "new-passphrase-fd")
+        }
+    }
+
+    /// What was given, else what is typed.
+    private static func passphrase(_ given: UnlockingSecret?) throws -> UnlockingSecret {
+        if let given { return given }
+        guard Question.isPossible else {
+            throw UsageError("there is no terminal to ask for the new passphrase: give --new-passphrase-fd")
+        }
+        return .passphrase(try KeyedFolder.newPassphrase { Question.passphrase($0) })
+    }
+}
+
+/// What a `chatfs key` command is about.
+struct KeyTarget: Sendable {
+    let folder: KeyedFolder
+    let encryption: FolderEncryption
+    var ways: Ways
+
+    init(_ invocation: Invocation) throws {
+        folder = try Self.folder(invocation)
+        ways = try Ways(invocation)
+        let isRelay = invocation["relay-dir"] != nil
+        encryption = FolderEncryption(folder, lockFile: isRelay ? Relay.lockFile : DataDirectory.useFile)
+    }
+
+    static func folder(_ invocation: Invocation) throws -> KeyedFolder {
+        if let relay = invocation["relay-dir"] {
+            return KeyedFolder(path: MountSettings.absolute(relay), database: Relay.recordsFile)
+        }
+        return KeyedFolder(
+            path: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
+            database: DataDirectory.databaseFile)
+    }
+
+    /// Unlocks it and looks whether its first database opens. Blocks.
+    func result() -> OpeningResult {
+        do {
+            switch folder.condition {
+            case .new: throw DataDirectory.noProfile
+            case .plain: return .ok(isEncrypted: false)
+            case .encrypted: break
+            }
+            let key = try folder.unlock(with: ways)
+            try folder.probe(with: key)
+            return .ok(isEncrypted: true)
+        } catch {
+            return OpeningResult(error)
+        }
+    }
+}

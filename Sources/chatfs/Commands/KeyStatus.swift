@@ -1,0 +1,63 @@
+import Base
+import KeySlots
+import Unlocking
+
+/// What `chatfs key status` says of a folder: never a secret.
+struct KeyStatus {
+    private let path: String
+    private let condition: KeyedFolder.Condition
+    private let slots: [KeySlot]
+
+    /// Blocks.
+    init(_ folder: KeyedFolder) throws {
+        path = folder.path
+        condition = folder.condition
+        slots = condition == .encrypted ? try folder.slots().slots : []
+    }
+
+    var lines: [String] {
+        switch condition {
+        case .new: ["\(path): nothing is kept there yet; it will be encrypted"]
+        case .plain: ["\(path): not encrypted; 'chatfs key set' encrypts it"]
+        case .encrypted:
+            ["\(path): encrypted; unlocked by"]
+                + slots.map { "  \(Self.words($0.kind)), since \($0.created.text)" }
+        }
+    }
+
+    var json: String {
+        let ways = slots.map { Description.Way(kind: Self.word($0.kind), created: $0.created.seconds) }
+        let description = Description(path: path, encrypted: condition == .encrypted, ways: ways)
+        return (try? JSONLine.encoded(description)) ?? "{}"
+    }
+
+    /// As JSON; `created` in seconds since 1970.
+    private struct Description: Encodable {
+        struct Way: Encodable {
+            let kind: String
+            let created: Int64
+        }
+
+        let path: String
+        let encrypted: Bool
+        let ways: [Way]
+    }
+
+    private static func word(_ kind: KeySlot.Kind) -> String {
+        switch kind {
+        case .passphrase: "passphrase"
+        case .recoveryCode: "recovery-code"
+        case .key: "key"
+        case .keyring: "keyring"
+        }
+    }
+
+    private static func words(_ kind: KeySlot.Kind) -> String {
+        switch kind {
+        case .passphrase: "a passphrase"
+        case .recoveryCode: "a recovery code"
+        case .key: "a key that is kept elsewhere (--key-fd, a credential)"
+        case .keyring: "the keyring"
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Cryptography
+import EmbeddedCore
+import Glibc
+import KeySlots
+import Keyring
+import Posix
+import Unlocking
+
+/// The data directory of a command, and how it is unlocked: once in a process, when it is first needed.
+final class DirectoryAccess: Sendable {
+    /// Absolute.
+    let path: String
+    let ways: Ways
+    /// One process unlocks once, whoever asks first.
+    private let unlocking = BlockingMutex()
+    private let found = Lock<Found?>(nil)
+
+    private struct Found {
+        let key: SecretBytes?
+    }
+
+    /// From `--data` and `CommonOptions.unlocking`. Reads what descriptors give, so once for a command line.
+    convenience init(_ invocation: Invocation) throws {
+        try self.init(
+            path: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
+            ways: Ways(invocation))
+    }
+
+    init(path: String, ways: Ways) {
+        self.path = path
+        self.ways = ways
+    }
+
+    /// One that is open already.
+    convenience init(unlocked directory: DataDirectory) {
+        self.init(path: directory.path, ways: Ways())
+        found.withLock { $0 = Found(key: directory.key) }
+    }
+
+    var folder: KeyedFolder { KeyedFolder(path: path, database: DataDirectory.databaseFile) }
+
+    /// Opens it where there is one, or makes it. Blocks.
+    /// - Parameter isMade: whether it is made when it is missing; else that is an error.
+    func open(isMade: Bool = false) throws -> DataDirectory {
+        if !isMade, folder.condition == .new {
+            // Another folder, or one that cannot be looked into, is told so.
+            if DataDirectory.exists(path) { try DataDirectory.makeFolder(path) }
+            throw DataDirectory.noProfile
+        }
+        return try DataDirectory(path, key: key())
+    }
+
+    /// Unlocks it, or gives a new one its key. Nil: it is not encrypted. Blocks, for a passphrase on the terminal too.
+    func key() throws -> SecretBytes? {
+        try unlocking.withLock {
+            if let found = found.withLock({ $0 }) { return found.key }
+            let key = try Self.key(of: folder, lockFile: DataDirectory.useFile, ways) {
+                try DataDirectory.makeFolder(path)
+            }
+            found.withLock { $0 = Found(key: key) }
+            return key
+        }
+    }
+
+    /// The same access for a process in the background, which can ask nobody: where only a passphrase that is typed can
+    /// unlock it, or a new one needs one, it is asked for now. Starts no thread.
+    func askedBeforehand() throws -> DirectoryAccess {
+        var ways = ways
+        let asks = ways.ask
+        ways.ask = nil
+        let isSilent = ways.named == nil && ways.credentials == nil
+        if isSilent, let asks {
+            switch folder.condition {
+            case .encrypted:
+                let kinds = try folder.slots().slots.map(\.kind)
+                if kinds.contains(.passphrase), ways.keyring == nil || !kinds.contains(.keyring) {
+                    ways.named = asks(.present).map { .passphrase($0) }
+                }
+            case .new where !ways.makesPlain && ways.keyring == nil:
+                ways.named = .passphrase(try KeyedFolder.newPassphrase(asks))
+            case .new, .plain: break
+            }
+        }
+        return DirectoryAccess(path: path, ways: ways)
+    }
+
+    /// Once for a data directory that is not encrypted: what could be done about it. Blocks.
+    func offerEncryption() -> String? {
+        let offered = path + "/encryption-offered"
+        guard folder.condition == .plain, access(offered, F_OK) != 0,
+            (try? OpenFile(offered, flags: O_WRONLY | O_CREAT, mode: 0o600)) != nil
+        else { return nil }
+        return "the data is not encrypted: whoever has the disk can read it; 'chatfs key set' encrypts it"
+    }
+
+    /// The same for any folder, which `prepare` makes when it is new.
+    /// - Parameter lockFile: see `FolderEncryption`.
+    static func key(
+        of folder: KeyedFolder, lockFile: String, _ ways: Ways, prepare: () throws -> Void
+    ) throws -> SecretBytes? {
+        // What a killed process left of encrypting it.
+        try FolderEncryption(folder, lockFile: lockFile).finish()
+        switch folder.condition {
+        case .encrypted: return try folder.unlock(with: ways)
+        case .plain:
+            if ways.makesPlain || ways.named == nil { return nil }
+            throw UsageError(
+                "the data is not encrypted, so there is nothing to unlock; 'chatfs key set' encrypts it")
+        case .new:
+            guard let made = try Self.made(folder, ways, prepare) else {
+                Terminal.note(
+                    "chatfs: with --no-encryption whoever has the disk can read names, messages and files")
+                return nil
+            }
+            switch made.kind {
+            case .keyring:
+                Terminal.note(
+                    "chatfs: the data is encrypted, its key is in the keyring; 'chatfs key recovery' prints a code "
+                        + "for the day that the keyring is lost")
+            case .passphrase, .recoveryCode, .key: break
+            }
+            return made.dataKey
+        }
+    }
+
+    private static func made(
+        _ folder: KeyedFolder, _ ways: Ways, _ prepare: () throws -> Void
+    ) throws -> (dataKey: SecretBytes, kind: KeySlot.Kind)? {
+        do {
+            return try folder.make(with: ways, prepare: prepare)
+        } catch let error as UnlockingError where error.code == .noWay {
+            // Something is missing on the command line.
+            throw UsageError(error.sentence)
+        }
+    }
+}
+
+extension Ways {
+    /// From `CommonOptions.unlocking`, which the command must have.
+    init(_ invocation: Invocation) throws {
+        let options = ["passphrase-fd", "key-fd", "recovery-code-fd"].filter { invocation[$0] != nil }
+        guard options.count <= 1 else {
+            throw UsageError("only one of --passphrase-fd, --key-fd and --recovery-code-fd can be given")
+        }
+        self.init(named: try options.first.map { try Self.secret(invocation[$0] ?? "", option: $0) })
+        // Of commands that may make it.
+        let makes = invocation.command.options.contains { $0.name == CommonOptions.noEncryption.name }
+        makesPlain = makes && invocation.has(CommonOptions.noEncryption.name)
+        credentials = Credentials()
+        if Keyring.isPossible {
+            var keyring = Keyring()
+            keyring.whenWaiting = { Terminal.note("chatfs: the keyring is locked and asks you to unlock it") }
+            self.keyring = keyring
+        }
+        if Question.isPossible { ask = { Question.passphrase($0) } }
+    }
+
+    /// For who must neither wait nor ask: nothing that was named, nothing that is new.
+    static var quiet: Ways {
+        var ways = Ways()
+        ways.credentials = Credentials()
+        if Keyring.isPossible {
+            var keyring = Keyring()
+            keyring.mayAsk = false
+            keyring.patience = .seconds(2)
+            ways.keyring = keyring
+        }
+        return ways
+    }
+
+    static func secret(_ text: String, option: String) throws -> UnlockingSecret {
+        guard let number = Int32(text), number >= 0 else {
+            throw UsageError("--\(option) takes the number of an open file descriptor")
+        }
+        let file = OpenFile(adopting: number)
+        switch option {
+        case "passphrase-fd", "new-passphrase-fd": return try UnlockingSecret.passphrase(from: file)
+        case "key-fd": return try UnlockingSecret.key(from: file)
+        default: return try UnlockingSecret.recoveryCode(from: file)
+        }
+    }
+}
+
+extension Question {
+    /// Whether somebody could answer.
+    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+
+    static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
+        switch question {
+        case .present: secret("Passphrase of the data directory: ")
+        case .new: secret("New passphrase for the data directory: ")
+        case .again: secret("The same once more: ")
+        }
+    }
+}

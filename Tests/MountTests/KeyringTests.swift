@@ -1,0 +1,89 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// The keyring of the desktop. A C library takes the place of libsecret, so that it can be locked and hang.
+@Suite struct KeyringTests {
+    @Test func newDataHasItsKeyInTheKeyringAndNobodyIsAskedForAnything() async throws {
+        var stage = try KeyStage()
+        try await stage.installKeyring()
+        let made = try await stage.chatfs("profile create alice")
+        #expect(made.succeeded && made.errors.contains("its key is in the keyring"), "\(made.errors)")
+        #expect(try stage.kept().count == 1)
+        #expect(try await stage.chatfs("profile list").output == "alice\n")
+        #expect(try await stage.chatfs("key status").output.contains("the keyring"))
+        // The last way stays.
+        let forgotten = try await stage.chatfs("key forget")
+        #expect(forgotten.ending == .code(1) && forgotten.errors.contains("last way"))
+        #expect(try stage.kept().count == 1)
+    }
+
+    @Test func aLockedKeyringIsToldInWordsAndMayBeUnlocked() async throws {
+        var stage = try KeyStage()
+        try await stage.installKeyring()
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        try stage.setKeyring("locked")
+        let locked = try await stage.chatfs("profile list")
+        #expect(locked.ending == .code(1) && locked.errors.contains("keyring is locked: unlock it"))
+        try stage.setKeyring("prompts")
+        let unlocked = try await stage.chatfs("profile list")
+        #expect(unlocked.output == "alice\n" && unlocked.errors.contains("asks you to unlock it"))
+        let name = try #require(try stage.kept().first)
+        try stage.folder.write(Array("no key".utf8), to: "keyring/" + name)
+        try stage.setKeyring("works")
+        let nonsense = try await stage.chatfs("profile list")
+        #expect(nonsense.ending == .code(1) && nonsense.errors.contains("something else"))
+        unlink(stage.folder.path("keyring/" + name))
+        let gone = try await stage.chatfs("profile list")
+        #expect(gone.ending == .code(1) && gone.errors.contains("no key of it"))
+    }
+
+    @Test func aKeyringThatHangsHoldsNobodyUp() async throws {
+        var stage = try KeyStage()
+        try await stage.installKeyring()
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        try stage.setKeyring("hangs")
+        let path = try stage.folder.makeFolder("mount")
+        let outcome = try await stage.chatfs("mount \(path)")
+        #expect(outcome.ending == .code(1) && outcome.errors.contains("does not answer"), "\(outcome.errors)")
+    }
+
+    @Test func thePassphraseMovesIntoTheKeyringAndOutOfItAgain() async throws {
+        var stage = try KeyStage()
+        try await stage.make(passphrase: "a")
+        let absent = try await stage.chatfs("key remember --passphrase-fd 3", handing: ["a"])
+        #expect(absent.ending == .code(1) && absent.errors.contains("no keyring"))
+        try await stage.installKeyring()
+        let remembered = try await stage.chatfs("key remember --passphrase-fd 3", handing: ["a"])
+        #expect(remembered.succeeded, "\(remembered.errors)")
+        #expect(try await stage.chatfs("profile list").output == "alice\n")
+        #expect(try await stage.chatfs("key forget").succeeded)
+        #expect(try stage.kept().isEmpty)
+        #expect(try await stage.chatfs("profile list").ending == .code(1))
+        #expect(
+            try await stage.chatfs("profile list --passphrase-fd 3", handing: ["a"]).output == "alice\n")
+    }
+
+    private static var isInstalled: Bool {
+        ["gnome-keyring-daemon", "dbus-run-session"].allSatisfy { (try? Shell.find($0)) != nil }
+            && dlopen("libsecret-1.so.0", RTLD_NOW) != nil
+    }
+
+    @Test(.enabled(if: Self.isInstalled, "gnome-keyring or libsecret-1-0 is not installed"))
+    func aRealKeyringKeepsTheKey() async throws {
+        let stage = try KeyStage()
+        let script = """
+            printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null
+            \(ChatFSProcess.path) profile create alice --data \(stage.data)
+            \(ChatFSProcess.path) profile list --data \(stage.data)
+            """
+        let outcome = try await Shell.run(
+            "dbus-run-session", ["--", "sh", "-ec", script],
+            environment: [
+                "CREDENTIALS_DIRECTORY": nil, "HOME": stage.folder.path, "XDG_DATA_HOME": nil,
+                "XDG_RUNTIME_DIR": stage.folder.path,
+            ])
+        #expect(outcome.output == "alice\n", "\(outcome.errors)")
+    }
+}

@@ -1,0 +1,122 @@
+import Base
+import Cryptography
+import Glibc
+import KeySlots
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import Unlocking
+
+/// A data directory in clear is encrypted on request, and nothing is lost whatever happens meanwhile.
+@Suite struct FolderEncryptionTests {
+    private func encryption(_ fixture: KeyedFixture) -> FolderEncryption {
+        FolderEncryption(fixture.keyed, lockFile: KeyedFixture.lockFile)
+    }
+
+    @Test func everythingIsThereAfterwardsAndNothingCanBeReadWithoutTheKey() throws {
+        let fixture = try KeyedFixture(rows: 300)
+        let before = try fixture.contents(key: nil)
+        #expect(fixture.keyed.condition == .plain)
+        try encryption(fixture).encrypt(for: .someKey)
+        #expect(fixture.keyed.condition == .encrypted)
+        let key = try fixture.keyed.unlock(with: Ways(named: .someKey))
+        #expect(try fixture.contents(key: key) == before)
+        #expect(try fixture.filesWithMarks().isEmpty)
+        #expect(try fixture.folder.read("profiles/1/other.sqlite") == Array("nothing".utf8))
+        let expected = KeyedFixture.databases + ["in-use", "keys", "profiles/1/other.sqlite"]
+        #expect(try fixture.files().sorted() == expected.sorted())
+        // Once more changes nothing.
+        try encryption(fixture).encrypt(for: .passphrase("another"))
+        #expect(try fixture.keyed.slots().slots.count == 1)
+    }
+
+    /// Ends itself at the n-th step.
+    private static func encrypt(_ path: String, killedAt last: Int) throws {
+        let steps = Lock(0)
+        try FolderEncryption(
+            KeyedFolder(path: path, database: "chatfs.db"), lockFile: KeyedFixture.lockFile,
+            step: { _ in
+                let number = steps.withLock {
+                    $0 += 1
+                    return $0
+                }
+                if number == last { kill(getpid(), SIGKILL) }
+            }
+        ).encrypt(for: .someKey)
+    }
+
+    /// The list, a copy of each database, the keys, their name, three steps for each database, the end.
+    @Test(arguments: 1...(1 + 3 + 2 + 9 + 1))
+    func whoeverIsKilledLeavesWhatOpens(_ last: Int) async throws {
+        let fixture = try KeyedFixture()
+        let before = try fixture.contents(key: nil)
+        let path = fixture.folder.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, last = last as Int] in
+            try FolderEncryptionTests.encrypt(path, killedAt: last)
+        }
+        try encryption(fixture).finish()
+        #expect(!encryption(fixture).isUnderWay)
+        if fixture.keyed.condition == .plain {
+            #expect(last <= 5)
+            #expect(try fixture.contents(key: nil) == before)
+            let names = KeyedFixture.databases + ["in-use", "profiles/1/other.sqlite"]
+            #expect(try fixture.files().sorted() == names.sorted())
+            try encryption(fixture).encrypt(for: .someKey)
+        }
+        let key = try fixture.keyed.unlock(with: Ways(named: .someKey))
+        #expect(try fixture.contents(key: key) == before)
+        #expect(try fixture.filesWithMarks().isEmpty)
+    }
+
+    @Test func whoUsesItIsNotDisturbed() throws {
+        let fixture = try KeyedFixture()
+        let before = try fixture.contents(key: nil)
+        let use = try OpenFile(
+            fixture.folder.path(KeyedFixture.lockFile), flags: O_RDWR | O_CREAT, mode: 0o600)
+        #expect(try use.tryLock(shared: true))
+        let error = #expect(throws: UnlockingError.self) { try encryption(fixture).encrypt(for: .someKey) }
+        #expect(error?.code == .busy)
+        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.contents(key: nil) == before)
+        withExtendedLifetime(use) {}
+    }
+
+    @Test func aFullDiskIsToldAndTheNextAttemptWorks() async throws {
+        let fixture = try KeyedFixture(rows: 400)
+        let before = try fixture.contents(key: nil)
+        let path = fixture.folder.path
+        // No file may grow beyond 64 KiB.
+        await #expect(processExitsWith: .exitCode(28)) { [path = path as String] in
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 64 << 10, rlim_max: 64 << 10)
+            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+            do throws(UnlockingError) {
+                try FolderEncryption(
+                    KeyedFolder(path: path, database: "chatfs.db"), lockFile: KeyedFixture.lockFile
+                ).encrypt(for: .someKey)
+            } catch {
+                exit(error.code == .diskFull ? 28 : 1)
+            }
+        }
+        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.contents(key: nil) == before)
+        #expect(try fixture.files().allSatisfy { !$0.hasSuffix(".sealing") })
+        try encryption(fixture).encrypt(for: .someKey)
+        #expect(
+            try fixture.contents(key: fixture.keyed.unlock(with: Ways(named: .someKey))) == before)
+    }
+
+    @Test func aDatabaseThatIsDamagedStopsItAndStaysAsItIs() throws {
+        let fixture = try KeyedFixture(rows: 300)
+        let path = fixture.folder.path(KeyedFixture.databases[1])
+        let file = try OpenFile(path, flags: O_RDWR)
+        for page in 2..<8 { try file.write([UInt8](repeating: 0xA5, count: 4096), at: UInt64(page * 4096)) }
+        let before = try fixture.folder.read(KeyedFixture.databases[1])
+        let error = #expect(throws: UnlockingError.self) { try encryption(fixture).encrypt(for: .someKey) }
+        #expect(error?.code == .database)
+        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.folder.read(KeyedFixture.databases[1]) == before)
+    }
+}

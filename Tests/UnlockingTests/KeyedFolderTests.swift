@@ -1,0 +1,139 @@
+import Base
+import Cryptography
+import Glibc
+import KeySlots
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import Unlocking
+
+/// How a data directory is made and unlocked.
+@Suite struct KeyedFolderTests {
+    private let folder: TemporaryFolder
+    private var keyed: KeyedFolder { KeyedFolder(path: folder.path, database: "chatfs.db") }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func made(_ ways: Ways) throws -> SecretBytes {
+        try #require(try keyed.make(with: ways) {}).dataKey
+    }
+
+    private func code(_ body: () throws -> Void) -> UnlockingErrorCode? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? UnlockingError)?.code
+        }
+    }
+
+    @Test func aPassphraseThatWasHandedOverOpensItAgainAndNoOtherDoes() throws {
+        #expect(keyed.condition == .new)
+        let key = try made(Ways(named: .passphrase("correct horse")))
+        #expect(keyed.condition == .encrypted)
+        #expect(try keyed.unlock(with: Ways(named: .passphrase("correct horse"))).isEqual(to: key))
+        #expect(code { _ = try keyed.unlock(with: Ways(named: .passphrase("battery"))) } == .wrongSecret)
+        #expect(code { _ = try keyed.unlock(with: Ways(named: .someKey)) } == .wrongSecret)
+        #expect(code { _ = try keyed.unlock(with: Ways()) } == .noWay)
+    }
+
+    @Test func withoutAnyWayNothingIsMade() throws {
+        var isPrepared = false
+        let error = #expect(throws: UnlockingError.self) {
+            try keyed.make(with: Ways()) { isPrepared = true }
+        }
+        #expect(error?.code == .noWay && error?.sentence.contains("--no-encryption") == true)
+        #expect(!isPrepared)
+        #expect(try folder.names().isEmpty)
+        var plain = Ways()
+        plain.makesPlain = true
+        #expect(try keyed.make(with: plain) {} == nil)
+    }
+
+    @Test func aCredentialOpensItWithoutAnybody() throws {
+        let credentials = try TemporaryFolder()
+        #expect(Credentials(folder: credentials.path) == nil)
+        try credentials.write([UInt8](repeating: 9, count: 32), to: "chatfs.key")
+        var ways = Ways()
+        ways.credentials = Credentials(folder: credentials.path)
+        let key = try made(ways)
+        #expect(try keyed.slots().slots.map(\.kind) == [.key])
+        #expect(try keyed.unlock(with: ways).isEqual(to: key))
+        // A wrong one leads to the next way, and is told where there is none.
+        try credentials.write([UInt8](repeating: 8, count: 32), to: "chatfs.key")
+        #expect(code { _ = try keyed.unlock(with: ways) } == .noWay)
+        try keyed.add(.passphrase("a"), for: key)
+        ways.ask = { _ in SecretBytes(Array("a".utf8)) }
+        #expect(try keyed.unlock(with: ways).isEqual(to: key))
+        try credentials.write([1, 2, 3], to: "chatfs.key")
+        #expect(code { _ = try keyed.unlock(with: ways) } == .wrongSecret)
+    }
+
+    @Test func whoIsAskedMayMistypeTwice() throws {
+        let answers = Lock(
+            ["good", "good", "bad", "worse", "good", "bad", "bad", "bad"].map { Array($0.utf8) })
+        let asked = Lock<[Ways.Passphrase]>([])
+        var ways = Ways()
+        ways.ask = { question in
+            asked.withLock { $0.append(question) }
+            return answers.withLock { $0.isEmpty ? nil : SecretBytes($0.removeFirst()) }
+        }
+        let key = try made(ways)
+        #expect(try keyed.unlock(with: ways).isEqual(to: key))
+        #expect(asked.withLock { $0 } == [.new, .again, .present, .present, .present])
+        #expect(code { _ = try keyed.unlock(with: ways) } == .wrongSecret)
+        // Nobody answers any more.
+        #expect(code { _ = try keyed.unlock(with: ways) } == .noWay)
+    }
+
+    @Test func passphrasesThatDifferMakeNothing() throws {
+        let answers = Lock(["one", "other"].map { Array($0.utf8) })
+        var ways = Ways()
+        ways.ask = { _ in answers.withLock { $0.isEmpty ? nil : SecretBytes($0.removeFirst()) } }
+        #expect(code { _ = try keyed.make(with: ways) {} } == .unconfirmed)
+        #expect(keyed.condition == .new)
+    }
+
+    @Test func ofManyWhoMakeItAtOnceOneDoes() async throws {
+        let keyed = keyed
+        let keys = try await withThrowingTaskGroup(of: SecretBytes.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await ThreadPool.shared.run {
+                        try keyed.make(with: Ways(named: .someKey)) {}?.dataKey ?? SecretBytes([])
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(keys.allSatisfy { $0.isEqual(to: keys[0]) })
+    }
+
+    @Test func changingAPassphraseKeepsTheKeyAndTheOtherWays() throws {
+        let key = try made(Ways(named: .passphrase("old")))
+        let recovery = try keyed.newRecoveryCode(for: key)
+        try keyed.add(.passphrase("new"), for: key, replacing: [.passphrase])
+        #expect(code { _ = try keyed.unlock(with: Ways(named: .passphrase("old"))) } == .wrongSecret)
+        #expect(try keyed.unlock(with: Ways(named: .passphrase("new"))).isEqual(to: key))
+        let typed = try RecoveryCode(recovery.text.lowercased())
+        #expect(try keyed.unlock(with: Ways(named: .recoveryCode(typed))).isEqual(to: key))
+        // A newer code takes its place.
+        _ = try keyed.newRecoveryCode(for: key)
+        #expect(code { _ = try keyed.unlock(with: Ways(named: .recoveryCode(typed))) } == .wrongSecret)
+        #expect(try keyed.slots().slots.map(\.kind) == [.passphrase, .recoveryCode])
+    }
+
+    @Test func theLastWayStays() throws {
+        let key = DataKey.random()
+        let slots = try KeySlots(
+            key, for: .keyringKey(SecretBytes(randomCount: 32)), at: Timestamp(seconds: 1))
+        try KeySlotsFile(path: folder.path("keys")).create(slots)
+        #expect(code { try keyed.forget(in: nil) } == .keys)
+        try keyed.add(.passphrase("a"), for: key)
+        try keyed.forget(in: nil)
+        #expect(try keyed.slots().slots.map(\.kind) == [.passphrase])
+        #expect(code { try keyed.forget(in: nil) } == .keys)
+    }
+}
