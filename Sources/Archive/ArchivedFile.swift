@@ -1,12 +1,10 @@
+import EmbeddedCore
+
 /// Which files of a data directory an archive holds: nothing else is put in, and nothing else is taken out. What a mount
 /// makes anew is left out, as are damaged copies, whose keys lie beside them, and logs.
 enum ArchivedFile {
     static let keys = "keys"
     static let database = "chatfs.db"
-    /// Of a profile, below its folder.
-    static let profileDatabases = [
-        "names.sqlite", "keep.sqlite", "links.sqlite", "agent.sqlite", "outbox/journal.sqlite",
-    ]
 
     /// Whether this is the place of one. Total.
     static func isKnown(_ name: EntryName) -> Bool {
@@ -14,7 +12,7 @@ enum ArchivedFile {
         if parts.count == 1 { return [keys, database].contains(parts[0]) }
         guard parts.count >= 3, parts[0] == "profiles", isNumber(parts[1]) else { return false }
         let rest = Array(parts[2...])
-        if profileDatabases.contains(rest.joined(separator: "/")) { return true }
+        if ProfileFolders.databases.contains(rest.joined(separator: "/")) { return true }
         switch (rest.count, rest[0]) {
         case (2, "files"): return isRandom(rest[1])
         case (3, "outbox"):

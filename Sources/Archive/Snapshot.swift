@@ -66,8 +66,7 @@ public final class Snapshot {
     /// What lies beside the directory's own database.
     private func take(_ profile: Profile) throws {
         let own = "profiles/\(profile.id)"
-        for name in ArchivedFile.profileDatabases where access("\(directory.path)/\(own)/\(name)", F_OK) == 0
-        {
+        for name in ProfileFolders.databases where access("\(directory.path)/\(own)/\(name)", F_OK) == 0 {
             try makeFolders(to: "\(own)/\(name)")
             try DatabaseCopy.make(
                 from: "\(directory.path)/\(own)/\(name)", key: directory.key, to: path("\(own)/\(name)"),

@@ -88,11 +88,7 @@ public struct ProfileVerification: Sendable {
     private func checkDatabases(_ result: inout Result) {
         let paths =
             [directory.path + "/chatfs.db"]
-            + [
-                "agent.sqlite", "names.sqlite", "outbox/journal.sqlite", "keep.sqlite", "links.sqlite",
-            ].map {
-                "\(folder)/\($0)"
-            }
+            + ProfileFolders.databases.map { "\(folder)/\($0)" }
         for path in paths where access(path, F_OK) == 0 {
             result.databases += 1
             do throws(StoreError) {

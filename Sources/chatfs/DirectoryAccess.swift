@@ -45,12 +45,19 @@ final class DirectoryAccess: Sendable {
     /// Opens it where there is one, or makes it. Blocks.
     /// - Parameter isMade: whether it is made when it is missing; else that is an error.
     func open(isMade: Bool = false) throws -> DataDirectory {
-        if !isMade, folder.condition == .new {
-            // Another folder, or one that cannot be looked into, is told so.
-            if DataDirectory.exists(path) { try DataDirectory.makeFolder(path) }
-            throw DataDirectory.noProfile
-        }
-        return try DataDirectory(path, key: key())
+        if !isMade, try !isThere() { throw DataDirectory.noProfile }
+        let directory = try DataDirectory(path, key: key())
+        // Who said so knows.
+        if ways.makesPlain { _ = offerEncryption() }
+        return directory
+    }
+
+    /// Whether anything was kept there yet. Blocks.
+    /// - Throws: for another folder, or what cannot be looked into.
+    func isThere() throws -> Bool {
+        guard folder.condition == .new else { return true }
+        if DataDirectory.exists(path) { try DataDirectory.makeFolder(path) }
+        return false
     }
 
     /// Unlocks it, or gives a new one its key. Nil: it is not encrypted. Blocks, for a passphrase on the terminal too.

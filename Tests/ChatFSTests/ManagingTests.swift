@@ -66,7 +66,11 @@ struct ManagingTests {
                     eval "$("$CHATFS" completion bash)"
                     COMP_WORDS=($1); COMP_WORDS[0]=$CHATFS; COMP_CWORD=$2; _chatfs; printf '%s\\n' "${COMPREPLY[@]}"
                     """, "bash", line, "\(index)",
-                ], environment: ["CHATFS": ChatFSProcess.path, "XDG_DATA_HOME": folder.path])
+                ],
+                environment: [
+                    "CHATFS": ChatFSProcess.path, "XDG_DATA_HOME": folder.path,
+                    "CREDENTIALS_DIRECTORY": ChatFSProcess.credentials,
+                ])
             #expect(outcome.output == answer + "\n", "\(outcome.errors)")
         }
         #expect(access(mark, F_OK) != 0)

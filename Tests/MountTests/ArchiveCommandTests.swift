@@ -25,7 +25,8 @@ struct ArchiveCommandTests {
             [
                 "-c", "exec 3<\"$0\"; exec \"$@\" --archive-passphrase-fd 3", mounts.path(passphrase),
                 ChatFSProcess.path, "--quiet",
-            ] + arguments, limit: .seconds(60))
+            ] + arguments, environment: ["CREDENTIALS_DIRECTORY": ChatFSProcess.credentials],
+            limit: .seconds(60))
     }
 
     @Test("an archive of what is mounted is a directory that can be mounted, with the same names and bytes")

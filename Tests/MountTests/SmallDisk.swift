@@ -50,7 +50,9 @@ final class SmallDisk {
     /// Runs a command of the program for which the disk is full as well.
     func run(_ arguments: [String]) async throws -> Shell.Outcome {
         guard isLimit else { return try await ChatFSProcess.run(arguments) }
-        return try await Shell.run("prlimit", ["--fsize=4096:", ChatFSProcess.path] + arguments)
+        return try await Shell.run(
+            "prlimit", ["--fsize=4096:", ChatFSProcess.path] + arguments,
+            environment: ["CREDENTIALS_DIRECTORY": ChatFSProcess.credentials])
     }
 
     private func setLimit(_ limit: String) async throws {

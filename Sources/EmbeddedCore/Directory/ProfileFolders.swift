@@ -5,7 +5,12 @@ import Glibc
 import Posix
 
 /// The files of one profile on disk. Names are random: they say nothing about the content.
-struct ProfileFolders: Sendable {
+public struct ProfileFolders: Sendable {
+    /// Below it, all that there may be, whoever opens them.
+    public static let databases = [
+        "names.sqlite", "keep.sqlite", "links.sqlite", "agent.sqlite", "outbox/journal.sqlite",
+    ]
+
     /// Absolute path of the profile's own folder.
     let path: String
     private let files: OpenFile

@@ -9,24 +9,24 @@ import ChatProtocol
 final class OutgoingMessages: Sendable {
     private let store: ProfileStore
     private let retry: RetryPolicy
-    private let rings: AsyncStream<Void>
-    private let bell: AsyncStream<Void>.Continuation
+    private let signals: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
 
     init(_ store: ProfileStore, retry: RetryPolicy) {
         self.store = store
         self.retry = retry
-        (rings, bell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// There may be something. Returns at once.
-    func ring() { bell.yield() }
+    func notify() { signal.yield() }
 
-    func close() { bell.finish() }
+    func close() { signal.finish() }
 
     /// Until `close`, or until the task is cancelled.
     func send(over agent: any ConnectionAgent) async {
         await sendAll(over: agent)
-        for await _ in rings { await sendAll(over: agent) }
+        for await _ in signals { await sendAll(over: agent) }
     }
 
     private func sendAll(over agent: any ConnectionAgent) async {

@@ -29,7 +29,7 @@ final class People: Sendable {
         self.make = make
         incoming = AgentEvents(store)
         outgoing = OutgoingMessages(store, retry: retry)
-        store.onOutgoing { [outgoing] in outgoing.ring() }
+        store.onOutgoing { [outgoing] in outgoing.notify() }
     }
 
     /// At the start: goes on with what there is. Returns at once.

@@ -32,7 +32,7 @@ enum ProfileCommand {
         "list", "Print the names of all profiles, one a line.", options: CommonOptions.directory
     ) { invocation in
         let access = try DirectoryAccess(invocation)
-        if access.folder.condition == .new { return }
+        guard try await ThreadPool.shared.run({ try access.isThere() }) else { return }
         let directory = try await ThreadPool.shared.run { try access.open() }
         for profile in try await ThreadPool.shared.run({ try directory.profiles() }) {
             Terminal.print(profile.displayName)

@@ -67,7 +67,7 @@ struct StorageUse: Encodable, Sendable {
         setAside.files += aside.files
         setAside.bytes += aside.bytes
         databases = Amount()
-        for name in ["names.sqlite", "keep.sqlite", "links.sqlite", "outbox/journal.sqlite"] {
+        for name in ProfileFolders.databases {
             for suffix in ["", "-wal"] { Self.add("\(own)/\(name)\(suffix)", to: &databases) }
         }
         for suffix in ["", "-wal"] { Self.add("\(directory.path)/chatfs.db\(suffix)", to: &databases) }
