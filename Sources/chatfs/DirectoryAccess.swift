@@ -192,8 +192,11 @@ extension Ways {
 }
 
 extension Question {
-    /// Whether somebody could answer.
-    static var isPossible: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+    /// Whether somebody could answer: a process in the background would only be stopped.
+    static var isPossible: Bool {
+        Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO)
+            && tcgetpgrp(STDIN_FILENO) == getpgrp()
+    }
 
     static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
         switch question {

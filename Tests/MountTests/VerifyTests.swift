@@ -86,16 +86,22 @@ struct VerifyTests {
         #expect(access(copy, F_OK) == 0)
     }
 
-    @Test("a database that cannot be opened is named, with what to do")
-    func database() async throws {
+    @Test("a database that cannot be opened is named, with what to do", arguments: [true, false])
+    func database(isEncrypted: Bool) async throws {
         let folder = try TemporaryFolder()
         #expect(
-            try await ChatFSProcess.run(["profile", "create", "alice", "--data", folder.path("data")])
-                .succeeded)
+            try await ChatFSProcess.run(
+                ["profile", "create", "alice", "--data", folder.path("data")]
+                    + (isEncrypted ? [] : ["--no-encryption"])
+            ).succeeded)
         // What is in its journal would be read in place of it.
-        let script =
-            "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint(TRUNCATE)')"
-        #expect(try await Shell.run("python3", ["-c", script, folder.path("data/chatfs.db")]).succeeded)
+        if isEncrypted {
+            unlink(folder.path("data/chatfs.db-wal"))
+        } else {
+            let script =
+                "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint(TRUNCATE)')"
+            #expect(try await Shell.run("python3", ["-c", script, folder.path("data/chatfs.db")]).succeeded)
+        }
         try OpenFile(folder.path("data/chatfs.db"), flags: O_RDWR).write(
             [UInt8](repeating: 7, count: 200), at: 0)
         let outcome = try await ChatFSProcess.run(["verify", "--data", folder.path("data")])
