@@ -8,6 +8,9 @@ import Posix
 /// the new one. Blocks.
 public struct KeySlotsFile: Sendable {
     public let path: String
+    private static let lockAttempts = 50
+    /// Microseconds.
+    private static let lockPause: UInt32 = 20_000
 
     public init(path: String) { self.path = path }
 
@@ -48,10 +51,13 @@ public struct KeySlotsFile: Sendable {
         let folder = try wrapping { () throws(SystemError) in
             try OpenFile(name, flags: O_RDONLY | chatfs_o_directory)
         }
-        guard try wrapping({ () throws(SystemError) in try folder.tryLock() }) else {
-            throw KeySlotsError(.busy, "Another process is changing the ways to unlock: try again.")
+        // A program that is just being started has, for a moment, what this process had open; and a change takes no
+        // longer than its disk.
+        for attempt in 0..<Self.lockAttempts {
+            if attempt > 0 { usleep(Self.lockPause) }
+            if try wrapping({ () throws(SystemError) in try folder.tryLock() }) { return folder }
         }
-        return folder
+        throw KeySlotsError(.busy, "Another process is changing the ways to unlock: try again.")
     }
 
     private func replace(_ slots: KeySlots, in folder: OpenFile, isNew: Bool) throws(KeySlotsError) {

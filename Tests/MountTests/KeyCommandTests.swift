@@ -84,6 +84,8 @@ import Testing
     @Test func aMountIsUnlockedLikeEverythingElseAndNothingIsEncryptedBelowIt() async throws {
         let stage = try KeyStage()
         #expect(try await stage.chatfs("profile create alice --no-encryption").succeeded)
+        // As data is that is older than encryption: nobody has said yet that it is to be in clear.
+        #expect(unlink(stage.folder.path("data/encryption-offered")) == 0)
         let path = try stage.folder.makeFolder("mount")
         let mounting = "mount \(path) --background --cache-dir \(stage.folder.path("cache"))"
         let first = try await stage.chatfs(mounting)
