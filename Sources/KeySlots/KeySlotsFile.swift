@@ -31,18 +31,36 @@ public struct KeySlotsFile: Sendable {
         try replace(slots, in: folder, isNew: true)
     }
 
-    /// Reads it, lets `body` change what it holds, and writes it. When `body` throws nothing changes.
+    /// Reads it, lets `body` change what it holds, and writes it. When `body` throws nothing changes. Of several
+    /// processes one does so at a time.
     ///
-    /// - Throws: what `body` throws; as `read`; `.busy` while another process does the same; `.file`.
+    /// - Parameter wrapping: makes an error of the caller's own of what goes wrong here: as `read`; `.busy` while another
+    ///   process does the same; `.file`.
+    public func change<Result, Failure: Error>(
+        wrapping: (KeySlotsError) -> Failure, _ body: (inout KeySlots) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let (folder, before): (OpenFile, KeySlots)
+        do throws(KeySlotsError) {
+            (folder, before) = (try lockedFolder(), try read())
+        } catch {
+            throw wrapping(error)
+        }
+        var slots = before
+        let result = try body(&slots)
+        guard slots != before else { return result }
+        do throws(KeySlotsError) {
+            try replace(slots, in: folder, isNew: false)
+        } catch {
+            throw wrapping(error)
+        }
+        return result
+    }
+
+    /// The same with errors of its own.
     public func change<Result>(
         _ body: (inout KeySlots) throws(KeySlotsError) -> Result
     ) throws(KeySlotsError) -> Result {
-        let folder = try lockedFolder()
-        let before = try read()
-        var slots = before
-        let result = try body(&slots)
-        if slots != before { try replace(slots, in: folder, isNew: false) }
-        return result
+        try change(wrapping: { $0 }, body)
     }
 
     /// The folder, locked for the life of what is returned. Not the file: that is another one after each change.

@@ -21,21 +21,74 @@ extension KeyedFolder {
         }
     }
 
-    /// A fresh code in place of an earlier one, to be shown once.
-    /// - Throws: as `add`.
-    public func newRecoveryCode(for dataKey: SecretBytes) throws(UnlockingError) -> RecoveryCode {
+    /// A fresh code in place of earlier ones. Those open until somebody surely has it: whoever is killed here at
+    /// whatever moment leaves a way that is known.
+    ///
+    /// - Parameter handingOver: gives it to its user. When it throws, the earlier ones stay and this one opens nothing.
+    /// - Throws: as `add`, and what `handingOver` throws.
+    public func newRecoveryCode(
+        for dataKey: SecretBytes, handingOver: (RecoveryCode) throws -> Void
+    ) throws {
         let code = RecoveryCode.random()
-        try add(.recoveryCode(code), for: dataKey, replacing: [.recoveryCode])
-        return code
+        let now = SystemWallClock().now()
+        let new = try change { slots throws(KeySlotsError) in
+            try slots.add(.recoveryCode(code), for: dataKey, at: now)
+        }
+        do {
+            try handingOver(code)
+        } catch {
+            try? change { slots throws(KeySlotsError) in try slots.remove(new.number) }
+            throw error
+        }
+        try change { slots throws(KeySlotsError) in
+            // A later one was handed over by another process meanwhile.
+            for old in slots.slots where old.kind == .recoveryCode && old.number < new.number {
+                try slots.remove(old.number)
+            }
+        }
     }
 
-    /// Has the keyring unlock it from now on, with a key of its own.
+    /// Has the keyring unlock it from now on, with a key of its own. Nothing changes where it does already. So what the
+    /// keyring loses opened nothing, and until the new key's slot is written, after a kill too, all ways are as they
+    /// were. Other changes wait, or are told so, while the keyring asks its user.
+    ///
     /// - Throws: as `add`, and `.keyring`.
     public func remember(_ dataKey: SecretBytes, in keyring: Keyring) throws(UnlockingError) {
-        let key = DataKey.random()
-        let name = try slots().name
-        do throws(KeyringError) { try keyring.keep(key, named: name) } catch { throw UnlockingError(error) }
-        try add(.keyringKey(key), for: dataKey, replacing: [.keyring])
+        let wrapping: (KeySlotsError) -> UnlockingError = { UnlockingError($0) }
+        try file.change(wrapping: wrapping) { slots throws(UnlockingError) in
+            if let kept = try kept(slots.name, in: keyring),
+                (try? slots.unlock(with: .keyringKey(kept))) != nil
+            {
+                return
+            }
+            let key = DataKey.random()
+            do throws(KeyringError) {
+                try keyring.keep(key, named: slots.name)
+                guard let kept = try keyring.key(named: slots.name), kept.isEqual(to: key) else {
+                    throw KeyringError(.refused, "The keyring did not keep the key: nothing was changed.")
+                }
+            } catch {
+                throw UnlockingError(error)
+            }
+            do throws(KeySlotsError) {
+                let new = try slots.add(.keyringKey(key), for: dataKey, at: SystemWallClock().now())
+                for old in slots.slots where old.kind == .keyring && old != new {
+                    try slots.remove(old.number)
+                }
+            } catch {
+                throw UnlockingError(error)
+            }
+        }
+    }
+
+    /// nil: nothing of this name, or something that is no key.
+    private func kept(_ name: String, in keyring: Keyring) throws(UnlockingError) -> SecretBytes? {
+        do throws(KeyringError) {
+            return try keyring.key(named: name)
+        } catch {
+            guard error.code == .refused else { throw UnlockingError(error) }
+            return nil
+        }
     }
 
     /// What the keyring keeps opens nothing any more, also where it cannot be asked.
@@ -61,7 +114,9 @@ extension KeyedFolder {
         }
     }
 
-    private func change(_ body: (inout KeySlots) throws(KeySlotsError) -> Void) throws(UnlockingError) {
-        do throws(KeySlotsError) { try file.change(body) } catch { throw UnlockingError(error) }
+    private func change<Result>(
+        _ body: (inout KeySlots) throws(KeySlotsError) -> Result
+    ) throws(UnlockingError) -> Result {
+        do throws(KeySlotsError) { return try file.change(body) } catch { throw UnlockingError(error) }
     }
 }

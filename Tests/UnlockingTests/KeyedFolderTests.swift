@@ -113,16 +113,50 @@ import Testing
 
     @Test func changingAPassphraseKeepsTheKeyAndTheOtherWays() throws {
         let key = try made(Ways(named: .passphrase("old")))
-        let recovery = try keyed.newRecoveryCode(for: key)
+        let recovery = try newCode(for: key)
         try keyed.add(.passphrase("new"), for: key, replacing: [.passphrase])
         #expect(code { _ = try keyed.unlock(with: Ways(named: .passphrase("old"))) } == .wrongSecret)
         #expect(try keyed.unlock(with: Ways(named: .passphrase("new"))).isEqual(to: key))
         let typed = try RecoveryCode(recovery.text.lowercased())
         #expect(try keyed.unlock(with: Ways(named: .recoveryCode(typed))).isEqual(to: key))
         // A newer code takes its place.
-        _ = try keyed.newRecoveryCode(for: key)
+        _ = try newCode(for: key)
         #expect(code { _ = try keyed.unlock(with: Ways(named: .recoveryCode(typed))) } == .wrongSecret)
         #expect(try keyed.slots().slots.map(\.kind) == [.passphrase, .recoveryCode])
+    }
+
+    private func newCode(for key: SecretBytes) throws -> RecoveryCode {
+        var shown: RecoveryCode?
+        try keyed.newRecoveryCode(for: key) { shown = $0 }
+        return try #require(shown)
+    }
+
+    private func opens(_ code: RecoveryCode?) throws -> Bool {
+        let code = try #require(code)
+        return (try? keyed.unlock(with: Ways(named: .recoveryCode(code)))) != nil
+    }
+
+    @Test func anEarlierRecoveryCodeOpensUntilSomebodyHasTheNewOne() throws {
+        struct Full: Error {}
+        let key = try made(Ways(named: .someKey))
+        let first = try newCode(for: key)
+        var unseen: RecoveryCode?
+        #expect(throws: Full.self) {
+            try keyed.newRecoveryCode(for: key) { code in
+                #expect(try opens(first) && opens(code))
+                unseen = code
+                throw Full()
+            }
+        }
+        #expect(try opens(first) && !opens(unseen))
+        // Of two at once the later one stays, whoever was shown theirs first.
+        var inner: RecoveryCode?
+        var outer: RecoveryCode?
+        try keyed.newRecoveryCode(for: key) { code in
+            outer = code
+            inner = try newCode(for: key)
+        }
+        #expect(try opens(inner) && !opens(outer) && !opens(first))
     }
 
     @Test func theLastWayStays() throws {

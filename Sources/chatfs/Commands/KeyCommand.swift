@@ -162,10 +162,11 @@ enum KeyCommand {
         examples: [Example("chatfs key recovery", "A line to write down.")]
     ) { invocation in
         let target = try KeyTarget(invocation)
-        let code = try await ThreadPool.shared.run {
-            try target.folder.newRecoveryCode(for: target.folder.unlock(with: target.ways))
+        try await ThreadPool.shared.run {
+            try target.folder.newRecoveryCode(for: target.folder.unlock(with: target.ways)) { code in
+                try Terminal.deliver(code.text)
+            }
         }
-        Terminal.print(code.text)
     }
 
     private static func recoveryCode(beside given: UnlockingSecret?) async throws -> UnlockingSecret {
