@@ -65,16 +65,22 @@ public final class ArchiveWriter {
         return isWhole
     }
 
-    /// Adds the manifest of all that was added, and ends the archive. Durable when it returns.
+    /// Adds the manifest of all that was added and its tag, and ends the archive. Durable when it returns.
+    /// - Parameter key: of the archive.
     /// - Throws: `.noSpace`, `.file`.
-    public func finish(program: String) throws(ArchiveError) {
+    public func finish(program: String, key: SecretBytes) throws(ArchiveError) {
         let manifest = Manifest(created: created, program: program, entries: entries).encoded
-        try begin(Manifest.name, size: UInt64(manifest.count))
-        var failure: ArchiveError?
-        manifest.withUnsafeBytes { bytes in
-            do throws(ArchiveError) { try write(bytes) } catch { failure = error }
+        let tag = Manifest.tag(of: BLAKE2b.hash(manifest), key: key).withUnsafeBytes {
+            Hexadecimal.encode($0)
         }
-        if let failure { throw failure }
+        for (name, bytes) in [(Manifest.name, manifest), (Manifest.tagName, Array(tag.utf8))] {
+            try begin(name, size: UInt64(bytes.count))
+            var failure: ArchiveError?
+            bytes.withUnsafeBytes { bytes in
+                do throws(ArchiveError) { try write(bytes) } catch { failure = error }
+            }
+            if let failure { throw failure }
+        }
         try checked(library.closeWriter(archive))
         try wrappingSystemError { () throws(SystemError) in try file.synchronise() }
     }

@@ -9,6 +9,9 @@ import Posix
 public struct Extraction: Sendable {
     private let file: OpenFile
     public let manifest: Manifest
+    private let manifestDigest: [UInt8]
+    /// nil: there is none, or it is no tag.
+    private let tag: [UInt8]?
 
     /// Why an entry was not taken out.
     public struct Failure: Hashable, Sendable {
@@ -18,21 +21,41 @@ public struct Extraction: Sendable {
 
     private static let pieceLength = 1 << 20
 
-    /// Finds and reads the manifest.
+    /// Finds and reads the manifest. Whether it is the one that was written, `authenticate` says.
     /// - Parameter file: the archive, open for reading; a file, no pipe.
     /// - Throws: `.noLibrary`, `.malformed`, `.newerVersion`, `.file`.
     public init(_ file: OpenFile) throws(ArchiveError) {
         self.file = file
         let reader = try ArchiveReader(file)
         var count = 0
+        var found: [String: [UInt8]] = [:]
         while let name = try reader.next() {
             count += 1
-            guard count <= Manifest.mostEntries + 1 else { throw .malformed("it has too many entries") }
-            guard name.text == Manifest.name else { continue }
-            manifest = try Manifest(Self.bytes(reader, limit: Manifest.longest))
-            return
+            guard count <= Manifest.mostEntries + 2 else { throw .malformed("it has too many entries") }
+            guard let limit = Self.limits[name.text] else { continue }
+            guard found.updateValue(try Self.bytes(reader, limit: limit), forKey: name.text) == nil else {
+                throw .malformed("it has two manifests")
+            }
         }
-        throw .malformed("it has no manifest")
+        guard let bytes = found[Manifest.name] else { throw .malformed("it has no manifest") }
+        manifest = try Manifest(bytes)
+        manifestDigest = BLAKE2b.hash(bytes)
+        tag = found[Manifest.tagName].flatMap { Hexadecimal.decode(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// How long the entries may be that are no files.
+    private static let limits = [Manifest.name: Manifest.longest, Manifest.tagName: BLAKE2b.length * 2]
+
+    /// - Parameter key: of the archive.
+    /// - Throws: `.malformed` where the manifest is not as it was written: nothing of what it says is true then.
+    public func authenticate(with key: SecretBytes) throws(ArchiveError) {
+        let right = Manifest.tag(of: manifestDigest, key: key)
+        guard let tag, SecretBytes(tag).isEqual(to: right) else {
+            throw ArchiveError(
+                .malformed,
+                "The archive was changed after it was written: its list of files is another. Use another copy of it."
+            )
+        }
     }
 
     /// The bytes of one small entry.
@@ -69,7 +92,7 @@ public struct Extraction: Sendable {
         var done: UInt64 = 0
         let reader = try ArchiveReader(file)
         while let name = try reader.next() {
-            if name.text == Manifest.name { continue }
+            if Self.limits[name.text] != nil { continue }
             guard let entry = wanted.removeValue(forKey: name) else {
                 throw .malformed("something in it is there twice, or not in its manifest")
             }

@@ -1,7 +1,9 @@
 import Base
+import Cryptography
 
-/// What an archive holds: the last entry, `manifest.json`, in JSON. It is in clear, and names nothing but random names,
-/// sizes and digests; which of them are whose is in the databases, which are sealed.
+/// What an archive holds: the last entry but one, `manifest.json`, in JSON. It is in clear, and names nothing but random
+/// names, sizes and digests; which of them are whose is in the databases, which are sealed. The last entry is a tag of
+/// its bytes, which only who has the archive's key can make.
 public struct Manifest: Hashable, Sendable {
     /// One file.
     public struct Entry: Hashable, Sendable {
@@ -25,8 +27,10 @@ public struct Manifest: Hashable, Sendable {
     public var entries: [Entry]
 
     public static let name = "manifest.json"
+    public static let tagName = "manifest.tag"
     static let format = "chatfs archive"
-    static let version = 1
+    /// The first one had no tag.
+    static let version = 2
     /// Bytes of the text, and files.
     public static let longest = 256 << 20
     public static let mostEntries = 1_000_000
@@ -37,6 +41,13 @@ public struct Manifest: Hashable, Sendable {
         self.created = created
         self.program = program
         self.entries = entries
+    }
+
+    /// Of a manifest's bytes, by their digest.
+    /// - Parameter key: of the archive.
+    static func tag(of digest: [UInt8], key: SecretBytes) -> SecretBytes {
+        let own = BLAKE2b.derive("chatfs archive: key of the manifest", [], from: key)
+        return BLAKE2b.derive("chatfs archive: tag of the manifest", digest, from: own)
     }
 
     private struct Wire: Codable {
@@ -74,6 +85,12 @@ public struct Manifest: Hashable, Sendable {
             throw ArchiveError(
                 .newerVersion, "The archive was written by a newer version of ChatFS: update ChatFS.")
         }
+        guard wire.version != 1 else {
+            throw ArchiveError(
+                .malformed,
+                "The archive was written by an early version of ChatFS, and nobody can tell whether it was changed since: "
+                    + "write another with this version.")
+        }
         guard wire.version == Self.version, wire.entries.count <= Self.mostEntries,
             wire.program.utf8.count <= 200
         else { throw .malformed("its manifest makes no sense") }
@@ -81,7 +98,9 @@ public struct Manifest: Hashable, Sendable {
         var names: Set<EntryName> = []
         var total: UInt64 = 0
         for entry in wire.entries {
-            guard let name = EntryName(entry.name), names.insert(name).inserted, name.text != Self.name else {
+            guard let name = EntryName(entry.name), names.insert(name).inserted,
+                ![Self.name, Self.tagName].contains(name.text)
+            else {
                 throw .malformed("a name in its manifest is none, or is there twice")
             }
             guard let digest = Hexadecimal.decode(entry.sha256), digest.count == 32, entry.size <= 1 << 62

@@ -48,6 +48,7 @@ public struct Restoration: Sendable {
         }
         let slots = try KeySlots(extraction.bytes(of: keys, limit: 64 << 10))
         key = try slots.unlock(with: .passphrase(passphrase)).dataKey
+        try extraction.authenticate(with: key)
         self.path = path
     }
 

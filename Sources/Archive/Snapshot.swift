@@ -158,6 +158,6 @@ public final class Snapshot {
                     Missing(path: entry.name.text, sentence: "The disk does not give all of it back."))
             }
         }
-        try writer.finish(program: program)
+        try writer.finish(program: program, key: key)
     }
 }

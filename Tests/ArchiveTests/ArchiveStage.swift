@@ -12,6 +12,8 @@ struct ArchiveStage {
 
     init() throws { folder = try TemporaryFolder() }
 
+    static let key = SecretBytes([UInt8](repeating: 7, count: 32))
+
     /// Bytes that no two names have alike.
     static func bytes(_ count: Int, _ seed: UInt8 = 1) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) &+ seed }
@@ -30,7 +32,7 @@ struct ArchiveStage {
             guard let entry = EntryName(name) else { throw WaitedInVain("\(name) is no name") }
             guard try writer.add(open("source"), as: entry) else { throw WaitedInVain("it was not read") }
         }
-        try writer.finish(program: "tests")
+        try writer.finish(program: "tests", key: Self.key)
         return file
     }
 
@@ -41,7 +43,7 @@ struct ArchiveStage {
             import zipfile, json, hashlib, sys, stat, warnings
             warnings.simplefilter("ignore")
             def manifest(entries, **more):
-                return json.dumps(dict({"format": "chatfs archive", "version": 1, "created": 1, "program": "x",
+                return json.dumps(dict({"format": "chatfs archive", "version": 2, "created": 1, "program": "x",
                     "entries": [{"name": n, "size": s, "sha256": hashlib.sha256(b).hexdigest()} for n, s, b in entries]},
                     **more))
             z = zipfile.ZipFile(sys.argv[1], "w")

@@ -22,8 +22,12 @@ struct HostileArchiveTests {
             "z.writestr('manifest.json', manifest([('a', 1, b'x'), ('a/b', 1, b'x')]))",
             "z.writestr('manifest.json', manifest([('a', -1, b'x')]))",
             "z.writestr('manifest.json', manifest([('a', 2**62, b'x'), ('b', 2**62, b'x')]))",
-            "z.writestr('manifest.json', manifest([], version=2))",
+            "z.writestr('manifest.json', manifest([], version=3))",
+            "z.writestr('manifest.json', manifest([], version=1))",
             "z.writestr('manifest.json', manifest([], format='another'))",
+            "z.writestr('manifest.json', manifest([])); z.writestr('manifest.json', manifest([]))",
+            "z.writestr('manifest.json', manifest([])); z.writestr('manifest.tag', 'x' * 65)",
+            "z.writestr('manifest.json', manifest([('manifest.tag', 1, b'x')])); z.writestr('manifest.tag', 'x')",
             "z.writestr('manifest.json', '[' * 100000)",
             "z.writestr('manifest.json', b'')",
             """
