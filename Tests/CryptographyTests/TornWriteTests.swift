@@ -117,4 +117,58 @@ import Testing
         file = try open("file")
         #expect(try content(file).dropFirst(block + 5).allSatisfy { $0 == 0 })
     }
+
+    @Test(
+        "killed in the middle of its last write, a file ends before the block that this was in",
+        arguments: [0, 777])
+    func killedInTheLastWrite(tail: Int) throws {
+        let slot = SealedFile.slotSize
+        let whole = Vectors.bytes(3 * block, seed: 4)
+        let file = try open("file")
+        try file.write(whole + Vectors.bytes(tail, seed: 5), at: 0)
+        let before = bytes("file")
+        try file.write(Vectors.bytes(block - 10_000, seed: 6), at: UInt64(3 * block))
+        let after = bytes("file")
+        // The kernel ends a write at the end of a page.
+        for cut in stride(from: (3 * slot / 4096 + 1) * 4096, to: after.count, by: 4096) {
+            try folder.write(Array(after[..<cut] + before.dropFirst(cut)), to: "torn")
+            let torn = try open("torn")
+            try torn.dropUnfinishedEnd()
+            #expect(try content(torn) == whole)
+            #expect(torn.size == UInt64(whole.count))
+            // And it stays so, and can be gone on with.
+            try torn.write([1, 2, 3], at: torn.size)
+            #expect(try content(open("torn")) == whole + [1, 2, 3])
+        }
+    }
+
+    @Test func aFileWhoseEndIsWholeKeepsIt() throws {
+        for size in [0, 1, block - 1, block, 2 * block + 5] {
+            let name = "whole \(size)"
+            let model = Vectors.bytes(size, seed: 7)
+            try open(name).write(model, at: 0)
+            let file = try open(name)
+            try file.dropUnfinishedEnd()
+            #expect(try content(file) == model)
+        }
+        // One that ends in what was never written.
+        let file = try open("sparse")
+        try file.write([1], at: 0)
+        try file.truncate(to: UInt64(3 * block + 9))
+        try file.dropUnfinishedEnd()
+        #expect(file.size == UInt64(3 * block + 9))
+    }
+
+    @Test func aTornVersionBesideASynchronisedOneIsNotWhatCounts() throws {
+        let model = Vectors.bytes(2 * block, seed: 8)
+        let file = try open("file")
+        try file.write(model, at: 0)
+        try file.synchronise()
+        try file.write(Vectors.bytes(100, seed: 9), at: UInt64(block + 50))
+        let second = bytes("file.second")
+        try folder.write(Array(second.dropLast(8192)), to: "file.second")
+        let torn = try open("file")
+        try torn.dropUnfinishedEnd()
+        #expect(try content(torn) == model)
+    }
 }

@@ -138,6 +138,39 @@ import Testing
         #expect(!next.outbox.drafts().contains(found))
     }
 
+    @Test(
+        "killed within a write, what was written before is recovered, and of less than a block nothing is left"
+    )
+    func killedWithinAWrite() async throws {
+        let bench = try Workbench()
+        for (file, bytes) in [("long.bin", Self.bytes), ("short.bin", Array(Self.bytes.prefix(20_000)))] {
+            let draft = try bench.outbox.create(name: name(file), in: alice)
+            try bytes.withUnsafeBytes { try draft.write($0, at: 0) }
+        }
+        let remains = try Remains(of: bench.folder, bench.core)
+        // What the kernel had done of the last write: whole pages.
+        for file in try remains.folder.names(in: "outbox/spool") {
+            let bytes = try remains.folder.read("outbox/spool/" + file)
+            try remains.folder.write(
+                Array(bytes.dropLast(4096 + bytes.count % 4096)), to: "outbox/spool/" + file)
+        }
+        let next = try remains.reopen()
+        #expect(next.states() == [.recovered])
+        let found = next.outbox.drafts()[0]
+        #expect(found.snapshot.name == name("long.bin") && found.snapshot.size == 65_536)
+        #expect(try next.content(of: found) == Array(Self.bytes.prefix(65_536)))
+        await next.outbox.shutDown()
+        next.outbox.close()
+        // From then on a damaged end is damage, and not cut off.
+        let file = try #require(try remains.folder.names(in: "outbox/spool").first)
+        var bytes = try remains.folder.read("outbox/spool/" + file)
+        bytes[bytes.count - 1] ^= 1
+        try remains.folder.write(bytes, to: "outbox/spool/" + file)
+        let last = try remains.reopen()
+        #expect(last.outbox.drafts()[0].snapshot.size == 65_536)
+        #expect(throws: (any Error).self) { try last.content(of: last.outbox.drafts()[0]) }
+    }
+
     /// Too many open files, for example: that says nothing about the file.
     @Test func anUnfinishedFileThatCannotBeOpenedIsKeptUntilItCan() async throws {
         let bench = try Workbench()

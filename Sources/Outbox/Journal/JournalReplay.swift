@@ -13,7 +13,7 @@ struct JournalReplay {
         var machines: [DraftMachine] = []
         var (recovered, dropped): ([Journal.Entry], [Int64]) = ([], [])
         for entry in try context.journal.entries() {
-            switch DraftRestoration(of: entry, at: context.moment, spooled: { spooledSize(of: entry.record) })
+            switch DraftRestoration(of: entry, at: context.moment, spooled: { spooledSize(of: entry) })
             {
             case .kept(let machine): machines.append(machine)
             case .recovered(let machine, let changed):
@@ -33,9 +33,11 @@ struct JournalReplay {
     }
 
     /// Bytes that an unfinished draft has, 0 when its file is surely not there. They are durable from here on.
-    private func spooledSize(of record: DraftRecord) -> Result<UInt64, OutboxError> {
+    private func spooledSize(of entry: Journal.Entry) -> Result<UInt64, OutboxError> {
         do {
-            let file = try context.spool.open(record.spool, key: record.key)
+            let file = try context.spool.open(entry.record.spool, key: entry.record.key)
+            // Of what was recovered before, a damaged end is damage.
+            if entry.state != .recovered { try file.dropUnfinishedEnd() }
             if file.size > 0 { try file.synchronise() }
             return .success(file.size)
         } catch let error as SystemError where error.code == ENOENT {
