@@ -26,6 +26,8 @@ public final class ProcessLock: Sendable {
 
         /// nil for what no lock file says.
         public init?(_ text: String) {
+            // What lies behind it was left by an earlier holder with a longer mountpoint.
+            let text = text.prefix { $0 != "\0" }
             let lines = text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
             guard lines.count == 3, let process = Int32(lines[0]),
                 let state = State(rawValue: String(lines[1]))
@@ -53,7 +55,7 @@ public final class ProcessLock: Sendable {
         self.mountpoint = mountpoint
     }
 
-    /// Blocks up to `timeout` while the holder is finishing, and a moment while it has not yet said who it
+    /// Blocks up to `timeout` while the holder is finishing, and some seconds while it has not yet said who it
     /// is; a holder that is running is reported at once.
     ///
     /// - Parameters:
@@ -65,10 +67,13 @@ public final class ProcessLock: Sendable {
         let start = ContinuousClock.now
         while try !file.tryLock() {
             let waited = ContinuousClock.now - start
-            let holder = Holder(String(decoding: try file.readAll(limit: 8192), as: UTF8.self))
+            let holder = try holder(by: file)
             let isPatient =
-                holder.map { $0.state == .finishing && waited < timeout } ?? (waited < .seconds(1))
-            guard isPatient else { return .refused(holder) }
+                switch holder {
+                case .said(let holder): holder.state == .finishing && waited < timeout
+                case .silent, .outdated: waited < .seconds(5)
+                }
+            guard isPatient else { return .refused(holder.named) }
             usleep(50_000)
         }
         let lock = ProcessLock(file, mountpoint: mountpoint)
@@ -80,12 +85,48 @@ public final class ProcessLock: Sendable {
     public func finish() { try? write(.finishing) }
 
     /// Lets go.
-    public func release() { held.withLock { $0 = nil } }
+    public func release() {
+        let file = held.withLock { file in
+            defer { file = nil }
+            return file
+        }
+        // Nobody shall take the next holder for this one.
+        try? file?.truncate(to: 0)
+    }
 
+    /// At no moment the file says half of it, or nothing: the text with its end in one write, and only then what is
+    /// left behind it goes.
     private func write(_ state: Holder.State) throws(SystemError) {
         guard let file = held.withLock({ $0 }) else { return }
         let text = Holder(process: getpid(), state: state, mountpoint: mountpoint).text
-        try file.truncate(to: 0)
-        try file.write(Array(text.utf8), at: 0)
+        try file.write(Array(text.utf8) + [0], at: 0)
+        try file.truncate(to: UInt64(text.utf8.count + 1))
+    }
+
+    private enum Named {
+        case said(Holder)
+        /// The process that it names is no more: who has it now has not said so yet.
+        case outdated(Holder)
+        case silent
+
+        var named: Holder? {
+            switch self {
+            case .said(let holder), .outdated(let holder): holder
+            case .silent: nil
+            }
+        }
+    }
+
+    private static func holder(by file: OpenFile) throws(SystemError) -> Named {
+        var text = try file.readAll(limit: 8192)
+        // Read while it was being written, it may be of two holders.
+        for _ in 0..<16 {
+            let again = try file.readAll(limit: 8192)
+            if again == text { break }
+            text = again
+        }
+        guard let holder = Holder(String(decoding: text, as: UTF8.self)) else { return .silent }
+        let isThere = kill(holder.process, 0) == 0 || errno != ESRCH
+        return isThere ? .said(holder) : .outdated(holder)
     }
 }

@@ -72,4 +72,51 @@ struct ProcessLockTests {
         }
         withExtendedLifetime(silent) {}
     }
+
+    @Test func whoIsToldOfAHolderIsToldTheOneThatHasItHoweverOftenItChanges() async throws {
+        let path = folder.path("lock")
+        // Mountpoints of all lengths: what is read half, or mixed, is none of them.
+        let mountpoints = (0..<40).map { "/" + String(repeating: "m", count: $0 * 7) + "/\($0)" }
+        let isOver = Lock(false)
+        async let changing: Void = ThreadPool.shared.run {
+            defer { isOver.withLock { $0 = true } }
+            for round in 0..<400 {
+                let place = mountpoints[round % mountpoints.count]
+                guard let lock = Self.taken(try Self.attempt(path, mountpoint: place, timeout: .seconds(60)))
+                else { continue }
+                if round % 3 == 0 { lock.finish() }
+                lock.release()
+            }
+        }
+        while !isOver.withLock({ $0 }) {
+            let attempt = try await ThreadPool.shared.run { try Self.attempt(path, timeout: .seconds(60)) }
+            switch attempt {
+            case .taken(let lock): lock.release()
+            case .refused(let holder):
+                let holder = try #require(holder, "it did not say who has it")
+                #expect(holder.process == getpid())
+                #expect(holder.mountpoint.map(mountpoints.contains) ?? true)
+            }
+        }
+        try await changing
+    }
+
+    @Test func whoHasJustTakenItIsNotMistakenForTheOneThatDiedWithIt() async throws {
+        let path = folder.path("lock")
+        let dead = try await Shell.script("echo $$")
+        let before = dead.output + "running\n/a/long/way/to/the/mountpoint/of/the/one/before"
+        try folder.write(Array(before.utf8), to: "lock")
+        // Another process has the lock and has not written yet.
+        let next = try OpenFile(path, flags: O_RDWR)
+        #expect(try next.tryLock())
+        async let attempt = ThreadPool.shared.run { try Self.attempt(path, timeout: .seconds(60)) }
+        try await Task.sleep(for: .milliseconds(120))
+        try next.write(Array("\(getpid())\nrunning\n/next\0".utf8), at: 0)
+        guard case .refused(let named?) = try await attempt else {
+            Issue.record("taken twice, or nobody named")
+            return
+        }
+        #expect(named == .init(process: getpid(), state: .running, mountpoint: "/next"))
+        withExtendedLifetime(next) {}
+    }
 }
