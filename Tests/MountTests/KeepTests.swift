@@ -100,10 +100,8 @@ struct KeepTests {
         let bob = try await mounts.mount("bob")
         try await wait(until: "it says that something goes") { bob.errors.contains("not here: 1") }
         #expect(try await status(mounts).contains("1 file will be gone from the relays within 12 hours"))
-        let events = try await ChatFSProcess.start(["events", mounts.path("bob"), "--json"])
-        try await wait(until: "it has subscribed") {
-            try Threads.count("program", of: mounts.daemon("bob")) == 1
-        }
+        let events = try await ChatFSProcess.start(["events", mounts.path("bob"), "--json", "--verbose"])
+        try await wait(until: "it listens") { events.errors.contains("listening") }
         // While it is mounted: another one comes close, which the next change makes the mount see.
         try await age(mounts, "later.bin", by: 2)
         _ = try await keep(mounts, ["set", "--what", "never"])

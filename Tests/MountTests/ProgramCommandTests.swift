@@ -66,11 +66,10 @@ struct ProgramCommandTests {
     func events() async throws {
         let mounts = try await TwoMounts.start()
         let bob = mounts.path("bob")
-        let events = try await ChatFSProcess.start(["events", bob, "--json"])
-        let plain = try await ChatFSProcess.start(["events", bob])
-        // Nobody says when they have begun to listen.
-        try await wait(until: "both have subscribed") {
-            try Threads.count("program", of: mounts.daemon("bob")) == 2
+        let events = try await ChatFSProcess.start(["events", bob, "--json", "--verbose"])
+        let plain = try await ChatFSProcess.start(["events", bob, "--verbose"])
+        for process in [events, plain] {
+            try await wait(until: "it listens") { process.errors == "chatfs: listening\n" }
         }
         try await mounts.send(TwoMounts.bytes(400_000), as: "report.pdf")
         try await events.line("that it came") { line in
@@ -100,10 +99,8 @@ struct ProgramCommandTests {
                 """.utf8), to: "program")
         #expect(chmod(program, 0o700) == 0)
         let bob = mounts.path("bob")
-        let events = try await ChatFSProcess.start(["events", bob, "--exec", program])
-        try await wait(until: "it has subscribed") {
-            try Threads.count("program", of: mounts.daemon("bob")) == 1
-        }
+        let events = try await ChatFSProcess.start(["events", bob, "--verbose", "--exec", program])
+        try await wait(until: "it listens") { events.errors.contains("listening") }
         try mounts.write([1, 2, 3], to: "bob/alice/mine.bin")
         let hostile = "$(touch x); `id` 'a \"b.txt"
         try await mounts.send(Array("one".utf8), as: hostile)

@@ -9,7 +9,8 @@ enum EventsCommand {
     static let command = Command(
         "events", "Show what happens on a mount, or run a program for what arrives.",
         discussion: """
-            A line for each file that comes, goes or changes its state, until Ctrl-C or until the mount ends.
+            A line for each file that comes, goes or changes its state, until Ctrl-C or until the mount ends. With \
+            --verbose it says on standard error when it has begun to listen: nothing that happens later is missed.
 
             With --exec a program is run for every file that arrives, one after the other, without a shell. It finds \
             in its environment CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, \
@@ -32,6 +33,8 @@ enum EventsCommand {
         let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
         let arrivals = Arrivals(program: program, mountpoint: place.mounted.mountpoint)
         try await ThreadPool.shared.run { try client.subscribe() }
+        // Whoever started it may rely on what happens from here on.
+        if Terminal.verbosity >= .verbose { Terminal.complain("chatfs: listening") }
         while true {
             let event: ProgramEvent?
             do {
