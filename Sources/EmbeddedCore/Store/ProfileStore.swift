@@ -13,7 +13,11 @@ final class ProfileStore: Sendable {
     private let signal: ChangeSignal
     private let progress: @Sendable () -> [FileID: TransferProgress]
     private let lock: ProcessLock
-    private let outgoingListener = Lock<(@Sendable () -> Void)?>(nil)
+    private let outgoingListener = Lock(OutgoingListener())
+
+    private struct OutgoingListener {
+        var call: (@Sendable () -> Void)?
+    }
 
     /// - Parameter progress: how far running transfers are.
     init(
@@ -66,10 +70,10 @@ final class ProfileStore: Sendable {
 
     /// - Parameter listener: called whenever there may be something for the agent.
     func onOutgoing(_ listener: @escaping @Sendable () -> Void) {
-        outgoingListener.withLock { $0 = listener }
+        outgoingListener.withLock { $0.call = listener }
     }
 
-    func noteOutgoing() { outgoingListener.withLock { $0 }?() }
+    func noteOutgoing() { outgoingListener.withLock { $0.call }?() }
 
     /// What was deleted is gone from the journal too; mostly, for it cannot be while another process reads. Whoever
     /// empties it next does it for all.
