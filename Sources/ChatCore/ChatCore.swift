@@ -11,8 +11,9 @@
 /// | `StandaloneFileTransferring` | files that belong to no chat |
 /// | `ChatManaging` | renaming, leaving and deleting chats |
 /// | `ContactMaking` | becoming somebody's contact |
+/// | `AddressKeeping` | an address for everybody, and who asks at it |
 /// | `LinkKeeping` | the folder of links |
 ///
 /// What holds for all of them is the contract of `OpenProfile`.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
-    & ChatManaging & ContactMaking & LinkKeeping
+    & ChatManaging & ContactMaking & AddressKeeping & LinkKeeping

@@ -46,6 +46,6 @@ extension ContactMaking {
 }
 
 extension ChatError {
-    fileprivate static let contactsMadeElsewhere = ChatError(
+    static let contactsMadeElsewhere = ChatError(
         .invalidCommand, "The contacts of this core are made in its own program.")
 }

@@ -12,6 +12,14 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case look
         /// Tell the digits by which both sides know that nobody is in between.
         case verify
+        /// Make the address, or change what is done with requests at it.
+        case createAddress
+        case showAddress
+        case deleteAddress
+        /// List who waits for an answer.
+        case requests
+        case acceptRequest
+        case rejectRequest
     }
 
     public var connecting: Step
@@ -21,6 +29,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var connection: Int64?
     /// Of `verify`: as the user named it (`Chat.named`).
     public var chat: String?
+    /// Of `createAddress`.
+    public var acceptance: RequestAcceptance?
+    /// Of `acceptRequest` and `rejectRequest`.
+    public var request: Int64?
 
     public static let invite = ContactRequest(connecting: .invite)
     public static func accept(_ link: String) -> ContactRequest {
@@ -34,8 +46,21 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         ContactRequest(connecting: .verify, chat: chat)
     }
 
+    public static func createAddress(_ acceptance: RequestAcceptance?) -> ContactRequest {
+        ContactRequest(connecting: .createAddress, acceptance: acceptance)
+    }
+    public static let showAddress = ContactRequest(connecting: .showAddress)
+    public static let deleteAddress = ContactRequest(connecting: .deleteAddress)
+    public static let requests = ContactRequest(connecting: .requests)
+    public static func acceptRequest(_ number: Int64) -> ContactRequest {
+        ContactRequest(connecting: .acceptRequest, request: number)
+    }
+    public static func rejectRequest(_ number: Int64) -> ContactRequest {
+        ContactRequest(connecting: .rejectRequest, request: number)
+    }
+
     public func carryOut(
-        on core: any ContactMaking & ChatReading
+        on core: any ContactMaking & AddressKeeping & ChatReading
     ) async throws(ChatError) -> ContactAnswer {
         switch connecting {
         case .invite:
@@ -48,10 +73,22 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             let chat = try Chat.named(chat ?? "", in: chats)
             return ContactAnswer(
                 name: chat.displayName, code: try await core.securityCode(of: chat.reference))
+        case .createAddress: return ContactAnswer(try await core.createAddress(acceptance))
+        case .showAddress:
+            guard let address = try await core.address() else { throw .noAddress }
+            return ContactAnswer(address)
+        case .deleteAddress:
+            try await core.deleteAddress()
+            return ContactAnswer()
+        case .requests: return ContactAnswer(requests: try await core.requests())
+        case .acceptRequest: return ContactAnswer(connection: try await core.acceptRequest(request ?? 0))
+        case .rejectRequest:
+            try await core.rejectRequest(request ?? 0)
+            return ContactAnswer()
         }
     }
 
-    func reply(from core: any ContactMaking & ChatReading) async -> ContactAnswer {
+    func reply(from core: any ContactMaking & AddressKeeping & ChatReading) async -> ContactAnswer {
         do throws(ChatError) {
             return try await carryOut(on: core)
         } catch {
@@ -70,6 +107,16 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     public var name: String?
     /// Of `verify`.
     public var code: String?
+    /// Of the address.
+    public var acceptance: RequestAcceptance?
+    /// Who waits.
+    public var requests: [WaitingRequest]?
     /// Why not.
     var problem: String?
+}
+
+extension ContactAnswer {
+    fileprivate init(_ address: ContactAddress) {
+        self.init(link: address.link, acceptance: address.acceptance)
+    }
 }

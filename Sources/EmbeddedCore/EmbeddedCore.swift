@@ -365,6 +365,24 @@ public final class EmbeddedCore: ChatCore {
         try await people.securityCode(of: chat)
     }
 
+    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        try await people.createAddress(acceptance)
+    }
+
+    public func address() async throws(ChatError) -> ContactAddress? { try await people.address() }
+
+    public func deleteAddress() async throws(ChatError) { try await people.deleteAddress() }
+
+    public func requests() async throws(ChatError) -> [WaitingRequest] { try await people.requests() }
+
+    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        try await people.acceptRequest(number)
+    }
+
+    public func rejectRequest(_ number: Int64) async throws(ChatError) {
+        try await people.rejectRequest(number)
+    }
+
     // MARK: - Chats and the profile
 
     public func renameChat(_ chat: ChatReference, to name: String) async throws(ChatError) {

@@ -297,6 +297,24 @@ public final class LinkedCore: ChatCore {
         try await core.securityCode(of: chat)
     }
 
+    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        try await core.createAddress(acceptance)
+    }
+
+    public func address() async throws(ChatError) -> ContactAddress? { try await core.address() }
+
+    public func deleteAddress() async throws(ChatError) { try await core.deleteAddress() }
+
+    public func requests() async throws(ChatError) -> [WaitingRequest] { try await core.requests() }
+
+    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        try await core.acceptRequest(number)
+    }
+
+    public func rejectRequest(_ number: Int64) async throws(ChatError) {
+        try await core.rejectRequest(number)
+    }
+
     public func leaveChat(_ chat: ChatReference) async throws(ChatError) { try await core.leaveChat(chat) }
 
     public func deleteChat(_ chat: ChatReference) async throws(ChatError) { try await core.deleteChat(chat) }

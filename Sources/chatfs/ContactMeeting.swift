@@ -47,6 +47,9 @@ struct ContactMeeting: Sendable {
         return try directory.createProfile(name)
     }
 
+    /// Asks who has the profile for something that needs nobody to be waited for.
+    func ask(_ request: ContactRequest) async throws -> ContactAnswer { try await access.ask(request) }
+
     /// Asks who has the profile for the first step, tells what it came to, and waits until somebody has connected.
     /// - Returns: the name of the chat.
     func meet(
@@ -77,5 +80,16 @@ struct ContactMeeting: Sendable {
     static func tell(_ name: String) {
         Terminal.print("\(PrintableText.escaping(name)) is connected.")
         Terminal.note("Files for each other go through the folder of that name in a mount of this profile.")
+    }
+}
+
+extension ProfileAccess {
+    /// Asks the daemon of a mount, or does it with a core of its own.
+    func ask(_ request: ContactRequest) async throws -> ContactAnswer {
+        try await use { daemon in
+            try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
+        } core: { core in
+            try await request.carryOut(on: core)
+        }
     }
 }

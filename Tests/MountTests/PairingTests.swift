@@ -96,6 +96,46 @@ struct PairingTests {
         #expect(try await mount.terminate() == .code(0))
     }
 
+    @Test("who asks at an address is listed and let in, by commands with and without a mount")
+    func address() async throws {
+        let machines = try await TwoMachines()
+        let alice = machines.data("alice")
+        let made = try await ChatFSProcess.run(
+            ["address", "create", "--profile", "alice"] + alice + machines.servers)
+        let link = String(made.output.dropLast())
+        #expect(made.succeeded && link.hasPrefix("https://"), "\(made.errors)")
+        #expect(try await ChatFSProcess.run(["address", "show"] + alice).output == made.output)
+
+        var mount: RunningProcess?
+        for (number, name) in ["bob", "carol"].enumerated() {
+            let data = ["--data", machines.folder.path("\(name) data")]
+            let asking = try await ChatFSProcess.start(
+                ["accept", link, "--profile", name] + data + machines.servers)
+            var line = ""
+            try await wait(until: "\(name) is listed") {
+                line = try await ChatFSProcess.run(["requests"] + alice).output
+                return line.hasSuffix("  \(name)\n")
+            }
+            #expect(asking.errors.contains("have to accept you"))
+            #expect(line.hasPrefix("\(number + 1)  "))
+            let accepted = try await ChatFSProcess.run(["accept", "\(number + 1)"] + alice)
+            #expect(accepted.output == "\(name) is connected.\n", "\(accepted.errors)")
+            #expect(try await asking.ending() == .code(0))
+            if mount == nil { mount = try await machines.mount("alice") }
+        }
+        try await wait(until: "carol has a folder") { access(machines.chats("alice") + "/carol", F_OK) == 0 }
+
+        for arguments in [["accept", "7"], ["reject", "7"]] {
+            let refused = try await ChatFSProcess.run(arguments + alice)
+            #expect(refused.errors.contains("Nobody waits for an answer under the number 7"))
+        }
+        #expect(try await ChatFSProcess.run(["address", "delete"] + alice).succeeded)
+        let gone = try await ChatFSProcess.run(["address", "show"] + alice)
+        #expect(gone.errors.contains("has no address"))
+        #expect(try await mount?.terminate() == .code(0))
+        #expect(try await machines.relay.terminate() == .code(0))
+    }
+
     @Test("what cannot be is refused with a sentence, and no link is shown")
     func refusals() async throws {
         let machines = try await TwoMachines()

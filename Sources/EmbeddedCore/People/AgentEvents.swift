@@ -66,8 +66,11 @@ final class AgentEvents: Sendable {
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .connectionFailed(let reason):
             log.notice("A connection could not be made: \(reason.sentence)")
-        // How a message fares is told by the file that it announces; addresses are not made here.
-        case .requested, .sent, .delivered, .delayed, .conditionChanged, .deleted: break
+            try change.tables.people.setFailure(reason.sentence, of: connection)
+        case .requested(let asked, let information):
+            try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
+        // How a message fares is told by the file that it announces.
+        case .sent, .delivered, .delayed, .conditionChanged, .deleted: break
         }
         return false
     }

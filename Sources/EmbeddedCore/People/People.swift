@@ -14,11 +14,13 @@ final class People: Sendable {
         var isClosed = false
     }
 
-    private let store: ProfileStore
+    let store: ProfileStore
+    let answers: RequestAnswers
     private let key: SecretBytes?
     private let make: ProfileAgent.Making
     private let incoming: AgentEvents
     private let outgoing: OutgoingMessages
+    private let own: OwnIntroduction
     private let state = Lock(State())
 
     init(
@@ -29,7 +31,12 @@ final class People: Sendable {
         self.make = make
         incoming = AgentEvents(store)
         outgoing = OutgoingMessages(store, retry: retry)
-        store.onOutgoing { [outgoing] in outgoing.notify() }
+        answers = RequestAnswers(store)
+        own = OwnIntroduction(store: store)
+        store.onOutgoing { [outgoing, answers] in
+            outgoing.notify()
+            answers.notify()
+        }
     }
 
     /// At the start: goes on with what there is. Returns at once.
@@ -53,6 +60,7 @@ final class People: Sendable {
             return (state.opening, state.work)
         }
         outgoing.close()
+        answers.close()
         for task in work { task.cancel() }
         if let opened = try? await opening?.value { await opened.stop() }
         for task in work { await task.value }
@@ -60,7 +68,7 @@ final class People: Sendable {
 
     // MARK: - The agent
 
-    private func agent() async throws(ChatError) -> any ConnectionAgent {
+    func agent() async throws(ChatError) -> any ConnectionAgent {
         let opening = state.withLock { state -> Task<ProfileAgent, any Error>? in
             if state.isClosed { return nil }
             if let opening = state.opening { return opening }
@@ -93,9 +101,15 @@ final class People: Sendable {
             await opened.stop()
             throw error
         }
-        state.withLock { [incoming, outgoing] state in
+        do {
+            try await removeLostAddresses(opened.agent)
+        } catch {
+            log.warning("An address that was given up could not be deleted: \(sentence(of: error))")
+        }
+        state.withLock { [incoming, outgoing, answers] state in
             guard !state.isClosed else { return }
             state.work = [
+                Task { await answers.give(to: opened.agent) },
                 Task { await incoming.follow(opened.agent) },
                 Task { await outgoing.send(over: opened.agent) },
             ]
@@ -112,7 +126,7 @@ final class People: Sendable {
 
     /// A link for one person, who becomes a contact by using it.
     func invite() async throws(ChatError) -> ContactInvitation {
-        let prepared = try await blocking.run { [self] in try self.invitation() }
+        let prepared = try await blocking.run { [self] in try self.invitation(.oneTime) }
         do {
             let made = try await agent().invite(prepared)
             try await note(made.connection)
@@ -124,16 +138,23 @@ final class People: Sendable {
         }
     }
 
-    /// Becomes the contact of whose link it is. The same link again is the same contact.
+    /// Becomes the contact of whose link it is, or asks to at an address. The same link again is the same contact.
     /// - Returns: what `contact` knows it by.
     func accept(_ link: String) async throws(ChatError) -> Int64 {
-        let own = try await blocking.run { [self] in
+        let kind: LinkKind
+        do {
+            kind = try LinkKind(link: link)
+        } catch {
+            throw ChatError(.invalidCommand, error.sentence, cause: error)
+        }
+        guard kind != .group else { throw Self.groupLink }
+        let told = try await blocking.run { [self] () throws -> (first: [UInt8], later: [UInt8]) in
             guard try !servers().isEmpty else { throw Self.noServer }
-            return try introduction()
+            let later = try own.introduction()
+            return (kind == .invitation ? later : try own.request(), later)
         }
         do {
-            let id = try await agent().join(
-                link: link, information: own, confirmation: own)
+            let id = try await agent().join(link: link, information: told.first, confirmation: told.later)
             try await note(id)
             return id.number
         } catch {
@@ -142,9 +163,13 @@ final class People: Sendable {
     }
 
     /// The chat with who connected; nil while nobody has.
+    /// - Throws: `.invalidCommand` with why, where nobody will.
     func contact(of connection: Int64) async throws(ChatError) -> Chat? {
         try await blocking.run { [store] in
             try store.read { tables in
+                if let failure = try tables.people.failure(of: ConnectionID(connection)) {
+                    throw ChatError(.invalidCommand, failure)
+                }
                 let person = try tables.people.person(ConnectionID(connection))
                 return try person?.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
             }
@@ -176,34 +201,21 @@ final class People: Sendable {
         "No messaging server is configured, over which others reach this profile: give its address once with --server."
     )
 
+    private static let groupLink = ChatError(
+        .invalidCommand, "The link leads into a group, and ChatFS joins groups by invitations of a contact.")
+
     /// Blocks.
-    private func invitation() throws -> Invitation {
+    func invitation(_ kind: Invitation.Kind) throws -> Invitation {
         guard let server = try servers().randomElement() else { throw Self.noServer }
         return Invitation(
-            kind: .oneTime, server: server, information: try introduction(), linkData: try linkData())
-    }
-
-    /// Who this side is. Blocks.
-    private func introduction() throws -> [UInt8] {
-        try ChatBody.write(
-            ChatMessage(.information(try own()), id: nil), room: .information,
-            compression: Zstandard.installed)
-    }
-
-    private func linkData() throws -> [UInt8] {
-        LinkProfile.contact(try own(), message: nil, isBusiness: false).encoded
-    }
-
-    /// It may have been renamed since it was opened.
-    private func own() throws -> ContactProfile {
-        let name = try store.read { try $0.directory.profiles.name(of: store.profile.id) }
-        return ContactProfile(displayName: name ?? store.profile.displayName)
+            kind: kind, server: server, information: kind == .oneTime ? try own.introduction() : [],
+            linkData: try own.linkData())
     }
 }
 
 extension ChatError {
     /// What an error of connections means for who gave the command.
-    fileprivate init(connecting error: any Error) {
+    init(connecting error: any Error) {
         guard let error = error as? AgentError else {
             self.init(wrapping: error)
             return

@@ -75,6 +75,7 @@ struct DirectoryTables {
                 id: SharedMessageID(from: SystemRandomSource()))
             try OutgoingTable(connection, of: profile).add(OutgoingMessage(introduction, to: id))
         }
+        try RequestTable(connection, of: profile).noteRenamed()
     }
 
     func tables(of profile: Int64, _ context: ItemTable.FileContext) -> ProfileTables {
@@ -94,6 +95,7 @@ struct ProfileTables {
     let people: PeopleTable
     let sharedMessages: SharedMessageTable
     let outgoing: OutgoingTable
+    let requests: RequestTable
 
     fileprivate init(
         _ connection: Connection, directory: DirectoryTables, profile: Int64,
@@ -109,6 +111,7 @@ struct ProfileTables {
         people = PeopleTable(connection, of: profile)
         sharedMessages = SharedMessageTable(connection)
         outgoing = OutgoingTable(connection, of: profile)
+        requests = RequestTable(connection, of: profile)
     }
 
     var chats: ChatTable { directory.chats }

@@ -70,10 +70,27 @@ struct PeopleTable {
             "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
-    /// Those that this side has not deleted, also links that nobody has used yet.
+    /// Why it could not be made; nil while it may still be.
+    func failure(of id: ConnectionID) throws -> String? {
+        try connection.first(
+            "SELECT failure FROM connection WHERE profile = ? AND number = ?", profile, id.number
+        ) { $0.textOrNil("failure") } ?? nil
+    }
+
+    func setFailure(_ sentence: String, of id: ConnectionID) throws {
+        try connection.execute(
+            "UPDATE connection SET failure = ? WHERE profile = ? AND number = ?", sentence, profile, id.number
+        )
+    }
+
+    /// Those that this side has not deleted, also links that nobody has used yet; but no address.
     func open() throws -> [ConnectionID] {
         try connection.query(
-            "SELECT number FROM connection WHERE profile = ? AND is_ended = 0 ORDER BY number", profile
+            """
+            SELECT number FROM connection n WHERE profile = ? AND is_ended = 0
+            AND NOT EXISTS (SELECT 1 FROM contact_address a WHERE a.profile = n.profile AND a.connection = n.number)
+            ORDER BY number
+            """, profile
         ) { ConnectionID($0.integer("number")) }
     }
 

@@ -131,6 +131,9 @@ final class ProfileChange {
         hasOutgoing = true
     }
 
+    /// Has the agent do, after the commit, what the tables say.
+    func haveAgentWork() { hasOutgoing = true }
+
     /// Has those who hold these chats look at them again.
     func announce(_ sides: [ChatSide]) throws {
         try tables.directory.announce(sides)

@@ -43,7 +43,7 @@ struct ProfileTable {
     func remove(_ profile: Int64) throws {
         for table in [
             "file", "chat", "member", "news", "relay", "approval", "chunk_deletion", "connection", "outgoing",
-            "messaging_server",
+            "messaging_server", "contact_address", "contact_request",
         ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
         }

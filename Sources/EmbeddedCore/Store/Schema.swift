@@ -22,6 +22,7 @@ enum Schema {
             "leaving", "CREATE INDEX file_leaving ON file (profile, expires, item) WHERE \(isLeaving)"),
         Migration("people", people),
         Migration("disappearing", disappearing),
+        Migration("addresses", addresses),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -181,6 +182,32 @@ enum Schema {
             address TEXT NOT NULL,
             UNIQUE (profile, address)
         ) STRICT;
+        """
+
+    /// Where anybody may ask to be a contact; `accepts` holds the words of `RequestAcceptance`, `untold` how often
+    /// the profile was renamed since what lies behind the link was told. A `contact_request` is known to the agent as `asked`; `same_as` is what those
+    /// who ask call it, `message` what they say of themselves, `connection` what became of it. `failure` is why a
+    /// connection could not be made.
+    private static let addresses = """
+        ALTER TABLE connection ADD COLUMN failure TEXT;
+        CREATE TABLE contact_address (
+            profile INTEGER PRIMARY KEY REFERENCES profile,
+            connection INTEGER NOT NULL,
+            link TEXT NOT NULL,
+            accepts TEXT NOT NULL CHECK (accepts IN ('ask', 'automatically')),
+            untold INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE TABLE contact_request (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            asked INTEGER NOT NULL,
+            same_as BLOB,
+            message BLOB NOT NULL,
+            time INTEGER NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'accepted', 'rejected', 'joined')),
+            connection INTEGER
+        ) STRICT;
+        CREATE INDEX contact_request_by_state ON contact_request (profile, state, id);
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for

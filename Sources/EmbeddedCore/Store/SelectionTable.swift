@@ -17,7 +17,10 @@ struct SelectionTable {
             try connection.execute("DELETE FROM \(table) WHERE profile != ?", profile)
         }
         // Connections belong to the profile that goes on: nobody else may take their messages.
-        for table in ["news", "chunk_deletion", "connection", "shared_message", "outgoing"] {
+        for table in [
+            "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
+            "contact_request",
+        ] {
             try connection.execute("DELETE FROM \(table)")
         }
         try connection.execute(

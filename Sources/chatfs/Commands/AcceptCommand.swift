@@ -1,13 +1,15 @@
 import CommandLineKit
 import Desktop
 import Posix
+import SMP
 
-/// `chatfs accept`: becoming the contact of whose link it is.
+/// `chatfs accept`: becoming the contact of whose link it is, or of who asked.
 enum AcceptCommand {
     static let command = Command(
-        "accept", "Become the contact of whose link you have.",
+        "accept", "Become the contact of whose link you have, or of who asks at your address.",
         discussion: """
-            A one-time link of SimpleX Chat or 'chatfs pair', short or long, or somebody's address. The command \
+            LINK is a one-time link of SimpleX Chat or 'chatfs pair', short or long, or somebody's address, where it \
+            is a request that they have to accept; or the number of a request ('chatfs requests'). The command \
             ends when the other one is connected; interrupted, it goes on the next time the profile is mounted or \
             used. The same link again is the same contact.
             """,
@@ -15,24 +17,45 @@ enum AcceptCommand {
         arguments: [
             Argument(
                 "LINK", .text,
-                "The link; - reads it from standard input, so that nobody sees it among the processes.")
+                "The link, or a number; - reads it from standard input, so that nobody sees it among the processes."
+            )
         ],
         options: ContactMeeting.options,
-        examples: [Example("wl-paste | chatfs accept -", "A link from the clipboard.")],
+        examples: [
+            Example("wl-paste | chatfs accept -", "A link from the clipboard."),
+            Example("chatfs accept 3", "Who asks under this number."),
+        ],
         waitsForStop: true
     ) { invocation in
         let argument = invocation.argument("LINK")
-        let link = argument == "-" ? await ThreadPool.shared.run { readLine() } ?? "" : argument
+        let text = argument == "-" ? await ThreadPool.shared.run { readLine() } ?? "" : argument
+        let order = Order(text)
         let meeting = try await ContactMeeting(invocation)
         let name = try await invocation.stop.interrupting {
-            try await meeting.meet(.accept(link)) { _ in
-                Terminal.note("Waiting for the other side; Ctrl-C ends the waiting.")
-            }
+            try await meeting.meet(order.request) { _ in Terminal.note(order.waiting) }
         }
         guard let name else {
-            Terminal.complain("chatfs: The other side has not answered yet; it goes on with the next mount.")
+            Terminal.complain("chatfs: \(order.unanswered)")
             throw ExitCode(128 + (await invocation.stop.wait()))
         }
         ContactMeeting.tell(name)
+    }
+
+    /// What the command line asks for.
+    private struct Order: Sendable {
+        var request: ContactRequest
+        var waiting = "Waiting for the other side; Ctrl-C ends the waiting."
+        var unanswered = "The other side has not answered yet; it goes on with the next mount."
+
+        init(_ text: String) {
+            if let number = Int64(text) {
+                request = .acceptRequest(number)
+                return
+            }
+            request = .accept(text)
+            guard let kind = try? LinkKind(link: text), kind == .address else { return }
+            waiting = "They were asked, and have to accept you; Ctrl-C ends the waiting."
+            unanswered = "They have not accepted yet; when they do, the contact is there with the next mount."
+        }
     }
 }

@@ -21,11 +21,7 @@ enum ContactCommand {
         examples: [Example("chatfs contact verify bob", "Read them to bob on the telephone.")]
     ) { invocation in
         let request = ContactRequest.verify(invocation.argument("CONTACT"))
-        let answer = try await ProfileAccess(invocation).use { daemon in
-            try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
-        } core: { core in
-            try await request.carryOut(on: core)
-        }
+        let answer = try await ProfileAccess(invocation).ask(request)
         guard let code = answer.code else {
             throw ChatError(
                 .invalidCommand, "This contact is a profile of this machine: nobody can be in between.")

@@ -38,7 +38,11 @@ struct PeopleTests {
         let world = try World(["alice"])
         let core = try await world.open("alice")
         #expect(await refusal { try await core.invite() }?.code == .file(.noRelay))
-        #expect(await refusal { try await core.accept("simplex:/i#x") }?.code == .file(.noRelay))
+        let key = String(repeating: "A", count: 43)
+        let link = "simplex:/a#\(key)?h=localhost&c=\(key)"
+        #expect(await refusal { try await core.accept(link) }?.code == .file(.noRelay))
+        // What is no link at all is said first.
+        #expect(await refusal { try await core.accept("simplex:/i#x") }?.code == .invalidCommand)
         await core.shutDown()
     }
 

@@ -1,0 +1,88 @@
+import Base
+
+/// An address at which anybody may ask to become a contact, and who does. That somebody became one is told by
+/// `.chatUpdated`.
+public protocol AddressKeeping: OpenProfile {
+    /// Makes the profile's address; where there is one, it stays, only what is done with requests changes.
+    /// - Parameter acceptance: nil: as it was, or `ask`.
+    /// - Throws: as `ContactMaking.invite`.
+    func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress
+
+    /// nil where there is none.
+    func address() async throws(ChatError) -> ContactAddress?
+
+    /// Nobody reaches the profile by it any more; requests that wait are forgotten, contacts stay.
+    /// - Throws: `.invalidCommand` where there is none.
+    func deleteAddress() async throws(ChatError)
+
+    /// Who waits for an answer, in the order in which they asked.
+    func requests() async throws(ChatError) -> [WaitingRequest]
+
+    /// Becomes the contact of who asked. The same number again is the same contact.
+    /// - Returns: by which `ContactMaking.contact(of:)` knows it.
+    /// - Throws: `.invalidCommand` where nobody waits under this number.
+    func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64
+
+    /// Forgets a request; who asked is not told.
+    /// - Throws: `.invalidCommand` where nobody waits under this number.
+    func rejectRequest(_ number: Int64) async throws(ChatError)
+}
+
+/// What is done with who asks at an address.
+public enum RequestAcceptance: String, Codable, CaseIterable, Hashable, Sendable {
+    case ask
+    case automatically
+}
+
+/// Where anybody may ask.
+public struct ContactAddress: Hashable, Sendable {
+    public let link: String
+    public let acceptance: RequestAcceptance
+
+    public init(link: String, acceptance: RequestAcceptance) {
+        self.link = link
+        self.acceptance = acceptance
+    }
+}
+
+/// Somebody who waits for an answer.
+public struct WaitingRequest: Codable, Hashable, Sendable {
+    /// For the answer; never given twice.
+    public var number: Int64
+    /// As they call themselves.
+    public var name: String
+    public var time: Timestamp
+    /// What they wrote along; empty for nothing.
+    public var text: String
+
+    public init(number: Int64, name: String, time: Timestamp, text: String) {
+        self.number = number
+        self.name = name
+        self.time = time
+        self.text = text
+    }
+}
+
+extension ChatError {
+    public static func noSuchRequest(_ number: Int64) -> ChatError {
+        ChatError(
+            .invalidCommand, "Nobody waits for an answer under the number \(number): see 'chatfs requests'.")
+    }
+
+    public static let noAddress = ChatError(
+        .invalidCommand, "This profile has no address: make one with 'chatfs address create'.")
+}
+
+extension AddressKeeping {
+    /// For cores whose contacts are made elsewhere.
+    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        throw .contactsMadeElsewhere
+    }
+    public func address() async throws(ChatError) -> ContactAddress? { throw .contactsMadeElsewhere }
+    public func deleteAddress() async throws(ChatError) { throw .contactsMadeElsewhere }
+    public func requests() async throws(ChatError) -> [WaitingRequest] { throw .contactsMadeElsewhere }
+    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        throw .contactsMadeElsewhere
+    }
+    public func rejectRequest(_ number: Int64) async throws(ChatError) { throw .contactsMadeElsewhere }
+}

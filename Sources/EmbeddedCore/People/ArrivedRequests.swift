@@ -1,0 +1,90 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Takes in who asks at the profile's address: strangers, of whom there may be any number.
+struct ArrivedRequests {
+    let change: ProfileChange
+    let time: Timestamp
+
+    /// So many wait at most; who asks then is turned away.
+    static let mostWaiting = 100
+    /// So many are accepted within an hour without the user, the others wait.
+    static let mostAccepted = 60
+    /// Characters that are kept of what somebody writes along.
+    static let longestText = 1000
+
+    private var table: RequestTable { change.tables.requests }
+
+    func take(_ asked: ContactRequestID, _ information: [UInt8]) throws {
+        guard let address = try table.address(), let request = Self.request(in: information) else {
+            return try turnAway(asked)
+        }
+        let message = Array(ChatMessage(.contactRequest(request), id: nil).json.utf8)
+        if let id = request.requestID?.bytes, let known = try table.waiting(sameAs: id) {
+            try table.replace(known.number, by: asked, message: message, at: time)
+            return try turnAway(known.asked)
+        }
+        if address.acceptance == .automatically, try isFewAccepted() {
+            return try add(asked, request, message, .accepted)
+        }
+        guard try table.waitingCount() < Self.mostWaiting else {
+            // Not louder: strangers would fill the log.
+            log.debug("A contact request was turned away: \(Self.mostWaiting) others wait for an answer.")
+            return try turnAway(asked)
+        }
+        try add(asked, request, message, .waiting)
+    }
+
+    private func add(
+        _ asked: ContactRequestID, _ request: MessageEvent.ContactRequest, _ message: [UInt8],
+        _ state: StoredRequestState
+    ) throws {
+        try table.insert(asked, sameAs: request.requestID?.bytes, message: message, at: time, state)
+        change.haveAgentWork()
+    }
+
+    private func turnAway(_ asked: ContactRequestID) throws {
+        try table.reject(asked)
+        change.haveAgentWork()
+    }
+
+    private func isFewAccepted() throws -> Bool {
+        try table.acceptedCount(since: time.advanced(by: .seconds(-3600))) < Self.mostAccepted
+    }
+
+    /// Without the picture, which nobody is shown before they are a contact.
+    private static func request(in information: [UInt8]) -> MessageEvent.ContactRequest? {
+        let message = try? ChatBody.readInformation(information, compression: Zstandard.installed)
+        guard var request = message?.event.asRequest else { return nil }
+        request.profile.image = nil
+        if let text = request.message?.text {
+            request.message = ChatContent(.text, text: String(text.prefix(longestText)))
+        }
+        return request
+    }
+}
+
+extension MessageEvent {
+    /// Official programs take both for one too.
+    fileprivate var asRequest: ContactRequest? {
+        switch self {
+        case .contactRequest(let request): request
+        case .information(let profile): ContactRequest(profile: profile, requestID: nil)
+        default: nil
+        }
+    }
+}
+
+extension WaitingRequest {
+    /// nil for what cannot be read.
+    init?(_ request: RequestTable.Request) {
+        guard let message = ChatMessage(decoding: request.message),
+            case .contactRequest(let asked) = message.event
+        else { return nil }
+        self.init(
+            number: request.number, name: asked.profile.displayName, time: request.time,
+            text: asked.message?.text ?? "")
+    }
+}

@@ -1,0 +1,33 @@
+import Base
+import ChatCore
+import ChatProtocol
+
+/// What others are told of this profile when a connection is made. It may have been renamed since it was opened. All
+/// calls block.
+struct OwnIntroduction: Sendable {
+    let store: ProfileStore
+
+    func profile() throws -> ContactProfile {
+        let name = try store.read { try $0.directory.profiles.name(of: store.profile.id) }
+        return ContactProfile(displayName: name ?? store.profile.displayName)
+    }
+
+    /// For contacts.
+    func introduction() throws -> [UInt8] { try encoded(.information(profile())) }
+
+    /// For whose address it is: who asks, in a way that is known again when it is asked twice.
+    func request() throws -> [UInt8] {
+        let id = SharedMessageID(from: SystemRandomSource())
+        return try encoded(.contactRequest(MessageEvent.ContactRequest(profile: profile(), requestID: id)))
+    }
+
+    /// For who opens a short link.
+    func linkData() throws -> [UInt8] {
+        LinkProfile.contact(try profile(), message: nil, isBusiness: false).encoded
+    }
+
+    private func encoded(_ event: MessageEvent) throws -> [UInt8] {
+        try ChatBody.write(
+            ChatMessage(event, id: nil), room: .information, compression: Zstandard.installed)
+    }
+}

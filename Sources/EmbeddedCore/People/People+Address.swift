@@ -1,0 +1,114 @@
+import Agent
+import Base
+import ChatCore
+
+/// The profile's address, and the answers to who asks there.
+extension People {
+    func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        if let known = try await stored(acceptance) { return known }
+        let prepared = try await blocking.run { [self] in try invitation(.address) }
+        do {
+            let agent = try await agent()
+            let made = try await agent.invite(prepared)
+            let link = made.links.short?.webLink ?? made.links.full.webLink
+            // Somebody else may have made one at the same time: the first one counts.
+            let first = try await blocking.run { [store] in
+                try store.commit { change -> RequestTable.Address? in
+                    if let known = try change.tables.requests.address() { return known }
+                    try change.tables.people.insert(made.connection)
+                    try change.tables.requests.insert(
+                        address: made.connection, link: link, acceptance ?? .ask)
+                    return nil
+                }
+            }
+            if first != nil { try await agent.delete(made.connection, afterSending: false) }
+            return ContactAddress(
+                link: first?.link ?? link, acceptance: first?.acceptance ?? acceptance ?? .ask)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    /// The address that is there, with what is to be done with requests from now on.
+    private func stored(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress? {
+        try await blocking.run { [store] in
+            try store.commit { change in
+                if let acceptance { try change.tables.requests.setAcceptance(acceptance) }
+                return try change.tables.requests.address().map(ContactAddress.init)
+            }
+        }
+    }
+
+    func address() async throws(ChatError) -> ContactAddress? {
+        try await blocking.run { [store] in
+            try store.read { try $0.requests.address().map(ContactAddress.init) }
+        }
+    }
+
+    func deleteAddress() async throws(ChatError) {
+        let id = try await blocking.run { [store] in
+            try store.commit { change in
+                guard let address = try change.tables.requests.address() else { throw ChatError.noAddress }
+                try change.tables.requests.removeAddress()
+                try change.tables.people.end(address.connection)
+                return address.connection
+            }
+        }
+        // What cannot be done now is done at the next start.
+        try? await agent().delete(id, afterSending: false)
+    }
+
+    /// At the start: an address of which no row knows was not made to its end, or not deleted to its end.
+    func removeLostAddresses(_ agent: any ConnectionAgent) async throws {
+        let known = try await blocking.run { [store] in
+            try store.read { try $0.requests.address()?.connection }
+        }
+        for summary in try await agent.connections()
+        where summary.condition.phase == .address && summary.id != known {
+            try await agent.delete(summary.id, afterSending: false)
+        }
+    }
+
+    // MARK: - Requests
+
+    func requests() async throws(ChatError) -> [WaitingRequest] {
+        try await blocking.run { [store] in
+            try store.read { try $0.requests.all(.waiting).compactMap(WaitingRequest.init) }
+        }
+    }
+
+    func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        let request = try await blocking.run { [store] in
+            try store.commit { change in
+                guard let request = try change.tables.requests.request(number), request.state != .rejected
+                else { throw ChatError.noSuchRequest(number) }
+                if request.state == .waiting { try change.tables.requests.setState(.accepted, of: number) }
+                return request
+            }
+        }
+        if let known = request.connection { return known.number }
+        do {
+            return try await answers.accept(request, agent()).number
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    func rejectRequest(_ number: Int64) async throws(ChatError) {
+        try await blocking.run { [store] in
+            try store.commit { change in
+                guard try change.tables.requests.request(number)?.state == .waiting else {
+                    throw ChatError.noSuchRequest(number)
+                }
+                try change.tables.requests.setState(.rejected, of: number)
+                change.haveAgentWork()
+            }
+        }
+    }
+}
+
+extension ContactAddress {
+    fileprivate init(_ address: RequestTable.Address) {
+        self.init(link: address.link, acceptance: address.acceptance)
+    }
+}

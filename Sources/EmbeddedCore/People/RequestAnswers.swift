@@ -1,0 +1,101 @@
+import Agent
+import Base
+import ChatCore
+
+/// Has the agent of a profile do what its user, or a transaction, decided about requests and the address. A decision is
+/// in the store before, and goes from there when the agent has it durably; doing it twice is doing it once.
+final class RequestAnswers: Sendable {
+    private let store: ProfileStore
+    private let own: OwnIntroduction
+    private let signals: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
+
+    init(_ store: ProfileStore) {
+        self.store = store
+        own = OwnIntroduction(store: store)
+        (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// There may be something. Returns at once.
+    func notify() { signal.yield() }
+
+    func close() { signal.finish() }
+
+    /// Until `close`, or until the task is cancelled.
+    func give(to agent: any ConnectionAgent) async {
+        await giveAll(to: agent)
+        for await _ in signals { await giveAll(to: agent) }
+    }
+
+    /// What fails now is tried at the next sign, or the next start.
+    private func giveAll(to agent: any ConnectionAgent) async {
+        do {
+            let (accepted, rejected, address) = try await blocking.run { [store] in
+                try store.read {
+                    (
+                        try $0.requests.all(.accepted), try $0.requests.all(.rejected),
+                        try $0.requests.address()
+                    )
+                }
+            }
+            for request in accepted { _ = try? await accept(request, agent) }
+            for request in rejected { try await reject(request, agent) }
+            if let address, address.untold > 0 { try await refresh(address, agent) }
+        } catch {
+            log.warning("An answer to a contact request waits: \(sentence(of: error))")
+        }
+    }
+
+    /// - Returns: the connection that it became.
+    /// - Throws: why not; a request that makes no sense is gone then.
+    func accept(
+        _ request: RequestTable.Request, _ agent: any ConnectionAgent
+    ) async throws -> ConnectionID {
+        let information = try await blocking.run { [own] in try own.introduction() }
+        let id: ConnectionID
+        do throws(AgentError) {
+            id = try await agent.accept(request.asked, information: information)
+        } catch {
+            if [.noSuchRequest, .unusableLink, .tooLong].contains(error.code) { try await forget(request) }
+            throw error
+        }
+        try await blocking.run { [store] in
+            try store.commit { change in
+                try change.tables.people.insert(id)
+                try change.tables.requests.setJoined(request.number, by: id)
+            }
+        }
+        // The agent knew it for the case that this had not been stored.
+        try? await agent.reject(request.asked)
+        return id
+    }
+
+    /// It makes no sense, unless somebody else has answered it in the meantime.
+    private func forget(_ request: RequestTable.Request) async throws {
+        try await blocking.run { [store] in
+            try store.commit { change in
+                guard try change.tables.requests.request(request.number)?.state == .accepted else { return }
+                try change.tables.requests.remove(request.number)
+            }
+        }
+    }
+
+    private func reject(_ request: RequestTable.Request, _ agent: any ConnectionAgent) async throws {
+        do throws(AgentError) {
+            try await agent.reject(request.asked)
+        } catch {
+            guard error.code == .noSuchRequest else { throw error }
+        }
+        try await blocking.run { [store] in
+            try store.commit { try $0.tables.requests.remove(request.number) }
+        }
+    }
+
+    private func refresh(_ address: RequestTable.Address, _ agent: any ConnectionAgent) async throws {
+        let data = try await blocking.run { [own] in try own.linkData() }
+        try await agent.setLinkData(data, of: address.connection)
+        try await blocking.run { [store] in
+            try store.commit { try $0.tables.requests.noteTold(address.untold) }
+        }
+    }
+}

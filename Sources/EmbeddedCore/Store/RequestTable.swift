@@ -1,0 +1,169 @@
+import Agent
+import Base
+import ChatCore
+import Store
+
+/// How far a request is.
+enum StoredRequestState: String, SQLBindable, CaseIterable {
+    /// For an answer of the user.
+    case waiting
+    /// The agent is to be told so.
+    case accepted
+    case rejected
+    /// Answered, and known by its connection.
+    case joined
+}
+
+/// The address of a profile, and who asked at it.
+struct RequestTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    // MARK: - The address
+
+    struct Address: Sendable {
+        var connection: ConnectionID
+        var link: String
+        var acceptance: RequestAcceptance
+        /// How often the profile was renamed since what lies behind the link was told.
+        var untold: Int64
+    }
+
+    func address() throws -> Address? {
+        try connection.first(
+            "SELECT connection, link, accepts, untold FROM contact_address WHERE profile = ?", profile
+        ) { row in
+            Address(
+                connection: ConnectionID(row.integer("connection")), link: row.text("link"),
+                acceptance: try row.value("accepts", as: RequestAcceptance.self),
+                untold: row.integer("untold"))
+        }
+    }
+
+    func insert(address id: ConnectionID, link: String, _ acceptance: RequestAcceptance) throws {
+        try connection.execute(
+            "INSERT INTO contact_address (profile, connection, link, accepts) VALUES (?, ?, ?, ?)", profile,
+            id.number, link, acceptance.rawValue)
+    }
+
+    func setAcceptance(_ acceptance: RequestAcceptance) throws {
+        try connection.execute(
+            "UPDATE contact_address SET accepts = ? WHERE profile = ?", acceptance.rawValue, profile)
+    }
+
+    /// What lies behind the link is not true any more.
+    func noteRenamed() throws {
+        try connection.execute("UPDATE contact_address SET untold = untold + 1 WHERE profile = ?", profile)
+    }
+
+    /// It is, unless the profile was renamed in the meantime.
+    func noteTold(_ untold: Int64) throws {
+        try connection.execute(
+            "UPDATE contact_address SET untold = 0 WHERE profile = ? AND untold = ?", profile, untold)
+    }
+
+    /// With the requests that nobody has answered.
+    func removeAddress() throws {
+        try connection.execute("DELETE FROM contact_address WHERE profile = ?", profile)
+        try connection.execute(
+            "DELETE FROM contact_request WHERE profile = ? AND state != ?", profile, StoredRequestState.joined
+        )
+    }
+
+    // MARK: - Requests
+
+    /// As it is stored.
+    struct Request: Sendable {
+        var number: Int64
+        var asked: ContactRequestID
+        var message: [UInt8]
+        var time: Timestamp
+        var state: StoredRequestState
+        var connection: ConnectionID?
+    }
+
+    func insert(
+        _ asked: ContactRequestID, sameAs id: [UInt8]?, message: [UInt8], at time: Timestamp,
+        _ state: StoredRequestState
+    ) throws {
+        try connection.execute(
+            "INSERT INTO contact_request (profile, asked, same_as, message, time, state) VALUES (?, ?, ?, ?, ?, ?)",
+            profile, asked.number, id, message, time, state)
+    }
+
+    /// Has the agent forget it.
+    func reject(_ asked: ContactRequestID) throws {
+        try insert(asked, sameAs: nil, message: [], at: Timestamp(seconds: 0), .rejected)
+    }
+
+    func request(_ number: Int64) throws -> Request? {
+        try requests("id = ?", number).first
+    }
+
+    /// The one under which the same person waits already.
+    func waiting(sameAs id: [UInt8]) throws -> Request? {
+        try requests("state = 'waiting' AND same_as = ?", id).first
+    }
+
+    func all(_ state: StoredRequestState) throws -> [Request] { try requests("state = ?", state) }
+
+    private func requests(_ condition: String, _ value: some SQLBindable) throws -> [Request] {
+        try connection.query(
+            """
+            SELECT id, asked, message, time, state, connection FROM contact_request
+            WHERE profile = ? AND \(condition) ORDER BY id
+            """, profile, value
+        ) { row in
+            Request(
+                number: row.integer("id"), asked: ContactRequestID(row.integer("asked")),
+                message: row.bytes("message"), time: row.timestamp("time"),
+                state: try row.value("state", as: StoredRequestState.self),
+                connection: row.integerOrNil("connection").map { ConnectionID($0) })
+        }
+    }
+
+    func waitingCount() throws -> Int64 {
+        try connection.first(
+            "SELECT count(*) AS number FROM contact_request WHERE profile = ? AND state = 'waiting'", profile
+        ) { $0.integer("number") } ?? 0
+    }
+
+    /// How many were accepted since then.
+    func acceptedCount(since time: Timestamp) throws -> Int64 {
+        try connection.first(
+            """
+            SELECT count(*) AS number FROM contact_request
+            WHERE profile = ? AND state IN ('accepted', 'joined') AND time >= ?
+            """, profile, time
+        ) { $0.integer("number") } ?? 0
+    }
+
+    /// They have asked again, maybe in other words.
+    func replace(
+        _ number: Int64, by asked: ContactRequestID, message: [UInt8], at time: Timestamp
+    ) throws {
+        try connection.execute(
+            "UPDATE contact_request SET asked = ?, message = ?, time = ? WHERE id = ?", asked.number, message,
+            time, number)
+    }
+
+    func setState(_ state: StoredRequestState, of number: Int64) throws {
+        try connection.execute("UPDATE contact_request SET state = ? WHERE id = ?", state, number)
+    }
+
+    /// What they said of themselves is in their chat from then on.
+    func setJoined(_ number: Int64, by id: ConnectionID) throws {
+        try connection.execute(
+            "UPDATE contact_request SET state = 'joined', connection = ?, message = x'' WHERE id = ?",
+            id.number, number)
+    }
+
+    func remove(_ number: Int64) throws {
+        try connection.execute("DELETE FROM contact_request WHERE id = ?", number)
+    }
+}

@@ -1,0 +1,55 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Desktop
+
+/// `chatfs requests` and `chatfs reject`: who asks at the address. `chatfs accept` lets them in.
+enum RequestCommands {
+    static let requests = Command(
+        "requests", "List who waits for your answer.",
+        discussion: """
+            A line for each: its number, when they asked, how they call themselves, and what they wrote along. Who \
+            they are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'.
+            """,
+        section: ChatFS.Section.chats,
+        options: [ProgramAsking.json] + CommonOptions.access,
+        examples: [Example("chatfs requests", "Who asks at the address.")]
+    ) { invocation in
+        for request in try await ProfileAccess(invocation).ask(.requests).requests ?? [] {
+            if invocation.has("json") {
+                Terminal.print(try ProgramAsking.json(Line(request)))
+                continue
+            }
+            let text = request.text.isEmpty ? "" : ": \(request.text)"
+            Terminal.print(
+                PrintableText.escaping("\(request.number)  \(request.time.text)  \(request.name)\(text)"))
+        }
+    }
+
+    /// As `--json` prints it; the time in seconds since 1970.
+    private struct Line: Encodable {
+        var number: Int64
+        var name: String
+        var time: Int64
+        var text: String
+
+        init(_ request: WaitingRequest) {
+            (number, name, text) = (request.number, request.name, request.text)
+            time = request.time.seconds
+        }
+    }
+
+    static let reject = Command(
+        "reject", "Forget who waits for your answer.",
+        discussion: "They are not told, and may ask again.",
+        section: ChatFS.Section.chats,
+        arguments: [Argument("NUMBER", .text, "Of the request, as 'chatfs requests' prints it.")],
+        options: CommonOptions.access,
+        examples: [Example("chatfs reject 3", "Not this one.")]
+    ) { invocation in
+        guard let number = Int64(invocation.argument("NUMBER")) else {
+            throw UsageError("expected the number of a request, as 'chatfs requests' prints it")
+        }
+        _ = try await ProfileAccess(invocation).ask(.rejectRequest(number))
+    }
+}

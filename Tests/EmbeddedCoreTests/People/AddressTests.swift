@@ -1,0 +1,241 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import Posix
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite("A lasting address")
+struct AddressTests {
+    @Test("several people ask, are listed with their names, and become contacts when they are accepted")
+    func asking() async throws {
+        let internet = try Internet()
+        let alice = try internet.machine("alice")
+        let link = try await alice.open().createAddress(nil).link
+        #expect(try await alice.core.createAddress(nil) == ContactAddress(link: link, acceptance: .ask))
+        #expect(try await alice.core.address()?.link == link)
+        var guests: [(machine: Machine, connection: Int64)] = []
+        for name in ["bob", "carol"] {
+            let machine = try internet.machine(name)
+            let connection = try await machine.open().accept(link)
+            #expect(try await machine.core.accept(link) == connection)
+            guests.append((machine, connection))
+            _ = try await alice.requests(guests.count)
+        }
+        #expect(try await guests[0].machine.core.contact(of: guests[0].connection) == nil)
+        let requests = try await alice.core.requests()
+        #expect(requests.map(\.name) == ["bob", "carol"])
+        for (guest, request) in zip(guests, requests) {
+            let connection = try await alice.core.acceptRequest(request.number)
+            #expect(try await alice.core.acceptRequest(request.number) == connection)
+            _ = try await wait(for: "the contact at alice's") {
+                try await alice.core.contact(of: connection).flatMap {
+                    $0.displayName == request.name ? $0 : nil
+                }
+            }
+            _ = try await wait(for: "the contact at \(guest.machine.name)'s") {
+                try await guest.machine.core.contact(of: guest.connection)
+            }
+            #expect(try await guest.machine.core.chats().last?.displayName == "alice")
+        }
+        #expect(try await alice.core.requests().isEmpty)
+        for machine in guests.map(\.machine) + [alice] { try await machine.core.shutDown() }
+    }
+
+    @Test("who is rejected is gone from the list, and may ask again")
+    func rejecting() async throws {
+        let internet = try Internet()
+        let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
+        let link = try await alice.open().createAddress(nil).link
+        _ = try await bob.open().accept(link)
+        let number = try #require(try await alice.requests(1).first).number
+        try await alice.core.rejectRequest(number)
+        #expect(try await alice.core.requests().isEmpty)
+        #expect(await refusal { try await alice.core.rejectRequest(number) }?.code == .invalidCommand)
+        #expect(await refusal { try await alice.core.acceptRequest(99) }?.code == .invalidCommand)
+        try await wait(until: "the agent has forgotten it") {
+            try alice.core.store.read { try $0.requests.all(.rejected).isEmpty }
+        }
+        #expect(await refusal { try await alice.core.acceptRequest(number) }?.code == .invalidCommand)
+        for machine in [alice, bob] { try await machine.core.shutDown() }
+    }
+
+    @Test("where requests are accepted automatically everybody is let in, also after a restart")
+    func automatically() async throws {
+        let internet = try Internet()
+        let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
+        let link = try await alice.open().createAddress(.automatically).link
+        try await alice.reopen()
+        let joined = try await bob.open().accept(link)
+        _ = try await wait(for: "the contact at bob's") { try await bob.core.contact(of: joined) }
+        _ = try await wait(for: "the contact at alice's") {
+            try await alice.core.chats().first { $0.displayName == "bob" }
+        }
+        #expect(try await alice.core.requests().isEmpty)
+        #expect(try await alice.core.createAddress(.ask).acceptance == .ask)
+        for machine in [alice, bob] { try await machine.core.shutDown() }
+    }
+
+    @Test("a deleted address is one that nobody reaches; its requests are gone, contacts stay")
+    func deleting() async throws {
+        let internet = try Internet()
+        let machines = try ["alice", "bob", "carol"].map { try internet.machine($0) }
+        let (alice, bob, carol) = (machines[0], machines[1], machines[2])
+        #expect(await refusal { try await alice.open().deleteAddress() }?.code == .invalidCommand)
+        let link = try await alice.core.createAddress(nil).link
+        let joined = try await bob.open().accept(link)
+        _ = try await alice.core.acceptRequest(try #require(try await alice.requests(1).first).number)
+        _ = try await wait(for: "the contact at bob's") { try await bob.core.contact(of: joined) }
+        try await alice.core.deleteAddress()
+        #expect(try await alice.core.address() == nil)
+        _ = try await carol.open()
+        try await wait(until: "the server has lost it") {
+            await attempt { try await carol.core.accept(link) }?.code == .invalidCommand
+        }
+        #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes", "bob"])
+        #expect(try await alice.core.createAddress(nil).link != link)
+        for machine in machines { try await machine.core.shutDown() }
+    }
+
+    @Test("who opens the address reads the name that the profile has now")
+    func renamed() async throws {
+        let internet = try Internet()
+        let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
+        let link = try await alice.open().createAddress(nil).link
+        try alice.world.directory.renameProfile(alice.core.profile, to: "Alice B.")
+        try await wait(until: "the server was told") {
+            try alice.core.store.read { try $0.requests.address()?.untold == 0 }
+        }
+        _ = try await bob.open().accept(link)
+        _ = try await alice.core.acceptRequest(try #require(try await alice.requests(1).first).number)
+        _ = try await wait(for: "the new name at bob's") {
+            try await bob.core.chats().first { $0.displayName == "Alice B." }
+        }
+        for machine in [alice, bob] { try await machine.core.shutDown() }
+    }
+
+    @Test("an answer that was given just before a kill is carried out at the next start, once")
+    func killed() async throws {
+        let internet = try Internet()
+        let (alice, bob) = (try internet.machine("alice"), try internet.machine("bob"))
+        let link = try await alice.open().createAddress(nil).link
+        let joined = try await bob.open().accept(link)
+        let number = try #require(try await alice.requests(1).first).number
+        // What is in the store when the process ends before the agent hears of it.
+        try alice.core.store.commit { try $0.tables.requests.setState(.accepted, of: number) }
+        try await alice.reopen()
+        _ = try await wait(for: "the contact at bob's") { try await bob.core.contact(of: joined) }
+        let connection = try await alice.core.acceptRequest(number)
+        _ = try await wait(for: "the contact at alice's") { try await alice.core.contact(of: connection) }
+        #expect(try await alice.core.chats().count == 2)
+        for machine in [alice, bob] { try await machine.core.shutDown() }
+    }
+}
+
+@Suite("Strangers who ask at an address")
+struct StrangerTests {
+    private let world: World
+    private let core: EmbeddedCore
+
+    init() async throws {
+        world = try World(["alice"])
+        core = try await world.open("alice")
+        try core.store.commit { try $0.tables.requests.insert(address: ConnectionID(1), link: "x", .ask) }
+    }
+
+    private func ask(
+        _ number: Int64, _ name: String, id: String? = nil, text: String? = nil
+    ) throws {
+        let request = MessageEvent.ContactRequest(
+            profile: ContactProfile(displayName: name), requestID: id.flatMap { SharedMessageID(text: $0) },
+            message: text.map { ChatContent(.text, text: $0) })
+        try ask(number, Array(ChatMessage(.contactRequest(request), id: nil).json.utf8))
+    }
+
+    private func ask(_ number: Int64, _ information: [UInt8]) throws {
+        try core.store.commit { change in
+            try ArrivedRequests(change: change, time: world.clock.now()).take(
+                ContactRequestID(number), information)
+        }
+    }
+
+    private func forgotten() throws -> [Int64] {
+        try core.store.read { try $0.requests.all(.rejected).map(\.asked.number) }
+    }
+
+    @Test("who asks again in other words has one place in the list")
+    func again() async throws {
+        try ask(1, "bob", id: "AAAA", text: "hello")
+        try ask(2, "eve", id: "BBBB")
+        try ask(3, "Bob", id: "AAAA", text: "please")
+        #expect(
+            try await core.requests().map { "\($0.number) \($0.name) \($0.text)" } == [
+                "1 Bob please", "2 eve ",
+            ])
+        #expect(try forgotten() == [1])
+        await core.shutDown()
+    }
+
+    @Test("a hundred wait at most; who comes then is turned away, and what they write is cut")
+    func many() async throws {
+        for number in 1...130 {
+            try ask(Int64(number), "n\(number)", text: String(repeating: "x", count: 5000))
+        }
+        let requests = try await core.requests()
+        #expect(requests.count == 100 && requests.allSatisfy { $0.text.count == 1000 })
+        #expect(try forgotten().count == 30)
+        await core.shutDown()
+    }
+
+    @Test("sixty are let in automatically within an hour, the others wait; an hour later there is room again")
+    func automatically() async throws {
+        try core.store.commit { try $0.tables.requests.setAcceptance(.automatically) }
+        for number in 1...70 { try ask(Int64(number), "n\(number)") }
+        #expect(try await core.requests().count == 10)
+        world.clock.advance(by: .seconds(3601))
+        try ask(71, "late")
+        #expect(try await core.requests().count == 10)
+        await core.shutDown()
+    }
+
+    @Test(
+        "what is no request is turned away",
+        arguments: ["", "{", "[]", #"{"event":"x.ok","params":{}}"#, #"{"event":"x.contact","params":{}}"#])
+    func nonsense(_ text: String) async throws {
+        try ask(1, Array(text.utf8))
+        #expect(try await core.requests().isEmpty)
+        #expect(try forgotten() == [1])
+        await core.shutDown()
+    }
+
+    @Test("a program that says no more than who it is asks as well")
+    func plain() async throws {
+        let profile = ContactProfile(displayName: "bob\u{1b}[31m")
+        try ask(1, Array(ChatMessage(.information(profile), id: nil).json.utf8))
+        #expect(try await core.requests().count == 1)
+        await core.shutDown()
+    }
+}
+
+extension Machine {
+    /// Who waits, once they are so many.
+    func requests(_ count: Int) async throws -> [WaitingRequest] {
+        try await wait(for: "\(count) requests at \(name)'s") {
+            let requests = try await core.requests()
+            return requests.count == count ? requests : nil
+        }
+    }
+}
+
+/// The error of something that may succeed.
+func attempt<Result>(_ body: () async throws -> Result) async -> ChatError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return error as? ChatError
+    }
+}
