@@ -37,7 +37,7 @@ public struct HydrationCondition: Hashable, Sendable {
 
 /// What the hydrator tells without being asked.
 public enum HydrationChange: Hashable, Sendable {
-    /// Another stage, or a problem came or went.
+    /// Another stage, a problem came or went, or it was pinned or unpinned.
     case conditionChanged(FileID)
     /// Bytes that were served must not be served again: the kernel's pages of the file are to go.
     case contentInvalid(FileID)

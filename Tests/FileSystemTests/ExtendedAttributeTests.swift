@@ -51,6 +51,8 @@ struct ExtendedAttributeTests {
                 "user.chatfs.file-id": "1", "user.chatfs.expires": "1700172800",
                 "user.chatfs.caption": "Look", "user.mime_type": "application/pdf",
             ])
+        fixture.contents.pinned.withLock { _ = $0.insert(FileID(1)) }
+        #expect(try fixture.attribute("user.chatfs.pinned", of: "bob/a.pdf") == "yes")
         try await fixture.write([1], to: "b.jpg")
         drafts.all.first?.change { $0.problem = "It waits." }
         #expect(

@@ -28,6 +28,7 @@ final class MemoryContents: ContentStore {
     let removed = Lock<[FileID: Bool]>([:])
     /// How often the first chunk of a file was fetched.
     let beginnings = Lock<[FileID: Int]>([:])
+    let pinned = Lock<Set<FileID>>([])
     /// How often the condition of a file was asked for.
     let asked = Lock(0)
 
@@ -48,6 +49,7 @@ final class MemoryContents: ContentStore {
         asked.withLock { $0 += 1 }
         return HydrationCondition()
     }
+    func isPinned(_ file: FileID) -> Bool { pinned.withLock { $0.contains(file) } }
     func present() -> [ChatItem] { here.withLock { $0 } }
     func changes() -> AsyncStream<HydrationChange> { AsyncStream { $0.finish() } }
 

@@ -42,6 +42,7 @@ struct CacheCommandTests {
         try await mounts.mount("bob")
         try await mounts.waitForState("hydrated", of: "bob/alice/film.bin")
         #expect(try mounts.state("bob/alice/other.bin") == "stored")
+        #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: film) == "yes")
         #expect(try await chatfs("unpin", film).succeeded)
         #expect(try await chatfs("dehydrate", film).succeeded)
         #expect(try mounts.state("bob/alice/film.bin") == "stored")

@@ -31,6 +31,9 @@ struct FileManagerActionTests {
         }
 
         #expect(try await act("pin", on: [files[0]]).succeeded)
+        // What marks and menus go by.
+        #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[0]) == "yes")
+        #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[1]) == nil)
         for name in names { _ = try mounts.read("bob/alice/" + name) }
         for name in names { try await mounts.waitForState("hydrated", of: "bob/alice/" + name) }
         let freed = try await act("dehydrate", on: files)
@@ -38,6 +41,7 @@ struct FileManagerActionTests {
         #expect(freed.errors == "first photo.bin: The file is pinned: run chatfs unpin first.\n")
         #expect(try mounts.state("bob/alice/second.bin") == "stored")
         #expect(try await act("unpin", on: [files[0]]).succeeded)
+        #expect(try ExtendedAttribute.text("user.chatfs.pinned", of: files[0]) == nil)
         #expect(try await act("dehydrate", on: files).succeeded)
         #expect(try mounts.state("bob/alice/first photo.bin") == "stored")
 

@@ -178,6 +178,8 @@ public struct ProgramItem: Codable, Hashable, Sendable {
     public var link: String?
     /// When relays drop it: seconds since 1970.
     public var expires: Int64?
+    /// True of what is kept here by `pin`, else not there.
+    public var pinned: Bool?
     /// Why it is not here, or not sent: a sentence.
     public var error: String?
 

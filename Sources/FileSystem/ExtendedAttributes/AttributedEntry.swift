@@ -30,6 +30,9 @@ struct AttributedEntry: Sendable {
     /// State, progress and problem of a file.
     var report: EntryReport? { entries.report(on: node) }
 
+    /// Whether its file is kept on this machine (`chatfs pin`).
+    var isPinned: Bool { entries.isPinned(node) }
+
     var item: ChatItem? { if case .item(let item) = node.content { item } else { nil } }
 
     var chat: Chat? { if case .chat(let chat) = node.content { chat } else { nil } }

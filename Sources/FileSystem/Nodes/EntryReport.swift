@@ -49,6 +49,11 @@ final class EntryReporter: Sendable {
         }
     }
 
+    func isPinned(_ node: Node) -> Bool {
+        guard case .item(let item) = node.content, let file = item.file else { return false }
+        return contents.isPinned(file.id)
+    }
+
     func isTransfer(_ item: ChatItem) -> Bool {
         item.file.map { report(on: $0, contents.condition(of: $0.id)).isTransfer } ?? false
     }

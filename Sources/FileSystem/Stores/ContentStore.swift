@@ -14,6 +14,8 @@ public protocol ContentStore: Sendable {
     /// nothing, and its place on the disk is free.
     func remove(_ file: FileID, atOnce: Bool)
     func condition(of file: FileID) -> HydrationCondition
+    /// Whether the user wants it kept here.
+    func isPinned(_ file: FileID) -> Bool
     /// Items of which something is here beyond what the core has: open, retained, or in the cache.
     func present() -> [ChatItem]
     func changes() -> AsyncStream<HydrationChange>

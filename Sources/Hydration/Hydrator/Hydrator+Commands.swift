@@ -58,6 +58,7 @@ extension Hydrator {
         guard let file = item.file else { return }
         try await context.retention.setPinned(file.id, true)
         resume(item, file, isPinned: true)
+        context.changes.send(.conditionChanged(file.id))
     }
 
     /// The file may be evicted again. What is available stays for now; nothing more is received for the pin.
@@ -65,6 +66,7 @@ extension Hydrator {
     public func unpin(_ file: FileID) async throws(HydrationError) {
         try await context.retention.setPinned(file, false)
         context.registry[file]?.step { machine, _ in machine.setPinned(false) }
+        context.changes.send(.conditionChanged(file))
     }
 
     public func isPinned(_ file: FileID) -> Bool { context.retention.of(file).contains(.pinned) }

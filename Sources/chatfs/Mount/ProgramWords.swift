@@ -32,6 +32,7 @@ extension ProgramItem {
         caption = entry["caption"]
         link = entry["link"]
         expires = entry["expires"].flatMap { Int64($0) }
+        pinned = entry["pinned"] == nil ? nil : true
         error = entry["error"]
     }
 }

@@ -18,7 +18,7 @@ static bool contains(const char *text, const char *part) {
 }
 
 void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
-                       const char *link) {
+                       const char *link, const char *pinned) {
     *entry = (ChatfsEntry){0};
     if (!state || strlen(state) >= sizeof entry->state) return;
     strcpy(entry->state, state);
@@ -26,6 +26,7 @@ void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direct
     entry->has_problem = error && *error;
     entry->has_relays = contains(error, "chatfs approve") && contains(error, "xftp://");
     entry->may_resend = entry->is_sent && (strcmp(state, "draft") || contains(error, "chatfs retry"));
+    entry->is_pinned = pinned && *pinned;
     entry->link = link && *link ? strdup(link) : NULL;
 }
 
@@ -46,11 +47,13 @@ void chatfs_entry_read(ChatfsEntry *entry, const char *path) {
     char *direction = state ? attribute(path, "user.chatfs.direction", 64) : NULL;
     char *error = state ? attribute(path, "user.chatfs.error", 16384) : NULL;
     char *link = state ? attribute(path, "user.chatfs.link", 65536) : NULL;
-    chatfs_entry_init(entry, state, direction, error, link);
+    char *pinned = state ? attribute(path, "user.chatfs.pinned", 64) : NULL;
+    chatfs_entry_init(entry, state, direction, error, link, pinned);
     free(state);
     free(direction);
     free(error);
     free(link);
+    free(pinned);
 }
 
 void chatfs_entry_clear(ChatfsEntry *entry) {
@@ -72,6 +75,8 @@ bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
     if (!*entry->state || (*action->states && !is_among(entry->state, action->states))) return false;
     if (!strcmp(action->needs, "relays")) return entry->has_relays;
     if (!strcmp(action->needs, "no-relays")) return !entry->has_relays;
+    if (!strcmp(action->needs, "pinned")) return entry->is_pinned;
+    if (!strcmp(action->needs, "unpinned")) return !entry->has_relays && !entry->is_pinned;
     if (!strcmp(action->needs, "resend")) return entry->may_resend;
     if (!strcmp(action->needs, "link")) return entry->link;
     return !*action->needs;
@@ -79,10 +84,10 @@ bool chatfs_entry_allows(const ChatfsEntry *entry, const ChatfsAction *action) {
 
 const char *const *chatfs_entry_emblems(const ChatfsEntry *entry) {
     if (!*entry->state) return NULL;
-    /* The first of the table is for problems. */
+    /* The first of the table is for problems, the second for what is pinned. */
     if (entry->has_problem) return chatfs_emblems[0].icons;
     for (size_t index = 0; index < COUNT(chatfs_emblems); index++)
-        if (is_among(entry->state, chatfs_emblems[index].states)) return chatfs_emblems[index].icons;
+        if ((index != 1 || entry->is_pinned) && is_among(entry->state, chatfs_emblems[index].states)) return chatfs_emblems[index].icons;
     return NULL;
 }
 

@@ -28,14 +28,14 @@ typedef struct {
 /* An entry by its extended attributes; all zero where there is none. */
 typedef struct {
     char state[24];
-    bool is_sent, has_problem, has_relays, may_resend;
+    bool is_sent, has_problem, has_relays, may_resend, is_pinned;
     /* Of the heap, or NULL. */
     char *link;
 } ChatfsEntry;
 
 /* Any of the texts may be NULL. */
 void chatfs_entry_init(ChatfsEntry *entry, const char *state, const char *direction, const char *error,
-                       const char *link);
+                       const char *link, const char *pinned);
 /* Reads the extended attributes: waits for the mount, so never in a main loop. */
 void chatfs_entry_read(ChatfsEntry *entry, const char *path);
 void chatfs_entry_clear(ChatfsEntry *entry);

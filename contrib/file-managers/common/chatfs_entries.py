@@ -27,8 +27,8 @@ class Action:
 
 ACTIONS = (
     Action("hydrate", "Receive Now", "folder-download", ("remote",), "no-relays"),
-    Action("pin", "Keep on This Device", "emblem-favorite", ("remote", "receiving", "stored", "hydrated"), "no-relays"),
-    Action("unpin", "Stop Keeping", "list-remove", ("receiving", "stored", "hydrated")),
+    Action("pin", "Keep on This Device", "emblem-favorite", ("remote", "receiving", "stored", "hydrated"), "unpinned"),
+    Action("unpin", "Stop Keeping", "list-remove", (), "pinned"),
     Action("dehydrate", "Free Up Space", "edit-clear", ("hydrated",)),
     Action("approve", "Approve Relays…", "dialog-ok", ("remote", "receiving", "failed"), "relays",
            "The sender has chosen the relays on which a file lies, and whoever runs them sees your network address "
@@ -42,15 +42,18 @@ ACTIONS = (
 # How an entry is marked: the first icon that the theme has. An entry with a problem is marked by that alone. The
 # themes have no good one for what is elsewhere, so that one is ours.
 PROBLEM = ("emblem-important", "emblem-important-symbolic")
+KEPT = ("emblem-favorite", "emblem-pinned", "emblem-favorite-symbolic", "starred-symbolic")
 EMBLEMS = (
     (("unsure", "expired", "cancelled", "blocked", "failed", "recovered"), PROBLEM),
+    # Of those that are pinned.
+    (("stored", "hydrated"), KEPT),
     (("remote",), ("emblem-chatfs-remote", "emblem-downloads", "vcs-update-required", "folder-download-symbolic")),
     (("receiving", "draft", "queued", "sending"),
      ("emblem-synchronizing", "vcs-locally-modified", "emblem-synchronizing-symbolic")),
     (("stored", "hydrated", "sent"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
 )
 
-ATTRIBUTES = ("state", "direction", "error", "link")
+ATTRIBUTES = ("state", "direction", "error", "link", "pinned")
 
 # In the sentence of an entry whose relays are not approved.
 RELAY = re.compile(r"xftp://[^\s,;()]+")
@@ -64,12 +67,17 @@ class Entry:
     direction: str = ""
     error: str = ""
     link: str = ""
+    pinned: str = ""
 
     def has(self, fact):
         if fact == "relays":
             return "chatfs approve" in self.error and "xftp://" in self.error
         if fact == "no-relays":
             return not self.has("relays")
+        if fact == "pinned":
+            return self.pinned != ""
+        if fact == "unpinned":
+            return not self.has("relays") and not self.has("pinned")
         if fact == "resend":
             return self.direction == "sent" and (self.state != "draft" or "chatfs retry" in self.error)
         if fact == "link":
@@ -85,7 +93,8 @@ class Entry:
         """Names of icons, the best first."""
         if self.state and self.error:
             return PROBLEM
-        return next((icons for states, icons in EMBLEMS if self.state in states), ())
+        return next((icons for states, icons in EMBLEMS
+                     if self.state in states and (icons is not KEPT or self.has("pinned"))), ())
 
 
 def relays(sentence):

@@ -24,14 +24,14 @@ PROGRAM = r"""
 #include <string.h>
 #include "chatfs-entry.h"
 int main(int count, char **words) {
-    char line[4096], *fields[4];
+    char line[4096], *fields[5];
     for (int index = 1; index < count; index++) printf("%d\n", chatfs_is_mounted(words[index]));
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         char *rest = line;
-        for (int field = 0; field < 4; field++) fields[field] = strsep(&rest, "\t");
+        for (int field = 0; field < 5; field++) fields[field] = strsep(&rest, "\t");
         ChatfsEntry entry;
-        chatfs_entry_init(&entry, fields[0], fields[1], fields[2], fields[3]);
+        chatfs_entry_init(&entry, fields[0], fields[1], fields[2], fields[3], fields[4]);
         for (size_t index = 0; chatfs_action(index); index++)
             if (chatfs_entry_allows(&entry, chatfs_action(index))) printf("%s ", chatfs_action(index)->name);
         const char *const *icons = chatfs_entry_emblems(&entry);
@@ -78,9 +78,9 @@ def build(folder, source):
 class Offers(unittest.TestCase):
     def test_what_makes_sense_for_each_state(self):
         self.assertEqual(names(Entry("remote", "received")), ["hydrate", "pin"])
-        self.assertEqual(names(Entry("receiving", "received")), ["pin", "unpin", "cancel"])
-        self.assertEqual(names(Entry("stored", "received")), ["pin", "unpin"])
-        self.assertEqual(names(Entry("hydrated", "received")), ["pin", "unpin", "dehydrate"])
+        self.assertEqual(names(Entry("receiving", "received")), ["pin", "cancel"])
+        self.assertEqual(names(Entry("stored", "received")), ["pin"])
+        self.assertEqual(names(Entry("hydrated", "received")), ["pin", "dehydrate"])
         self.assertEqual(names(Entry("sending", "sent")), ["cancel"])
         self.assertEqual(names(Entry("failed", "sent", "Refused.")), ["retry"])
         self.assertEqual(names(Entry("unsure", "sent", "Unsure.")), ["retry"])
@@ -108,8 +108,15 @@ class Offers(unittest.TestCase):
 
     def test_of_a_selection_each_action_is_for_those_that_allow_it(self):
         found = {action.name: places for action, places in
-                 offers([Entry("remote"), Entry("hydrated"), Entry("sent"), Entry("remote")])}
-        self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [1], "dehydrate": [1]})
+                 offers([Entry("remote"), Entry("hydrated"), Entry("sent"), Entry("remote"), Entry("stored", pinned="yes")])}
+        self.assertEqual(found, {"hydrate": [0, 3], "pin": [0, 1, 3], "unpin": [4], "dehydrate": [1]})
+
+    def test_what_is_pinned_is_marked_and_can_be_let_go(self):
+        self.assertEqual(names(Entry("hydrated", "received", pinned="yes")), ["unpin", "dehydrate"])
+        self.assertEqual(Entry("stored", "received", pinned="yes").emblems[0], "emblem-favorite")
+        # What it waits for, and what went wrong, matter more.
+        self.assertEqual(Entry("remote", pinned="yes").emblems, Entry("remote").emblems)
+        self.assertEqual(Entry("stored", error="Damaged.", pinned="yes").emblems[0], "emblem-important")
 
     def test_every_state_is_marked_and_a_problem_is_seen(self):
         for state in STATES:
@@ -152,9 +159,9 @@ class Agreement(unittest.TestCase):
     def test_of_every_entry(self):
         entries = [Entry(*values) for values in itertools.product(
             STATES + ("", "an-unknown-state", "a-state-much-longer-than-any-there-is"), ("", "sent", "received"),
-            ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK))]
+            ("", "Failed.", UNKNOWN_RELAY, KILLED, "chatfs approve"), ("", LINK), ("", "yes"))]
         with tempfile.TemporaryDirectory() as folder:
-            text = "".join("\t".join((entry.state, entry.direction, entry.error, entry.link)) + "\n" for entry in entries)
+            text = "".join("\t".join((entry.state, entry.direction, entry.error, entry.link, entry.pinned)) + "\n" for entry in entries)
             said = subprocess.run([build(folder, PROGRAM), "/", "/proc"], input=text, stdout=subprocess.PIPE, text=True,
                                   check=True).stdout.splitlines()
         self.assertEqual(said[:2], ["0", "0"], "nothing of ChatFS is mounted there")
