@@ -101,16 +101,19 @@ final class DeliveryWorker: Sendable {
         await withTaskGroup(of: (Int, Result<ComposedMessage, ChatError>).self) { group in
             var completed = messages.map(Result<ComposedMessage, ChatError>.success)
             for (index, message) in messages.enumerated() {
-                group.addTask { [completion] in
-                    do throws(ChatError) {
-                        return (index, .success(try await completion(message)))
-                    } catch {
-                        return (index, .failure(error))
-                    }
-                }
+                group.addTask { (index, await self.result(of: message)) }
             }
             for await (index, message) in group { completed[index] = message }
             return completed
+        }
+    }
+
+    /// A task of a group captures no function: optimised builds have lost one that throws a type of its own.
+    private func result(of message: ComposedMessage) async -> Result<ComposedMessage, ChatError> {
+        do throws(ChatError) {
+            return .success(try await completed(message))
+        } catch {
+            return .failure(error)
         }
     }
 

@@ -14,10 +14,7 @@ public enum FileDeletion {
     static func delete(
         _ replicas: [FileDescription.Replica], client: XFTPClient
     ) async throws(XFTPError) {
-        try await each(replicas) { replica throws(XFTPError) in
-            try await client.delete(
-                replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay)
-        }
+        try await Command.delete.carryOut(on: replicas, client: client)
     }
 
     /// Tells the relays that this recipient has the file (FACK); a relay that does not know the chunk
@@ -25,32 +22,43 @@ public enum FileDeletion {
     public static func acknowledge(
         _ description: FileDescription, client: XFTPClient
     ) async throws(XFTPError) {
-        try await each(description.chunks.flatMap(\.replicas)) { replica throws(XFTPError) in
-            try await client.acknowledge(
-                replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay)
-        }
+        try await Command.acknowledge.carryOut(on: description.chunks.flatMap(\.replicas), client: client)
     }
 
-    private static func each(
-        _ replicas: [FileDescription.Replica],
-        _ operation: @escaping @Sendable (FileDescription.Replica) async throws(XFTPError) -> Void
-    ) async throws(XFTPError) {
-        let failure = await withTaskGroup(of: XFTPError?.self) { group in
-            var failure: XFTPError?
-            for (index, replica) in replicas.enumerated() {
-                if index >= 16, let ended = await group.next(), failure == nil { failure = ended }
-                group.addTask {
-                    do throws(XFTPError) {
-                        try await operation(replica)
-                        return nil
-                    } catch {
-                        return error.code == .relay(.authorization) ? nil : error
-                    }
+    /// A value and not a function: a task of a group captures none, since optimised builds have lost one that throws a
+    /// type of its own.
+    private enum Command: Sendable {
+        case delete
+        case acknowledge
+
+        /// For every replica, sixteen at once; the first failure is thrown after all have been tried.
+        func carryOut(
+            on replicas: [FileDescription.Replica], client: XFTPClient
+        ) async throws(XFTPError) {
+            let failure = await withTaskGroup(of: XFTPError?.self) { group in
+                var failure: XFTPError?
+                for (index, replica) in replicas.enumerated() {
+                    if index >= 16, let ended = await group.next(), failure == nil { failure = ended }
+                    group.addTask { await self.failure(on: replica, client: client) }
                 }
+                for await ended in group where failure == nil { failure = ended }
+                return failure
             }
-            for await ended in group where failure == nil { failure = ended }
-            return failure
+            if let failure { throw failure }
         }
-        if let failure { throw failure }
+
+        /// Nil also where the relay does not know the chunk any more.
+        private func failure(on replica: FileDescription.Replica, client: XFTPClient) async -> XFTPError? {
+            do throws(XFTPError) {
+                let key = try XFTPClient.key(of: replica)
+                switch self {
+                case .delete: try await client.delete(replica.id, signedBy: key, on: replica.relay)
+                case .acknowledge: try await client.acknowledge(replica.id, signedBy: key, on: replica.relay)
+                }
+                return nil
+            } catch {
+                return error.code == .relay(.authorization) ? nil : error
+            }
+        }
     }
 }

@@ -90,22 +90,19 @@ private final class OrderedDownload: Sendable {
         do {
             return try await withThrowingTaskGroup(of: (Int, ChunkBuffer).self) { group in
                 var check = check
-                var started = first
                 var ready: [Int: ChunkBuffer] = [:]
-                func start() {
-                    guard started < count else { return }
-                    let chunk = started
-                    started += 1
+                for chunk in first..<max(first, min(first + window, count)) {
                     group.addTask { (chunk, try await self.obtain(chunk, present: present)) }
                 }
-                for _ in 0..<window { start() }
                 for consumed in first..<max(first, count) {
                     while ready[consumed] == nil, let (chunk, buffer) = try await group.next() {
                         ready[chunk] = buffer
                     }
                     guard let buffer = ready.removeValue(forKey: consumed) else { throw XFTPError.cancelled }
                     check = try await self.consume(buffer, chunk: consumed, check: check)
-                    start()
+                    let chunk = consumed + window
+                    guard chunk < count else { continue }
+                    group.addTask { (chunk, try await self.obtain(chunk, present: present)) }
                 }
                 return check
             }

@@ -126,16 +126,7 @@ public enum FileUpload {
                     }
                     lastDigest = current
                     group.addTask {
-                        let outcome: Result<Void, XFTPError>
-                        do throws(XFTPError) {
-                            outcome = .success(try await uploader.upload(index, buffer))
-                        } catch {
-                            outcome = .failure(error)
-                        }
-                        await current.value
-                        // Also after a failure: the loop may be waiting for a buffer.
-                        pool.give(buffer)
-                        try outcome.get()
+                        try await send(index, buffer, with: uploader, digested: current, backTo: pool)
                     }
                 }
                 try await group.waitForAll()
@@ -147,6 +138,23 @@ public enum FileUpload {
             throw .cancelled
         }
         return digest.finalize()
+    }
+
+    /// One chunk; its buffer goes back when it is in the digest of the whole too.
+    private static func send(
+        _ index: Int, _ buffer: ChunkBuffer, with uploader: ChunkUploader, digested: Task<Void, Never>,
+        backTo pool: ChunkBufferPool
+    ) async throws(XFTPError) {
+        let outcome: Result<Void, XFTPError>
+        do throws(XFTPError) {
+            outcome = .success(try await uploader.upload(index, buffer))
+        } catch {
+            outcome = .failure(error)
+        }
+        await digested.value
+        // Also after a failure: who makes the next chunk may be waiting for a buffer.
+        pool.give(buffer)
+        try outcome.get()
     }
 
     private static func describe(

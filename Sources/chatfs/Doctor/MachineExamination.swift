@@ -94,18 +94,20 @@ enum MachineExamination {
         return await withTaskGroup(of: (Int, Finding).self) { group in
             let chosen = relays.reduce(into: [RelayAddress]()) { if !$0.contains($1) { $0.append($1) } }
             for (number, relay) in chosen.enumerated() {
-                group.addTask {
-                    do throws(XFTPError) {
-                        try await client.ping(relay)
-                        return (number, .good("the relay \(relay.hosts[0]):\(relay.port) answers"))
-                    } catch {
-                        return (number, .bad(error.sentence))
-                    }
-                }
+                group.addTask { (number, await answer(of: relay, to: client)) }
             }
             var findings: [(Int, Finding)] = []
             for await finding in group { findings.append(finding) }
             return findings.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    private static func answer(of relay: RelayAddress, to client: XFTPClient) async -> Finding {
+        do throws(XFTPError) {
+            try await client.ping(relay)
+            return .good("the relay \(relay.hosts[0]):\(relay.port) answers")
+        } catch {
+            return .bad(error.sentence)
         }
     }
 }
