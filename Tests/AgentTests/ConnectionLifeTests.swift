@@ -104,8 +104,8 @@ import Testing
 
         let unreadable = try await couple.inviter.agent.send(
             bytes("unreadable"), to: couple.toJoiner, notifies: false, identifier: nil)
-        await couple.joiner.diary.wait { $0.contains { $0.condition?.synchronisation == .required } }
-        try await couple.joiner.agent.resynchronise(couple.toInviter)
+        // By itself: nobody has to know that there is something to be mended.
+        await couple.joiner.diary.wait { $0.contains { $0.condition?.synchronisation == .started } }
         for person in [couple.inviter, couple.joiner] {
             await person.diary.wait { events in
                 events.contains { $0.condition?.synchronisation == .agreed }
@@ -161,6 +161,64 @@ import Testing
         let integrities = await couple.joiner.diary.integrities
         #expect(integrities == [.skipped(2...2)])
         await couple.end()
+    }
+
+    @Test func whatStandsBehindAMessageThatWasGivenUpHasWaitedAsLong() async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let inviter = try await Person(relay, clock: clock)
+        let couple = try await Couple(relay, inviter: inviter)
+        relay.setUnreachable([try Known.server(2), try Known.server(4)])
+        var numbers: [Int64] = []
+        for text in ["one", "two", "three"] {
+            numbers.append(
+                try await inviter.agent.send(
+                    bytes(text), to: couple.toJoiner, notifies: false, identifier: nil))
+        }
+        let (first, all) = (numbers[0], numbers)
+        try await wait(until: "it was tried") { try await inviter.agent.isTried(first) }
+        clock.advance(by: .seconds(2 * 86_400 + 1))
+        await inviter.diary.wait { events in
+            all.allSatisfy { number in
+                events.contains { $0.content == .messageFailed(message: number, .expired) }
+            }
+        }
+        relay.setUnreachable([])
+        _ = try await inviter.agent.send(
+            bytes("in time"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.joiner.diary.waitForBodies(1)
+        #expect(await couple.joiner.diary.bodies() == [bytes("in time")])
+        await couple.end()
+    }
+
+    @Test func whatWasWrittenBeforeTheConnectionStoodIsNotTooOldThen() async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let inviter = try await Person(relay, clock: clock)
+        let invited = try await inviter.agent.invite(
+            Invitation(kind: .oneTime, server: Known.server(1), linkData: nil))
+        _ = try await inviter.agent.send(
+            bytes("early"), to: invited.connection, notifies: false, identifier: nil)
+        clock.advance(by: .seconds(30 * 86_400))
+        let joiner = try await Person(relay, servers: [2])
+        // The inviter's confirmation is the second, and the early message the third and fourth.
+        relay.loseAnswers(to: "SEND", [3, 4])
+        let couple = try await Couple(
+            inviter: inviter, joiner: joiner, toJoiner: invited.connection, link: invited.links.full.link)
+        await joiner.diary.waitForBodies(1)
+        #expect(await joiner.diary.bodies() == [bytes("early")])
+        await couple.end()
+    }
+
+    @Test func aPeerThatMovesAgainAndAgainIsNotFollowedEverywhere() throws {
+        var moves = RateLimit.moves
+        var taken = (0..<10).map { moves.take(now: Timestamp(seconds: 1000 + $0)) }
+        #expect(taken == Array(repeating: true, count: 10))
+        var stored = RateLimit.moves.having(stored: moves.stored)
+        #expect(stored == moves)
+        taken = [4599, 4600, 4600].map { stored.take(now: Timestamp(seconds: $0)) }
+        #expect(taken == [false, true, false])
+        #expect(RateLimit.moves.having(stored: [1, 2, 3]) == RateLimit.moves)
     }
 
     @Test func deletingSendsWhatWaitsAndLeavesNothing() async throws {

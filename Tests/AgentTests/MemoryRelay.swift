@@ -62,6 +62,9 @@ final class MemoryRelay: Sendable {
         var time: Int64 = 1_700_000_000
         var unreachable: Set<ServerAddress> = []
         var counts: [String: Int] = [:]
+        /// Commands by their place among those of their word, of which the client hears nothing.
+        var unheard: [String: Set<Int>] = [:]
+        var closed: Set<ServerAddress> = []
     }
 
     // The queues are touched inside of the lock alone.
@@ -78,6 +81,17 @@ final class MemoryRelay: Sendable {
     var presentChaos: Chaos { chaos.withLock { $0 } }
 
     func setUnreachable(_ servers: Set<ServerAddress>) { state.withLock { $0.unreachable = servers } }
+
+    /// Of this command the answers to these are not heard: 1 is the first from now on.
+    func loseAnswers(to word: String, _ places: Set<Int>) {
+        state.withLock { state in
+            let before = state.counts[word] ?? 0
+            state.unheard[word] = Set(places.map { $0 + before })
+        }
+    }
+
+    /// No queues are made there.
+    func setClosed(_ servers: Set<ServerAddress>) { state.withLock { $0.closed = servers } }
 
     /// Queues that exist, and messages that lie in them.
     var queueCount: Int { state.withLock { $0.queues.count } }
@@ -126,10 +140,14 @@ final class MemoryRelay: Sendable {
             if state.connected.insert("\(client) \(server.text)").inserted {
                 state.clients[client]?.yield(.connected(server))
             }
-            let answer = Self.answer(request, of: server, for: client, quota: quota, &state)
             let word = String(
                 decoding: request.command.encoded(version: 17).prefix { $0 != 32 }, as: UTF8.self)
+            if word == "NEW", state.closed.contains(server) { return .error(.authorization) }
+            let answer = Self.answer(request, of: server, for: client, quota: quota, &state)
             state.counts[word, default: 0] += 1
+            if state.unheard[word]?.contains(state.counts[word] ?? 0) == true {
+                throw SMPError(.timedOut, "The server did not answer in time.")
+            }
             return answer
         }
     }

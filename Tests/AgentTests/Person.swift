@@ -238,6 +238,16 @@ struct Couple {
         await self.joiner.diary.wait { $0.contains { $0.connection == other && $0.isConnected } }
     }
 
+    /// By a link that there is already.
+    init(inviter: Person, joiner: Person, toJoiner: ConnectionID, link: String) async throws {
+        (self.inviter, self.joiner, self.toJoiner) = (inviter, joiner, toJoiner)
+        toInviter = try await joiner.agent.join(
+            link: link, information: bytes("joiner"), confirmation: [])
+        await inviter.diary.wait { $0.contains { $0.connection == toJoiner && $0.isConnected } }
+        let other = toInviter
+        await joiner.diary.wait { $0.contains { $0.connection == other && $0.isConnected } }
+    }
+
     func end() async {
         await inviter.end()
         await joiner.end()

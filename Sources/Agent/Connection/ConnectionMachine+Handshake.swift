@@ -14,9 +14,9 @@ import SMP
 /// Who asks at an address is the inviter of whom the address belongs to.
 extension ConnectionMachine {
     /// A connection to who has made this invitation.
-    /// - Parameter key: seed of the sender's key that secured the queue when its link was opened.
+    /// - Parameter key: the same whenever this invitation is joined, as its queue takes one and no other.
     static func joining(
-        _ request: ConnectionRequest, server: ServerAddress, information: [UInt8], securedWith key: [UInt8]?,
+        _ request: ConnectionRequest, server: ServerAddress, information: [UInt8], key: JoiningKey,
         tools: AgentTools
     ) throws -> ConnectionState {
         guard case .invitation(let offer) = request.kind, let offered = request.queues.first,
@@ -27,15 +27,17 @@ extension ConnectionMachine {
         else { throw Handshake.unsupported }
         var sending = SendingQueue.fresh(
             offered.address, version: queueVersion, use: .present, random: tools.random)
-        if let key {
-            sending.authorizationSeed = key
-            sending.isSecured = true
-        }
+        guard sending.hasUsableKey else { throw Handshake.unusable }
+        sending.authorizationSeed = key.seed
+        sending.isSecured = key.isSecured
         let inviter = AgreementParameters(
             version: ratchetVersion, first: offer.first, second: offer.second,
             kem: offer.kemKey.map { .proposed(key: $0) })
-        let (ratchet, parameters) = try Ratchet.joining(
-            tools.agreementKeys(), inviter: inviter, settings: tools.settings, tools: tools.ratchet)
+        let own = try tools.agreementKeys()
+        guard
+            let (ratchet, parameters) = try? Ratchet.joining(
+                own, inviter: inviter, settings: tools.settings, tools: tools.ratchet)
+        else { throw Handshake.unusable }
         let queue = ReceivingQueue.fresh(server: server, mode: .messaging, random: tools.random)
         var state = ConnectionState(
             phase: .joining, agentVersion: agentVersion, information: information, receiving: [queue])
@@ -60,9 +62,10 @@ extension ConnectionMachine {
         let queue = ReceivingQueue.fresh(server: server, mode: .messaging, random: tools.random)
         var state = ConnectionState(phase: .requesting, information: confirmation, receiving: [queue])
         state.offeredKeys = try tools.agreementKeys()
-        state.sending = [
-            .fresh(offered.address, version: queueVersion, use: .request, random: tools.random)
-        ]
+        let sending = SendingQueue.fresh(
+            offered.address, version: queueVersion, use: .request, random: tools.random)
+        guard sending.hasUsableKey else { throw Handshake.unusable }
+        state.sending = [sending]
         return state
     }
 
@@ -93,6 +96,7 @@ extension ConnectionMachine {
                 case .confirmed(let information) = AgentMessage(decoding: plain)
             else { return }
             begin(ratchet, with: plain, message, version: version, senderKey: senderKey, at: place)
+            state.joinersParameters = nil
             state.enter(.connected)
             emit(.tell(.connected(information: information)))
         default: break
@@ -112,10 +116,14 @@ extension ConnectionMachine {
         guard let reply = queues.first,
             Handshake.isSupported(agent: version, queue: reply.version, mode: reply.address.mode)
         else { return fail(.incompatible) }
+        let sending = SendingQueue.fresh(
+            reply.address, version: min(reply.version, SMPVersion.queues.upperBound), use: .present,
+            random: tools.random)
+        guard sending.hasUsableKey else { return fail(.incompatible) }
         begin(ratchet, with: plain, message, version: version, senderKey: senderKey, at: place)
         state.offeredKeys = nil
         state.receiving[place].link = nil
-        state.sending = [.fresh(reply.address, version: reply.version, use: .present, random: tools.random)]
+        state.sending = [sending]
         state.enter(.confirming)
         emit(.tell(.connecting(information: information)))
         emit(.send(.introduction(.confirmation, state.information)))
@@ -130,6 +138,16 @@ extension ConnectionMachine {
         state.sequence.receiveFirst(plain)
         state.receiving[place].senderKey = senderKey
         emit(.remember(hash: SHA256.hash(message)))
+        // The server's word that it took what this side has sent may never have come: this is a better one.
+        emit(.introduced)
+    }
+
+    /// Whoever writes has the inviter's confirmation, whether its server has said so or not.
+    mutating func confirmedByMessage() {
+        guard state.phase == .confirming else { return }
+        emit(.introduced)
+        state.enter(.connected)
+        emit(.tell(.connected(information: [])))
     }
 
     /// Who asks at an address. Readable without a ratchet, which comes when the request is accepted.
@@ -140,6 +158,14 @@ extension ConnectionMachine {
     }
 }
 
+/// With what a queue is secured that an invitation leads to.
+struct JoiningKey: Sendable {
+    /// 32 bytes.
+    var seed: [UInt8]
+    /// Whether it was, when its short link was opened.
+    var isSecured = false
+}
+
 /// What both sides must be able to do. Older programs than of 2024 do not shake hands this way.
 enum Handshake {
     static let minAgentVersion: UInt16 = 6
@@ -148,6 +174,9 @@ enum Handshake {
     static let unsupported = AgentError(
         .unusableLink,
         "The link was made by a version of SimpleX that is too old, or too new: a new link helps.")
+
+    static let unusable = AgentError(
+        .unusableLink, "The keys in the link are of no use: whoever made it has to make a new one.")
 
     static func isSupported(agent: UInt16, queue: UInt16, mode: QueueMode) -> Bool {
         agent >= minAgentVersion && queue >= minQueueVersion && mode == .messaging

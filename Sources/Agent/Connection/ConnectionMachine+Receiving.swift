@@ -74,9 +74,10 @@ extension ConnectionMachine {
         } catch {
             state.synchronisation.fail(
                 isLost: error.code == .headerNotAuthentic || error.code == .tooManySkipped)
-            return
+            return try synchroniseIfRequired(now: received)
         }
         state.ratchet = ratchet
+        confirmedByMessage()
         emit(.remember(hash: SHA256.hash(message)))
         state.synchronisation.succeed()
         guard case .numbered(let number, let previousHash, let content) = AgentMessage(decoding: plain) else {
@@ -91,17 +92,17 @@ extension ConnectionMachine {
                     ReceivedMessage(body: body, received: received, integrity: integrity), number: number,
                     hash: SHA256.hash(plain)))
         } else {
-            receive(content, lastBefore: lastBefore)
+            receive(content, received: received, lastBefore: lastBefore)
         }
     }
 
     /// What agents say to each other.
     /// - Parameter lastBefore: number of the message that was received before this one.
-    private mutating func receive(_ content: MessageContent, lastBefore: Int64) {
+    private mutating func receive(_ content: MessageContent, received: Timestamp, lastBefore: Int64) {
         switch content {
         case .receipts(let receipts): for receipt in receipts { emit(.delivered(receipt)) }
         case .roomAgain: emit(.tryAgain)
-        case .newQueues(let queues): receiveNewQueues(queues)
+        case .newQueues(let queues): receiveNewQueues(queues, now: received)
         case .queueKeys(let keys): receiveQueueKeys(keys)
         case .useQueues(let queues): receiveUseQueues(queues)
         case .ratchetReady(let number):

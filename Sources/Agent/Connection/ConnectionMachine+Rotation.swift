@@ -1,3 +1,4 @@
+import Base
 import Cryptography
 import SMP
 
@@ -42,6 +43,9 @@ extension ConnectionMachine {
                 guard let address = state.receiving[place].address, location.isPlace(of: address) else {
                     continue
                 }
+                guard let own = try? AgreementKey(rawValue: state.receiving[place].queueKey),
+                    (try? own.wipedSecret(with: keys.queue.address.key)) != nil
+                else { continue }
                 state.receiving[place].senderKey = keys.queue.address.key
                 state.receiving[place].keyToSecure = keys.authorizationKey
             }
@@ -67,7 +71,8 @@ extension ConnectionMachine {
 
     // MARK: - The other side moves
 
-    mutating func receiveNewQueues(_ queues: [MessageContent.NewQueue]) {
+    /// - Parameter now: by the clock of this side's server, which the other side does not set.
+    mutating func receiveNewQueues(_ queues: [MessageContent.NewQueue], now: Timestamp) {
         guard let present = state.present, present.use == .present else { return }
         let usable = queues.first { new in
             new.queue.address.mode == .messaging && new.replaces?.isPlace(of: present.address) ?? true
@@ -85,6 +90,7 @@ extension ConnectionMachine {
                 server: next.address.server, senderID: next.address.senderID, key: publicKey,
                 mode: next.address.mode)
         else { return }
+        guard next.hasUsableKey, known != nil || state.moves.take(now: now) else { return }
         state.sending.removeAll { $0.use == .next }
         state.sending.append(next)
         send(

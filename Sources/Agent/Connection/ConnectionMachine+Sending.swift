@@ -54,8 +54,11 @@ extension ConnectionMachine {
     {
         let message: [UInt8]
         if state.joinersParameters != nil {
-            guard let address = state.receiving.first?.address else { throw AgentError.damagedState }
-            let reply = ReplyQueue(version: SMPVersion.queues.upperBound, address: address)
+            guard let address = state.receiving.first?.address, let inviters = state.present else {
+                throw AgentError.damagedState
+            }
+            // What both sides have agreed on for one direction holds for the other.
+            let reply = ReplyQueue(version: inviters.version, address: address)
             message = AgentMessage.joined(queues: [reply], information: information).encoded
         } else {
             message = AgentMessage.confirmed(information: information).encoded

@@ -19,6 +19,21 @@ extension ConnectionMachine {
         }
     }
 
+    /// What comes cannot be decrypted any more, nor can what would be sent: this side begins by itself, but not again and
+    /// again with who does not answer, or whose server repeats what is long past.
+    mutating func synchroniseIfRequired(now: Timestamp) throws {
+        guard state.synchronisation.phase == .required, state.present?.isGone == false,
+            state.phase == .connected || state.phase == .deleting
+        else { return }
+        guard state.agreements.take(now: now) else {
+            if state.phase == .deleting { emit(.failWaiting(.unreadable)) }
+            return
+        }
+        let keys = try tools.agreementKeys()
+        state.synchronisation.start(with: keys)
+        sendKeys(keys)
+    }
+
     private mutating func sendKeys(_ keys: AgreementKeys) {
         // What nobody is known to have cannot be read with the new keys.
         emit(.encryptAgain)
@@ -29,7 +44,8 @@ extension ConnectionMachine {
     }
 
     mutating func receiveKeys(_ peer: AgreementParameters) throws {
-        guard state.phase == .connected, !state.synchronisation.hasUsed(peer) else { return }
+        guard state.phase == .connected || state.phase == .deleting, !state.synchronisation.hasUsed(peer)
+        else { return }
         let own: AgreementKeys
         if state.synchronisation.phase == .started, let keys = state.synchronisation.keys {
             own = keys

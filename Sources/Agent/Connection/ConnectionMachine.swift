@@ -22,10 +22,12 @@ struct ConnectionMachine {
         emit(.send(.message(content, notifies: notifies, isUrgent: isUrgent)))
     }
 
-    /// Tells of the condition as it is after `change`, where that has changed it.
+    /// Tells of the condition as it is after `change`, where that has changed it. How far the connection is has events of
+    /// its own.
     mutating func changing(_ change: (inout ConnectionMachine) throws -> Void) rethrows {
-        let before = state.condition
+        var before = state.condition
         try change(&self)
+        before.phase = state.phase
         if state.condition != before { emit(.tell(.conditionChanged(state.condition))) }
     }
 
@@ -44,7 +46,10 @@ struct ConnectionMachine {
             if !afterSending { emit(.failWaiting(.deleted)) }
             return
         }
-        let mayWait = afterSending && state.phase == .connected && state.present?.isGone == false
+        // Without keys nothing can be sent, and nobody is about to agree on some.
+        let mayWait =
+            afterSending && state.phase == .connected && state.present?.isGone == false
+            && state.synchronisation.phase != .required
         state.enter(.deleting)
         if !mayWait { emit(.failWaiting(.deleted)) }
     }

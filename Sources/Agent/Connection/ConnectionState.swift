@@ -16,6 +16,10 @@ struct ConnectionState: Sendable {
     var ratchet: Ratchet?
     var sequence = MessageSequence()
     var synchronisation = Synchronisation()
+    /// When the other side has moved its queue.
+    var moves = RateLimit.moves
+    /// When this side has begun to agree on new keys by itself.
+    var agreements = RateLimit.agreements
     var receiving: [ReceivingQueue]
     var sending: [SendingQueue] = []
 

@@ -12,6 +12,8 @@ enum Effect: Sendable {
     case lost(after: Int64)
     /// What was encrypted and not taken by a server is encrypted anew.
     case encryptAgain
+    /// The other side knows of this one: what introduces it needs not be sent any more.
+    case introduced
     /// Nothing that waits is sent any more.
     case failWaiting(FailureReason)
     /// What waits for room is tried again.

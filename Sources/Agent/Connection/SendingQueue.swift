@@ -42,6 +42,11 @@ struct SendingQueue: Hashable, Sendable {
         get throws { try AgreementKey(rawValue: queueKey).publicKey }
     }
 
+    /// Whether the other side's key leads to a secret: one of small order does not.
+    var hasUsableKey: Bool {
+        (try? AgreementKey(rawValue: queueKey).wipedSecret(with: address.key)) != nil
+    }
+
     /// The body of SEND.
     /// - Parameter nonce: 24 bytes, the same for the same envelope.
     func body(of envelope: [UInt8], isFirst: Bool, nonce: [UInt8]) throws -> [UInt8] {

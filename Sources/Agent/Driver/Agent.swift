@@ -162,7 +162,7 @@ extension Agent {
     public func open(link: String) async throws(AgentError) -> OpenedLink {
         let links = links
         let target = try await asking { try await links.resolve(LinkResolver.Link(link)) }
-        let connection = try await stored { try $0.connections.joined(linkHash: target.hash) }
+        let connection = try await stored { try $0.joined(with: target.hash) }
         return OpenedLink(
             kind: target.request.kind == .contact ? .address : .oneTime, linkData: target.linkData,
             requestData: target.request.data, connection: connection)
@@ -175,18 +175,23 @@ extension Agent {
         try check(confirmation, informationLimit)
         let links = links
         let parsed = try await asking { try LinkResolver.Link(link) }
-        let known = try await stored { try $0.connections.joined(linkHash: parsed.hash) }
+        let known = try await stored { try $0.joined(with: parsed.hash) }
         if let known { return known }
         let target = try await asking { try await links.resolve(parsed) }
         let server = try ownServer(besides: target.request.queues.map(\.address.server))
         let tools = tools
         return try await change { tables in
-            if let known = try tables.connections.joined(linkHash: target.hash) { return known }
+            if let known = try tables.joined(with: target.hash) { return known }
+            // Of one that came to nothing: what it has put into the queue of the link is taken up again.
+            if let failed = try tables.connections.joined(linkHash: target.hash) {
+                try tables.connections.forgetLink(of: failed)
+            }
             guard target.request.kind == .contact else {
+                let seed = try tables.links.seed(
+                    ofLink: target.hash, fresh: tools.random.bytes(32), now: tables.now)
                 let state = try ConnectionMachine.joining(
-                    target.request, server: server, information: information, securedWith: target.seed,
-                    tools: tools)
-                try tables.links.removeOpened(target.hash)
+                    target.request, server: server, information: information,
+                    key: JoiningKey(seed: seed, isSecured: target.seed != nil), tools: tools)
                 return try tables.insert(state, linkHash: target.hash)
             }
             let state = try ConnectionMachine.requesting(
@@ -209,9 +214,16 @@ extension Agent {
         let tools = tools
         return try await change { tables in
             guard let stored = try tables.links.request(request) else { throw AgentError.noSuchRequest }
-            if let accepted = stored.accepted { return accepted }
+            var key = JoiningKey(seed: tools.random.bytes(32))
+            if let accepted = stored.accepted {
+                let known = try tables.connections.load(accepted)
+                guard known.phase == .failed || known.phase == .deleting else { return accepted }
+                // It came to nothing: its queue may have this key, and takes no other.
+                if let seed = known.present?.authorizationSeed { key.seed = seed }
+            }
             let state = try ConnectionMachine.joining(
-                invitation, server: server, information: information, securedWith: nil, tools: tools)
+                invitation, server: server, information: information,
+                key: key, tools: tools)
             let id = try tables.insert(state)
             try tables.links.setAccepted(request, by: id)
             return id

@@ -59,6 +59,7 @@ final class AgentTraffic: Sendable {
         listening.withLock { $0 }?.cancel()
         parts.subscribing.stop()
         parts.incoming.stop()
+        parts.receiver.stop()
         parts.queues.stop()
         parts.outgoing.stop()
     }
@@ -69,6 +70,7 @@ final class AgentTraffic: Sendable {
             let queue = Subscriptions.Queue(server: server, recipientID: recipientID)
             parts.receiver.append(messageID: messageID, body: body, to: queue)
             parts.incoming.wake(queue)
+            await parts.receiver.waitForRoom()
         case .ended(let server, let recipientID), .deleted(let server, let recipientID):
             _ = await parts.subscriptions.takenOver(
                 Subscriptions.Queue(server: server, recipientID: recipientID))

@@ -15,20 +15,21 @@ struct OutgoingWorker: Sendable {
     /// What is to be done next, which is in the database already.
     private enum Next: Sendable {
         case nothing
-        case secure(SendingQueue)
+        case secure(SendingQueue, for: StoredOutgoing)
         case send(StoredOutgoing, to: SendingQueue, body: [UInt8])
         /// It cannot be encrypted; that was told.
         case skipped
     }
 
     func turn(_ id: ConnectionID) async -> Lanes<ConnectionID>.Turn {
-        guard let next = await change("prepare what is sent", { try Self.next(id, &$0) }) else {
+        guard let next = await change("prepare what is sent", { [times] in try Self.next(id, times, &$0) })
+        else {
             return .retry(times.store)
         }
         switch next {
         case .nothing: return .idle
         case .skipped: return .more
-        case .secure(let queue): return await secure(queue, of: id)
+        case .secure(let queue, let item): return await secure(queue, for: item, of: id)
         case .send(let item, let queue, let body): return await send(item, body: body, to: queue, of: id)
         }
     }
@@ -43,15 +44,22 @@ struct OutgoingWorker: Sendable {
 
     // MARK: - Preparing
 
-    private static func next(_ id: ConnectionID, _ tables: inout AgentTables) throws -> Next {
+    private static func next(
+        _ id: ConnectionID, _ times: AgentTimes, _ tables: inout AgentTables
+    ) throws -> Next {
         guard try tables.connections.exists(id) else { return .nothing }
         guard let item = try tables.outgoing.head(of: id) else {
             try finishDeleting(id, &tables)
             return .nothing
         }
         let state = try tables.connections.load(id)
-        guard let queue = state.present, isReady(item, state, tables) else { return .nothing }
-        guard queue.isSecured else { return .secure(queue) }
+        guard let queue = state.present, isReady(item, state, tables) else {
+            // The end of a connection does not wait for keys longer than for a server.
+            let isOver = state.phase == .deleting && isOverdue(item, times.giveUp, now: tables.now)
+            if isOver { try giveUp(item, .expired, of: id, &tables) }
+            return isOver ? .skipped : .nothing
+        }
+        guard queue.isSecured else { return .secure(queue, for: item) }
         var ready = item
         if ready.prepared == nil {
             do {
@@ -76,6 +84,10 @@ struct OutgoingWorker: Sendable {
         tables.machine(of: state).isReady(item.kind, isUrgent: item.isUrgent)
     }
 
+    private static func isOverdue(_ item: StoredOutgoing, _ limit: Duration, now: Timestamp) -> Bool {
+        item.waitsSince.map { $0.advanced(by: limit) < now } ?? false
+    }
+
     /// A connection that is being deleted has nothing left to be sent.
     private static func finishDeleting(_ id: ConnectionID, _ tables: inout AgentTables) throws {
         let state = try tables.connections.load(id)
@@ -95,14 +107,29 @@ struct OutgoingWorker: Sendable {
         if item.kind == .confirmation || item.kind == .request { try tables.step(id) { $0.fail(reason) } }
     }
 
+    /// What has waited for so long, all of it: what stands behind it has waited for the same server. Whether it did.
+    private static func giveUpOverdue(
+        _ item: StoredOutgoing, _ limit: Duration, _ reason: FailureReason, of id: ConnectionID,
+        _ tables: inout AgentTables
+    ) throws -> Bool {
+        guard isOverdue(item, limit, now: tables.now) else { return false }
+        for item in try tables.outgoing.waiting(since: tables.now.advanced(by: .zero - limit), of: id) {
+            try giveUp(item, reason, of: id, &tables)
+        }
+        return true
+    }
+
     // MARK: - Asking
 
-    private func secure(_ queue: SendingQueue, of id: ConnectionID) async -> Lanes<ConnectionID>.Turn {
+    private func secure(
+        _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID
+    ) async -> Lanes<ConnectionID>.Turn {
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
             .secureAsSender(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
             timeout: times.answer)
-        switch await answer(request, of: queue.address.server) {
+        let outcome = await answer(request, of: queue.address.server)
+        switch outcome {
         case .done:
             let isStored: Void? = await change("store that a queue is secured") { tables in
                 try tables.step(id) { $0.secured() }
@@ -110,9 +137,7 @@ struct OutgoingWorker: Sendable {
             return isStored == nil ? .retry(times.store) : .more
         case .gone: return await gone(queue, .contactGone, of: id)
         case .refused: return await gone(queue, .refused, of: id)
-        case .full, .failed:
-            // Nothing was encrypted yet, so that the first try is not in the database.
-            return .retry(times.network)
+        case .full, .failed: return await failed(item, .failed, of: id)
         }
     }
 
@@ -172,15 +197,8 @@ struct OutgoingWorker: Sendable {
                 if try tables.outgoing.setFull(item.number, now: now), item.isBody {
                     try tables.tell(.delayed(message: item.number, .queueFull), of: id)
                 }
-                guard let since = item.fullSince, since.advanced(by: times.giveUpFull) < now else {
-                    return false
-                }
-                try Self.giveUp(item, .queueFull, of: id, &tables)
-            case .failed:
-                guard let since = item.firstTried, since.advanced(by: times.giveUp) < now else {
-                    return false
-                }
-                try Self.giveUp(item, .expired, of: id, &tables)
+                return try Self.giveUpOverdue(item, times.giveUpFull, .queueFull, of: id, &tables)
+            case .failed: return try Self.giveUpOverdue(item, times.giveUp, .expired, of: id, &tables)
             }
             return true
         }

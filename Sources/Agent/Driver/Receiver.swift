@@ -9,7 +9,26 @@ final class Receiver: Sendable {
         let body: [UInt8]
     }
 
-    private let waiting = Lock<[Subscriptions.Queue: [Delivered]]>([:])
+    private struct Waiting {
+        var messages: [Delivered] = []
+        /// Something was not taken, and is to come again.
+        var hasRefused = false
+    }
+
+    private struct State {
+        var queues: [Subscriptions.Queue: Waiting] = [:]
+        /// Bodies among them.
+        var bodies = 0
+        var room: CheckedContinuation<Void, Never>?
+        var isStopped = false
+    }
+
+    /// Of each queue: the one that is under way, and its copy or the next.
+    static let messagesOfQueue = 2
+    /// Of all together, 16 KiB each.
+    static let bodies = 64
+
+    private let state = Lock(State())
     private let work: StoreWork
     private let servers: any QueueServers
     private let times: AgentTimes
@@ -33,16 +52,48 @@ final class Receiver: Sendable {
 
     /// A server has delivered a message. The caller wakes the queue's lane.
     func append(messageID: [UInt8], body: [UInt8], to queue: Subscriptions.Queue) {
-        waiting.withLock { waiting in
+        state.withLock { state in
+            var waiting = state.queues[queue] ?? Waiting()
+            defer { state.queues[queue] = waiting }
             // The first may be under way, acknowledged in vain on a connection that has ended: its copy is needed.
-            let others = waiting[queue]?.dropFirst() ?? []
-            guard !others.contains(where: { $0.messageID == messageID }) else { return }
-            waiting[queue, default: []].append(Delivered(messageID: messageID, body: body))
+            guard !waiting.messages.dropFirst().contains(where: { $0.messageID == messageID }) else { return }
+            // No server gives more before it has heard of the first.
+            guard waiting.messages.count < Self.messagesOfQueue else {
+                waiting.hasRefused = true
+                return
+            }
+            waiting.messages.append(Delivered(messageID: messageID, body: body))
+            state.bodies += 1
         }
     }
 
+    /// Returns when there is room for more; for one caller. What stands here only waits for the database.
+    func waitForRoom() async {
+        await withCheckedContinuation { continuation in
+            let hasRoom = state.withLock { state in
+                if state.bodies < Self.bodies || state.isStopped { return true }
+                state.room = continuation
+                return false
+            }
+            if hasRoom { continuation.resume() }
+        }
+    }
+
+    /// Messages that wait to be stored.
+    var waitingBodies: Int { state.withLock { $0.bodies } }
+
+    /// Nobody waits here any more.
+    func stop() {
+        let waiter = state.withLock { state in
+            state.isStopped = true
+            defer { state.room = nil }
+            return state.room
+        }
+        waiter?.resume()
+    }
+
     func turn(_ queue: Subscriptions.Queue) async -> Lanes<Subscriptions.Queue>.Turn {
-        guard let message = waiting.withLock({ $0[queue]?.first }) else { return .idle }
+        guard let message = state.withLock({ $0.queues[queue]?.messages.first }) else { return .idle }
         let log = log
         let stored = await work.attempt("store what was received") { store in
             try store.change { tables in
@@ -50,15 +101,33 @@ final class Receiver: Sendable {
             }
         }
         guard let stored else { return .retry(times.store) }
+        freeFirst(of: queue)
         follow(stored.1)
         // Nobody here has such a queue: it was deleted a moment ago.
         let isAcknowledged = if let own = stored.0 { await acknowledge(message, own) } else { true }
-        waiting.withLock { waiting in
-            waiting[queue]?.removeFirst()
-            if waiting[queue]?.isEmpty == true { waiting[queue] = nil }
+        let hasRefused = state.withLock { state in
+            var waiting = state.queues[queue] ?? Waiting()
+            waiting.messages.removeFirst()
+            defer {
+                waiting.hasRefused = false
+                state.queues[queue] = waiting.messages.isEmpty ? nil : waiting
+            }
+            return waiting.hasRefused
         }
-        if !isAcknowledged { askAgain(queue) }
+        if !isAcknowledged || hasRefused { askAgain(queue) }
         return .more
+    }
+
+    /// The first message of a queue is in the database: only that it is acknowledged is waited for.
+    private func freeFirst(of queue: Subscriptions.Queue) {
+        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard let first = state.queues[queue]?.messages.first else { return nil }
+            state.queues[queue]?.messages[0] = Delivered(messageID: first.messageID, body: [])
+            state.bodies -= 1
+            defer { state.room = nil }
+            return state.room
+        }
+        waiter?.resume()
     }
 
     /// The queue, where it is there.

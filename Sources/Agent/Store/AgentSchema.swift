@@ -2,7 +2,16 @@ import Store
 
 /// The database of a profile's connections. All of it is secret.
 enum AgentSchema {
-    static let migrations = [Migration("connections", connections)]
+    static let migrations = [Migration("connections", connections), Migration("since when", sinceWhen)]
+
+    /// `waits_since`: when it was to be sent, or when the connection stood, whichever came later; null while it does not
+    /// stand.
+    private static let sinceWhen = """
+        ALTER TABLE outgoing ADD COLUMN waits_since INTEGER;
+        UPDATE outgoing SET waits_since = first_tried;
+        ALTER TABLE connection ADD COLUMN moves BLOB NOT NULL DEFAULT x'';
+        ALTER TABLE connection ADD COLUMN agreements BLOB NOT NULL DEFAULT x'';
+        """
 
     private static let connections = """
         CREATE TABLE connection (

@@ -84,6 +84,7 @@ struct AgentTables {
         let result = try body(&machine)
         try connections.save(id, machine.state, before: before)
         for effect in machine.effects { try perform(effect, of: id) }
+        if machine.state.phase == .connected, before.phase != .connected { try stands(id) }
         if machine.state.receiving != before.receiving {
             try lookAfterQueues(of: id)
         }
@@ -96,8 +97,20 @@ struct AgentTables {
         return result
     }
 
+    private func stands(_ id: ConnectionID) throws {
+        try outgoing.beginWaiting(id, now: now)
+        if let hash = try connections.linkHash(of: id) { try links.removeOpened(hash) }
+    }
+
     /// A connection that is only looked at.
     func machine(of state: ConnectionState) -> ConnectionMachine { ConnectionMachine(state, tools: tools) }
+
+    /// The connection that a link has led to, or still may.
+    func joined(with linkHash: [UInt8]) throws -> ConnectionID? {
+        guard let known = try connections.joined(linkHash: linkHash) else { return nil }
+        let phase = try connections.load(known).phase
+        return phase == .failed || phase == .deleting ? nil : known
+    }
 
     /// Ends a connection.
     mutating func removeConnection(_ id: ConnectionID) throws {
@@ -132,7 +145,8 @@ struct AgentTables {
     @discardableResult
     mutating func send(_ item: Outgoing, isBody: Bool, to id: ConnectionID) throws -> Int64 {
         outcome.outgoing.insert(id)
-        return try outgoing.append(item, isBody: isBody, to: id)
+        let waits = try item.kind != .message || connections.stands(id)
+        return try outgoing.append(item, isBody: isBody, to: id, since: waits ? now : nil)
     }
 
     mutating func tell(_ content: AgentEvent.Content, of id: ConnectionID) throws {
@@ -157,6 +171,9 @@ struct AgentTables {
             }
         case .encryptAgain:
             try outgoing.encryptAgain(id)
+            outcome.tryAgain.insert(id)
+        case .introduced:
+            try outgoing.removeIntroductions(of: id)
             outcome.tryAgain.insert(id)
         case .failWaiting(let reason):
             for number in try outgoing.removeAll(of: id) {

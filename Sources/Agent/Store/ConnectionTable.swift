@@ -19,6 +19,13 @@ struct ConnectionTable {
         try connection.exists("SELECT 1 FROM connection WHERE id = ?", id.number)
     }
 
+    /// Whether messages can be sent, as far as both sides know.
+    func stands(_ id: ConnectionID) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM connection WHERE id = ? AND phase IN (?, ?)", id.number,
+            ConnectionCondition.Phase.connected, ConnectionCondition.Phase.deleting)
+    }
+
     /// The connection that was made with a link.
     func joined(linkHash: [UInt8]) throws -> ConnectionID? {
         try connection.first("SELECT id FROM connection WHERE link_hash = ?", linkHash) {
@@ -46,12 +53,25 @@ struct ConnectionTable {
                 keys: try row.bytesOrNil("synchronisation_keys").map { try AgreementKeys(stored: $0) },
                 answersReady: row.bool("answers_ready"),
                 usedKeys: row.bytes("used_keys").pieces(of: SHA256.length))
+            state.moves = RateLimit.moves.having(stored: row.bytes("moves"))
+            state.agreements = RateLimit.agreements.having(stored: row.bytes("agreements"))
             return state
         }
         guard var state else { throw AgentError.noSuchConnection }
         state.receiving = try queues.receiving(of: id)
         state.sending = try queues.sending(of: id)
         return state
+    }
+
+    /// Has the link of a connection that came to nothing be free for another one.
+    func forgetLink(of id: ConnectionID) throws {
+        try connection.execute("UPDATE connection SET link_hash = NULL WHERE id = ?", id.number)
+    }
+
+    func linkHash(of id: ConnectionID) throws -> [UInt8]? {
+        try connection.first(
+            "SELECT link_hash FROM connection WHERE id = ? AND link_hash IS NOT NULL", id.number
+        ) { $0.bytes("link_hash") }
     }
 
     /// Stores a new connection, and gives its queues their numbers.
@@ -84,12 +104,13 @@ struct ConnectionTable {
             UPDATE connection SET phase = ?, agent_version = ?, information = ?, offered_keys = ?,
                 joiners_parameters = ?, ratchet = ?, last_sent = ?, last_sent_hash = ?, last_received = ?,
                 last_received_hash = ?, synchronisation = ?, synchronisation_keys = ?, answers_ready = ?,
-                used_keys = ? WHERE id = ?
+                used_keys = ?, moves = ?, agreements = ? WHERE id = ?
             """, state.phase, Int(state.agentVersion), state.information, state.offeredKeys?.stored,
             state.joinersParameters?.encoded, state.ratchet?.encoded.bytes, state.sequence.lastSent,
             state.sequence.lastSentHash, state.sequence.lastReceived, state.sequence.lastReceivedHash,
             state.synchronisation.phase, state.synchronisation.keys?.stored,
-            state.synchronisation.answersReady, Array(state.synchronisation.usedKeys.joined()), id.number)
+            state.synchronisation.answersReady, Array(state.synchronisation.usedKeys.joined()),
+            state.moves.stored, state.agreements.stored, id.number)
     }
 
     /// Removes a connection with everything but its events.

@@ -48,6 +48,7 @@ struct LinkTable {
             ?? fresh
     }
 
+    /// Once its link has led to a connection that stands.
     func removeOpened(_ hash: [UInt8]) throws {
         try connection.execute("DELETE FROM opened_link WHERE hash = ?", hash)
     }

@@ -10,7 +10,8 @@ struct StoredOutgoing: Sendable {
     var isUrgent: Bool
     var isBody: Bool
     var prepared: PreparedEnvelope?
-    var firstTried: Timestamp?
+    /// nil while its connection does not stand.
+    var waitsSince: Timestamp?
     var fullSince: Timestamp?
 }
 
@@ -26,14 +27,25 @@ struct OutgoingTable {
     static let receiptAge = Duration.seconds(30 * 86_400)
 
     /// The message's number.
+    /// - Parameter since: from when on it waits to be sent; nil: not yet.
     @discardableResult
-    func append(_ outgoing: Outgoing, isBody: Bool, to id: ConnectionID) throws -> Int64 {
+    func append(
+        _ outgoing: Outgoing, isBody: Bool, to id: ConnectionID, since: Timestamp?
+    ) throws -> Int64 {
         try connection.execute(
             """
-            INSERT INTO outgoing (connection, kind, content, notifies, is_urgent, is_body)
-            VALUES (?, ?, ?, ?, ?, ?)
-            """, id.number, outgoing.kind, outgoing.content, outgoing.notifies, outgoing.isUrgent, isBody)
+            INSERT INTO outgoing (connection, kind, content, notifies, is_urgent, is_body, waits_since)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """, id.number, outgoing.kind, outgoing.content, outgoing.notifies, outgoing.isUrgent, isBody,
+            since)
         return connection.lastInsertedID
+    }
+
+    /// The connection stands: what was to be sent before waits from now on.
+    func beginWaiting(_ id: ConnectionID, now: Timestamp) throws {
+        try connection.execute(
+            "UPDATE outgoing SET waits_since = ? WHERE connection = ? AND waits_since IS NULL", now, id.number
+        )
     }
 
     func number(ofIdentifier identifier: [UInt8], in id: ConnectionID) throws -> Int64? {
@@ -58,6 +70,15 @@ struct OutgoingTable {
             row: Self.stored)
     }
 
+    /// What waits since before `time`; at most a hundred.
+    func waiting(since time: Timestamp, of id: ConnectionID) throws -> [StoredOutgoing] {
+        try connection.query(
+            """
+            SELECT * FROM outgoing WHERE connection = ? AND waits_since < ?
+            ORDER BY is_urgent DESC, number LIMIT 100
+            """, id.number, time, row: Self.stored)
+    }
+
     func item(_ number: Int64) throws -> StoredOutgoing? {
         try connection.first("SELECT * FROM outgoing WHERE number = ?", number, row: Self.stored)
     }
@@ -71,7 +92,7 @@ struct OutgoingTable {
         return StoredOutgoing(
             number: row.integer("number"), kind: try row.value("kind"), content: row.bytes("content"),
             notifies: row.bool("notifies"), isUrgent: row.bool("is_urgent"), isBody: row.bool("is_body"),
-            prepared: prepared, firstTried: row.timestampOrNil("first_tried"),
+            prepared: prepared, waitsSince: row.timestampOrNil("waits_since"),
             fullSince: row.timestampOrNil("full_since"))
     }
 
@@ -80,7 +101,7 @@ struct OutgoingTable {
         try connection.execute(
             """
             UPDATE outgoing SET message_number = ?, hash = ?, envelope = ?, nonce = ?,
-                first_tried = coalesce(first_tried, ?) WHERE number = ?
+                waits_since = coalesce(waits_since, ?) WHERE number = ?
             """, prepared.number, prepared.hash, prepared.envelope, prepared.nonce, now, number)
     }
 
@@ -130,6 +151,13 @@ struct OutgoingTable {
 
     func remove(_ number: Int64) throws {
         try connection.execute("DELETE FROM outgoing WHERE number = ?", number)
+    }
+
+    /// What introduces this side is not sent any more.
+    func removeIntroductions(of id: ConnectionID) throws {
+        try connection.execute(
+            "DELETE FROM outgoing WHERE connection = ? AND kind IN (?, ?)", id.number,
+            Outgoing.Kind.request, Outgoing.Kind.confirmation)
     }
 
     /// Nothing of it is sent. The numbers of those that the application has sent.

@@ -1,0 +1,40 @@
+import Base
+
+/// How often something may happen within some time.
+struct RateLimit: Hashable, Sendable {
+    private let count: Int
+    private let duration: Duration
+    /// When it happened, oldest first: never more than the limit.
+    private(set) var times: [Timestamp] = []
+
+    private init(_ count: Int, within duration: Duration) {
+        self.count = count
+        self.duration = duration
+    }
+
+    static let moves = RateLimit(10, within: .seconds(3600))
+    static let agreements = RateLimit(3, within: .seconds(86_400))
+
+    /// Counts it, if it may happen once more.
+    mutating func take(now: Timestamp) -> Bool {
+        if times.count == count, let first = times.first, now < first.advanced(by: duration) { return false }
+        times.append(now)
+        times = times.suffix(count)
+        return true
+    }
+
+    // MARK: - Stored
+
+    /// Of each time its seconds, 8 bytes.
+    var stored: [UInt8] {
+        times.reduce(into: []) { $0.append(bigEndian: $1.seconds) }
+    }
+
+    func having(stored bytes: [UInt8]) -> RateLimit {
+        var (limit, reader) = (self, ByteReader(bytes))
+        while limit.times.count < count, let seconds = reader.integer(Int64.self) {
+            limit.times.append(Timestamp(seconds: seconds))
+        }
+        return limit
+    }
+}
