@@ -71,7 +71,7 @@ let package = Package(
         module(
             "EmbeddedCore",
             uses: [
-                "Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices", "SMP",
+                "Base", "Posix", "JSON", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices", "SMP",
                 "SMPClient", "Agent", "ChatProtocol",
             ]),
         module(
@@ -161,7 +161,7 @@ let package = Package(
             of: "EmbeddedCore",
             uses: [
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
-                "SMPRelay", "Agent", "ChatProtocol",
+                "SMPRelay", "Agent", "ChatProtocol", "JSON",
             ]),
         tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),

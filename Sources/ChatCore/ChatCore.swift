@@ -9,6 +9,7 @@
 /// | `MessageSending` | sending, and taking back |
 /// | `FileTransferring` | the files of messages: receiving, fetching by chunks, cancelling |
 /// | `StandaloneFileTransferring` | files that belong to no chat |
+/// | `TextKeeping` | what people write beside files |
 /// | `ChatManaging` | renaming, leaving and deleting chats |
 /// | `ContactMaking` | becoming somebody's contact |
 /// | `AddressKeeping` | an address for everybody, and who asks at it |
@@ -16,4 +17,4 @@
 ///
 /// What holds for all of them is the contract of `OpenProfile`.
 public typealias ChatCore = ChatReading & MessageSending & FileTransferring & StandaloneFileTransferring
-    & ChatManaging & ContactMaking & AddressKeeping & LinkKeeping
+    & TextKeeping & ChatManaging & ContactMaking & AddressKeeping & LinkKeeping

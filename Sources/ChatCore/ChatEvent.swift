@@ -9,6 +9,8 @@ public enum ChatEvent: Sendable {
     case chatUpdated(Chat)
     /// The user has deleted a chat; its items are gone already.
     case chatRemoved(ChatReference)
+    /// The log of a chat has a line more (`TextKeeping`).
+    case messageLogGrew(ChatReference, MessageLog)
     case rcvFileDescrReady(ChatItem)
     case rcvFileAccepted(ChatItem)
     case rcvFileStart(ChatItem)

@@ -236,6 +236,23 @@ public final class EmbeddedCore: ChatCore {
         try await blocking.run { [store] in try store.read { try $0.items.unsettled() } }
     }
 
+    public func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] {
+        try await blocking.run { [store] in
+            try store.read { try $0.messageLog.logs(of: store.profile.id) }
+        }
+    }
+
+    public func messageLog(
+        of chat: ChatReference, from offset: UInt64, count: Int
+    ) async throws(ChatError) -> [UInt8] {
+        try await blocking.run { [store] in
+            try store.read { tables in
+                let id = try tables.chats.id(of: chat, of: store.profile.id)
+                return try tables.messageLog.bytes(of: id, from: offset, count: count)
+            }
+        }
+    }
+
     public func receivableItems(
         after position: ExpiryPosition, count: Int
     ) async throws(ChatError) -> [ChatItem] {

@@ -141,19 +141,22 @@ final class Removals: Sendable {
         guard let found = try change.tables.items.deletable(item, in: chat) else {
             throw ChatError.noSuchItem
         }
-        if mode == .broadcast { try deleteCopies(of: found, change) }
+        if mode == .broadcast { try deleteCopies(of: found, item, in: chat, change) }
         // Of what disappears relays keep nothing either.
         let takesBack = mode == .broadcast || reason == .disappeared
         if found.direction == .sent, takesBack || found.status != .sndComplete {
             try deletions.addRemains(ofUpload: found.file, change)
         }
         change.abandon(found.storedName)
+        if reason == .disappeared { try change.tables.messageLog.blank(item) }
         try change.tables.items.delete(item)
         return found.file
     }
 
     /// What the recipients have of an own message.
-    private func deleteCopies(of item: ItemTable.Deletable, _ change: ProfileChange) throws {
+    private func deleteCopies(
+        of item: ItemTable.Deletable, _ id: ItemID, in chat: Int64, _ change: ProfileChange
+    ) throws {
         guard item.direction == .sent else {
             throw ChatError(.invalidCommand, "Only your own messages can be deleted for everyone.")
         }
@@ -162,10 +165,23 @@ final class Removals: Sendable {
                 .invalidCommand, "Only messages of the last 24 hours can be deleted for everyone.")
         }
         try change.tellContact(ofFile: item.file) { .deletion($0, author: nil) }
+        try writeDeletion(of: id, .sent, to: ChatSide(profile: store.profile.id, chat: chat), change)
         for copy in try change.tables.items.copies(of: item.file) {
+            try writeDeletion(of: copy.item, .received, to: copy.side, change)
             try change.tables.items.delete(copy.item)
             try change.post(.deleted(copy.item, storedName: copy.storedName), to: copy.side)
         }
+    }
+
+    /// Nothing of a message that has no line.
+    private func writeDeletion(
+        of item: ItemID, _ direction: ChatItem.Direction, to side: ChatSide, _ change: ProfileChange
+    ) throws {
+        guard let id = try change.tables.messageLog.message(of: item) else { return }
+        let sender = try change.tables.directory.profiles.name(of: store.profile.id)
+        let line = MessageLine(
+            .deletion, of: id, at: store.clock.now(), direction, by: sender ?? store.profile.displayName)
+        try change.write(line, to: side)
     }
 
     // MARK: - Chats and the profile

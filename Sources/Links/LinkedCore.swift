@@ -140,6 +140,17 @@ public final class LinkedCore: ChatCore {
         try await core.receivableItems(after: position, count: count)
     }
 
+    /// Links are no messages.
+    public func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] {
+        try await core.messageLogs()
+    }
+
+    public func messageLog(
+        of chat: ChatReference, from offset: UInt64, count: Int
+    ) async throws(ChatError) -> [UInt8] {
+        try await core.messageLog(of: chat, from: offset, count: count)
+    }
+
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {
         if chat != .links { core.noteOpened(item, in: chat) }
     }

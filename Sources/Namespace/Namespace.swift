@@ -102,7 +102,7 @@ public final class Namespace: Sendable {
     public func folderCount(of folder: NodeID) -> Int {
         switch folder {
         case .root: table.withLock { $0.chats.count } + 1
-        case .control: 1
+        case .control: 2
         default: 0
         }
     }

@@ -15,6 +15,7 @@ public struct NodeID: Hashable, Comparable, Sendable {
     public static let recovered = NodeID(5)
     public static let noMedia = NodeID(6)
     public static let trackerIgnore = NodeID(7)
+    public static let messages = NodeID(8)
     /// Smaller numbers belong to what every mount has.
     public static let firstStored = NodeID(1024)
 }
@@ -46,6 +47,9 @@ public final class Node: Sendable {
         /// A folder of thumbnails, and what is in it: made of previews when somebody asks for it.
         case thumbnails
         case thumbnail
+        /// The folder of the logs of chats, and one of these.
+        case messages
+        case messageLog(ChatReference)
     }
 
     public let id: NodeID
@@ -76,8 +80,8 @@ public final class Node: Sendable {
 
     public var isFolder: Bool {
         switch content {
-        case .root, .control, .recovered, .chat, .thumbnails: true
-        case .status, .transfers, .marker, .item, .draft, .thumbnail: false
+        case .root, .control, .recovered, .chat, .thumbnails, .messages: true
+        case .status, .transfers, .marker, .item, .draft, .thumbnail, .messageLog: false
         }
     }
 

@@ -36,6 +36,7 @@ struct NodeTable {
         show(
             Node(id: .recovered, folder: .control, name: EntryName("recovered"), content: .recovered), at: now
         )
+        show(Node(id: .messages, folder: .control, name: EntryName("messages"), content: .messages), at: now)
         // In no folder: so nobody lists them.
         for (name, id) in Self.markers {
             nodes[id] = Node(id: id, folder: .root, name: name, content: .marker)
@@ -77,7 +78,9 @@ struct NodeTable {
             if let file = item.file { files[file.id] = node.id }
         case .draft(let draft): drafts[draft] = node.id
         case .chat(let chat): chats[chat.reference] = node.id
-        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail: break
+        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .messages,
+            .messageLog:
+            break
         }
     }
 
@@ -156,7 +159,9 @@ struct NodeTable {
             if let file = item.file { files[file.id] = nil }
         case .draft(let draft): drafts[draft] = nil
         case .chat(let chat): chats[chat.reference] = nil
-        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail: break
+        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .messages,
+            .messageLog:
+            break
         }
     }
 }

@@ -29,7 +29,7 @@ import Testing
         #expect(received.content.text == "caption")
         #expect(try received.content() == pattern(size))
         #expect(received.file?.source?.arguments != sent.file?.source?.arguments)
-        #expect(heard.names == ["newChatItems", "rcvFileComplete"])
+        #expect(heard.names == ["newChatItems", "rcvFileComplete", "messageLogGrew"])
         let left = try world.database().read {
             try $0.exists("SELECT 1 FROM file WHERE inline_content IS NOT NULL")
         }
@@ -96,7 +96,8 @@ import Testing
         #expect(try await bob.newest(in: "alice").content() == pattern(261_121))
         #expect(
             heardByBob.names.filter { $0 != "rcvFileProgressXFTP" } == [
-                "newChatItems", "rcvFileDescrReady", "rcvFileAccepted", "rcvFileStart", "rcvFileComplete",
+                "newChatItems", "messageLogGrew", "rcvFileDescrReady", "rcvFileAccepted", "rcvFileStart",
+                "rcvFileComplete",
             ])
         #expect(world.relay.state.withLock { $0.passwords.allSatisfy { $0 == "hunter2" } })
         await alice.shutDown()

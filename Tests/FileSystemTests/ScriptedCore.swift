@@ -23,6 +23,9 @@ final class ScriptedCore: ChatCore {
         var receivesWhatIsClaimed = false
         /// Of what is sent.
         var sentStatus = FileStatus.sndComplete
+        /// The logs of chats, and how often one was read.
+        var logs: [ChatReference: [UInt8]] = [:]
+        var logReads = 0
     }
 
     let state = Lock(State())
@@ -132,6 +135,34 @@ final class ScriptedCore: ChatCore {
     }
 
     func cancelFile(_ file: FileID) async throws(ChatError) { state.withLock { $0.cancelled.append(file) } }
+
+    // MARK: - Texts
+
+    func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog] {
+        state.withLock { $0.logs }.mapValues(Self.log)
+    }
+
+    func messageLog(
+        of chat: ChatReference, from offset: UInt64, count: Int
+    ) async throws(ChatError) -> [UInt8] {
+        state.withLock { state in
+            state.logReads += 1
+            return Array((state.logs[chat] ?? []).dropFirst(Int(offset)).prefix(count))
+        }
+    }
+
+    /// Somebody writes something.
+    func append(_ line: String, to chat: ChatReference) {
+        let log = state.withLock { state in
+            state.logs[chat, default: []] += Array(line.utf8)
+            return state.logs[chat] ?? []
+        }
+        tell(.messageLogGrew(chat, Self.log(log)))
+    }
+
+    private static func log(_ bytes: [UInt8]) -> MessageLog {
+        MessageLog(size: UInt64(bytes.count), modified: Timestamp(seconds: 1_700_000_000))
+    }
 
     // What hydration would ask for: the tests give contents themselves.
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {}

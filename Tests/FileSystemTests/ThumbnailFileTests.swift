@@ -105,7 +105,7 @@ struct ThumbnailFileTests {
         try await fs.prepare(bob).value()
         #expect(
             fs.entries(.control).map(\.name.description).sorted() == [
-                "recovered", "status.json", "transfers",
+                "messages", "recovered", "status.json", "transfers",
             ])
         let folder = try await fs.lookup(EntryName("thumbnails"), in: .control).value()
         #expect(folder.isFolder && folder.permissions == 0o500)

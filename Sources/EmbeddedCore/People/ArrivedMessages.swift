@@ -32,6 +32,9 @@ struct ArrivedMessages {
             } else {
                 try setContent(update.content, of: key)
             }
+            var line = line(.edit, of: key, at: time, update.content)
+            line.isLive = update.isLive
+            try change.write(line, to: side)
         case .deleted(let key, let time, _): try delete(key, at: time)
         case .descriptionGrew(let key, let description):
             try messages.keep(description, of: key, in: side.chat)
@@ -51,7 +54,13 @@ struct ArrivedMessages {
         }
     }
 
-    /// Only messages with a file are shown; of the others it is noted that they came.
+    private func line(
+        _ event: MessageLine.Event, of key: MessageKey, at time: Timestamp, _ content: ChatContent? = nil
+    ) -> MessageLine {
+        MessageLine(event, of: key.id, at: time, .received, by: sender, content)
+    }
+
+    /// Messages with a file are entries of the chat's folder; all are lines of its log.
     private func take(_ message: IncomingMessage, content: ChatContent) throws {
         var item: ItemID?
         if let file = message.message.file {
@@ -61,6 +70,14 @@ struct ArrivedMessages {
         let record = MessageRecord(time: message.time, hasFile: item != nil)
         try messages.keep(record, of: message.key, in: side.chat, item: item)
         try change.tables.chats.noteMessage(in: side.chat, at: message.time)
+        var line = line(.message, of: message.key, at: message.time, content)
+        line.quote = message.message.quote
+        line.isForwarded = message.message.isForwarded
+        line.isLive = message.message.isLive
+        if let item, let file = message.message.file {
+            line.file = MessageLine.File(name: file.name, size: file.size, item: item)
+        }
+        try change.write(line, to: side)
         if let item { try change.post(.newItem(item), to: side) }
     }
 
@@ -87,6 +104,9 @@ struct ArrivedMessages {
 
     private func delete(_ key: MessageKey, at time: Timestamp) throws {
         let item = try messages.item(key, in: side.chat)
+        if try messages.record(of: key, in: side.chat) != nil {
+            try change.write(line(.deletion, of: key, at: time), to: side)
+        }
         try messages.forget(key, in: side.chat, at: time)
         guard let item, let found = try change.tables.items.deletable(item, in: side.chat) else { return }
         try change.tables.items.delete(item)

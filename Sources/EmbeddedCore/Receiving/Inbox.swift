@@ -121,6 +121,7 @@ final class Inbox: Sendable {
             if let chat = try change.tables.chats.chat(waiting.chat, of: store.profile.id) {
                 change.tell(.chatUpdated(chat))
             }
+        case .messageLogGrew: change.noteLogGrew(in: waiting.chat)
         }
         return nil
     }

@@ -130,10 +130,9 @@ final class MessageSender: Sendable {
 
     /// The message for somebody on the network; its file is described when it was uploaded.
     private func offer(
-        _ message: ComposedMessage, as item: ItemID, in chat: Int64, over connection: ConnectionID,
-        at time: Timestamp, _ change: ProfileChange
+        _ message: ComposedMessage, _ id: SharedMessageID, as item: ItemID, in chat: Int64,
+        over connection: ConnectionID, at time: Timestamp, _ change: ProfileChange
     ) throws {
-        let id = SharedMessageID(from: SystemRandomSource())
         let new = NewMessage(
             ChatContent(message.content), file: FileInvitation(name: message.fileName, size: message.size))
         try change.tables.sharedMessages.keep(
@@ -175,14 +174,36 @@ final class MessageSender: Sendable {
             recipients: connection == nil ? recipients.count : 1)
         let origin = try tables.items.insertSent(envelope, in: chat, storedName: storedName)
         try tables.chats.noteMessage(in: chat, at: now)
-        if let connection { try offer(message, as: origin, in: chat, over: connection, at: now, change) }
+        let id = SharedMessageID(from: SystemRandomSource())
+        if let connection {
+            try offer(message, id, as: origin, in: chat, over: connection, at: now, change)
+        }
+        if connection != nil || !recipients.isEmpty {
+            try write(
+                message, id, as: origin, .sent, at: now, to: ChatSide(profile: store.profile.id, chat: chat),
+                change)
+        }
         for (number, recipient) in recipients.enumerated() {
             let item = try tables.items.insertReceived(
                 envelope, by: recipient, origin: origin, number: number, inlineContent: inlineContent)
             try tables.chats.noteMessage(in: recipient.chat, at: now)
+            try write(message, id, as: item, .received, at: now, to: recipient, change)
             try change.post(.newItem(item), to: recipient)
         }
         guard let item = try tables.items.item(origin) else { throw ChatError.noSuchItem }
         return item
+    }
+
+    /// Its line in the log of one side.
+    private func write(
+        _ message: ComposedMessage, _ id: SharedMessageID, as item: ItemID, _ direction: ChatItem.Direction,
+        at time: Timestamp, to side: ChatSide, _ change: ProfileChange
+    ) throws {
+        let sender = try change.tables.directory.profiles.name(of: store.profile.id)
+        var line = MessageLine(
+            .message, of: id, at: time, direction, by: sender ?? store.profile.displayName,
+            ChatContent(message.content))
+        line.file = MessageLine.File(name: message.fileName, size: message.size, item: item)
+        try change.write(line, to: side)
     }
 }

@@ -96,6 +96,7 @@ struct ProfileTables {
     let sharedMessages: SharedMessageTable
     let outgoing: OutgoingTable
     let requests: RequestTable
+    let messageLog: MessageLogTable
 
     fileprivate init(
         _ connection: Connection, directory: DirectoryTables, profile: Int64,
@@ -112,6 +113,7 @@ struct ProfileTables {
         sharedMessages = SharedMessageTable(connection)
         outgoing = OutgoingTable(connection, of: profile)
         requests = RequestTable(connection, of: profile)
+        messageLog = MessageLogTable(connection)
     }
 
     var chats: ChatTable { directory.chats }

@@ -12,6 +12,7 @@ enum InboxEntry: Equatable {
     /// The sender deleted an item for everyone; `storedName` is the CryptoFile it leaves behind.
     case deleted(ItemID, storedName: String?)
     case chatUpdated
+    case messageLogGrew
 }
 
 /// What waits for the processes of profiles (table `news`).
@@ -26,6 +27,7 @@ struct InboxTable {
         case cancelled
         case deleted
         case chatUpdated = "chat"
+        case messageLogGrew = "log"
     }
 
     /// - Parameter side: who is told, and of which of its chats.
@@ -37,6 +39,7 @@ struct InboxTable {
             case .cancelled(let item): (.cancelled, item, nil)
             case .deleted(let item, let storedName): (.deleted, item, storedName)
             case .chatUpdated: (.chatUpdated, nil, nil)
+            case .messageLogGrew: (.messageLogGrew, nil, nil)
             }
         try connection.execute(
             "INSERT INTO news (profile, kind, chat, item, stored_name) VALUES (?, ?, ?, ?, ?)",
@@ -63,6 +66,7 @@ struct InboxTable {
                 case .cancelled: .cancelled(item)
                 case .deleted: .deleted(item, storedName: row.textOrNil("stored_name"))
                 case .chatUpdated: .chatUpdated
+                case .messageLogGrew: .messageLogGrew
                 }
             return Waiting(id: row.integer("id"), chat: row.integer("chat"), entry: entry)
         }

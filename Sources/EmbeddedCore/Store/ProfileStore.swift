@@ -56,9 +56,12 @@ final class ProfileStore: Sendable {
             var change: ProfileChange?
             let result = try directory.change { tables in
                 reserve()
-                let begun = ProfileChange(tables.tables(of: profile.id, context))
+                let begun = ProfileChange(
+                    tables.tables(of: profile.id, context), of: profile.id, at: clock.now())
                 change = begun
-                return try body(begun)
+                let result = try body(begun)
+                try begun.tellGrownLogs()
+                return result
             }
             guard let change else { return (result, []) }
             for name in change.abandonedFiles { folders.remove(name) }
@@ -101,6 +104,9 @@ final class ProfileStore: Sendable {
 /// been committed.
 final class ProfileChange {
     let tables: ProfileTables
+    private let profile: Int64
+    private let time: Timestamp
+    private var grownLogs: [Int64] = []
     private(set) var events: [ChatEvent] = []
     /// Entries were posted for other processes.
     private(set) var concernsOthers = false
@@ -109,7 +115,11 @@ final class ProfileChange {
     /// CryptoFiles, by their names in the files folder, that no row names any more.
     private(set) var abandonedFiles: [String] = []
 
-    fileprivate init(_ tables: ProfileTables) { self.tables = tables }
+    fileprivate init(_ tables: ProfileTables, of profile: Int64, at time: Timestamp) {
+        self.tables = tables
+        self.profile = profile
+        self.time = time
+    }
 
     /// For the listeners of this process.
     func tell(_ event: ChatEvent) { events.append(event) }
@@ -123,6 +133,27 @@ final class ProfileChange {
     func post(_ entry: InboxEntry, to side: ChatSide) throws {
         try tables.inbox.post(entry, to: side)
         concernsOthers = true
+    }
+
+    // MARK: - Logs of chats
+
+    /// Adds a line to the log of one profile's side of a chat.
+    func write(_ line: MessageLine, to side: ChatSide) throws {
+        try tables.messageLog.append(line, to: side.chat, at: time)
+        if side.profile == profile { noteLogGrew(in: side.chat) } else { try post(.messageLogGrew, to: side) }
+    }
+
+    func noteLogGrew(in chat: Int64) {
+        if !grownLogs.contains(chat) { grownLogs.append(chat) }
+    }
+
+    fileprivate func tellGrownLogs() throws {
+        for id in grownLogs {
+            guard let chat = try tables.chats.chat(id, of: profile),
+                let log = try tables.messageLog.log(of: id)
+            else { continue }
+            tell(.messageLogGrew(chat.reference, log))
+        }
     }
 
     /// Has the agent send it after the commit.

@@ -23,6 +23,7 @@ enum Schema {
         Migration("people", people),
         Migration("disappearing", disappearing),
         Migration("addresses", addresses),
+        Migration("texts", texts),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -127,6 +128,23 @@ enum Schema {
         ALTER TABLE chat ADD COLUMN ttl INTEGER;
         ALTER TABLE item ADD COLUMN disappears INTEGER;
         CREATE INDEX item_disappearing ON item (profile, disappears) WHERE disappears IS NOT NULL;
+        """
+
+    /// The logs of chats: `position` is where a line begins in its chat's log, `shared_id` of which message it is.
+    private static let texts = """
+        CREATE TABLE message_line (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            chat INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            line BLOB NOT NULL,
+            event TEXT NOT NULL,
+            shared_id BLOB NOT NULL,
+            item INTEGER,
+            written INTEGER NOT NULL,
+            UNIQUE (chat, position)
+        ) STRICT;
+        CREATE INDEX message_line_by_id ON message_line (chat, shared_id);
+        CREATE INDEX message_line_by_item ON message_line (item) WHERE item IS NOT NULL;
         """
 
     /// `link_description` deletes what the link of a large file leads to.

@@ -35,7 +35,8 @@ final class AttributeWriter: Sendable {
             // `rsync -a` and `tar` give a folder its time and mode when its files are copied: it keeps
             // its own, and they are content.
             return change.size == nil ? .done(reader.attributes(of: node)) : .refused(.notPermitted)
-        case .root, .control, .status, .transfers, .recovered, .marker, .item, .thumbnails, .thumbnail:
+        case .root, .control, .status, .transfers, .recovered, .marker, .item, .thumbnails, .thumbnail,
+            .messages, .messageLog:
             let isRefused = change.size != nil || change.modified != nil || change.makesWritable
             return isRefused ? .refused(.notPermitted) : .done(reader.attributes(of: node))
         }

@@ -15,11 +15,13 @@ final class CoreEvents: Sendable {
     private let kernel: KernelConnection
     private let announcer: TreeAnnouncer
     private let tree: TreeUpdater
+    private let messages: MessageFiles
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
-        control: ControlFiles, kernel: KernelConnection, announcer: TreeAnnouncer, tree: TreeUpdater
+        control: ControlFiles, kernel: KernelConnection, announcer: TreeAnnouncer, tree: TreeUpdater,
+        messages: MessageFiles
     ) {
         self.names = names
         self.contents = contents
@@ -29,6 +31,7 @@ final class CoreEvents: Sendable {
         self.kernel = kernel
         self.announcer = announcer
         self.tree = tree
+        self.messages = messages
     }
 
     func take(_ event: ChatEvent) async throws {
@@ -37,8 +40,12 @@ final class CoreEvents: Sendable {
         case .newChatItems(let items): try await tree.show(items, areNew: true)
         case .chatItemsDeleted(let deleted, let reason): try await remove(deleted, reason)
         case .chatUpdated(let chat):
-            try await tree.change { [names] in try names.show([chat]) }
-        case .chatRemoved(let chat): try await remove(chat)
+            try await messages.follow(chat.reference) {
+                try await tree.change { [names] in try names.show([chat]) }
+            }
+        case .chatRemoved(let chat):
+            try await messages.follow(chat, isRemoved: true) { try await remove(chat) }
+        case .messageLogGrew(let chat, let log): messages.grew(chat, log)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
             announcer.tell(.core(problem: reason))

@@ -170,7 +170,7 @@ extension ChatEvent {
         case .chatItemsDeleted(let items, let reason):
             return Dictionary(grouping: items, by: \.chat).map { ($0, .chatItemsDeleted($1, reason)) }
         case .chatUpdated(let chat): return [(chat.reference, self)]
-        case .chatRemoved(let chat): return [(chat, self)]
+        case .chatRemoved(let chat), .messageLogGrew(let chat, _): return [(chat, self)]
         case .coreUnreachable, .coreReachable, .sndStandaloneFileComplete, .rcvStandaloneFileComplete,
             .sndStandaloneFileError, .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             return [(nil, self)]
@@ -189,8 +189,8 @@ extension ChatEvent {
             .sndFileComplete(let item), .sndFileRcvCancelled(let item), .sndFileError(let item, _),
             .sndFileWarning(let item, _):
             item
-        case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .coreUnreachable, .coreReachable,
-            .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
+        case .newChatItems, .chatItemsDeleted, .chatUpdated, .chatRemoved, .messageLogGrew, .coreUnreachable,
+            .coreReachable, .sndStandaloneFileComplete, .rcvStandaloneFileComplete, .sndStandaloneFileError,
             .rcvStandaloneFileError, .standaloneFileProgress, .standaloneFileWarning:
             nil
         }

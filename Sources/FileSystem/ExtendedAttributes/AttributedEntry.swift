@@ -48,7 +48,9 @@ struct AttributedEntry: Sendable {
         switch node.content {
         case .draft: true
         case .item(let item): item.direction == .sent
-        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail: false
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
+            .messages, .messageLog:
+            false
         }
     }
 
@@ -74,7 +76,8 @@ struct AttributedEntry: Sendable {
         case .item(let item):
             guard case .sndError = item.file?.status else { return .refused(.notPermitted) }
             return .waiting { [resending] in try await resending.sendAgain(item) }
-        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail:
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
+            .messages, .messageLog:
             return .refused(.notPermitted)
         }
     }

@@ -50,7 +50,7 @@ final class FileOpener: Sendable {
         guard let node = nodes.nodeToOpen(id) else { return .refused(.gone) }
         let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
         switch node.content {
-        case .root, .control, .recovered, .chat, .thumbnails:
+        case .root, .control, .recovered, .chat, .thumbnails, .messages:
             return .refused(.isFolder)
         case .thumbnail:
             guard !writes else { return .refused(.notPermitted) }
@@ -58,6 +58,9 @@ final class FileOpener: Sendable {
             return thumbnails.bytes(of: place).map { [handles] bytes in
                 .success(handles.add(node, ThumbnailSource(bytes)))
             }
+        case .messageLog(let chat):
+            guard !writes else { return .refused(.notPermitted) }
+            return .done(handles.add(node, MessageLogSource(chat, in: core)))
         case .marker:
             guard !writes else { return .refused(.notPermitted) }
             return .done(handles.add(node, ProducedSource([])))

@@ -41,6 +41,7 @@ public final class FileSystem: FileOperations {
     private let pump: EventPump
     private let offers: PreviewOffers
     private let thumbnails: ThumbnailFiles?
+    private let messages: MessageFiles
 
     public init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
@@ -67,9 +68,10 @@ public final class FileSystem: FileOperations {
             names: names, contents: contents, core: core, loader: loader, nodes: nodes, entries: entries,
             kernel: kernel, callers: callers, settings: settings, beginning: beginning)
         control = ControlFiles(report, clock: clock, beginning: beginning)
+        messages = MessageFiles(names: names, core: core, kernel: kernel)
         attributes = AttributeReader(
             names: names, nodes: nodes, references: references, memory: memory, folders: folders,
-            contents: contents, control: control)
+            contents: contents, control: control, messages: messages)
         announcer = TreeAnnouncer(names: names)
         drafts = DraftChanges(
             names: names, outbox: outbox, drafts: table, nodes: nodes, announcer: announcer)
@@ -92,7 +94,7 @@ public final class FileSystem: FileOperations {
         firstTree = FirstTree(names: names, core: core, outbox: outbox, drafts: table, loader: loader)
         coreEvents = CoreEvents(
             names: names, contents: contents, outbox: outbox, loader: loader, control: control,
-            kernel: kernel, announcer: announcer, tree: tree)
+            kernel: kernel, announcer: announcer, tree: tree, messages: messages)
         pump = EventPump(
             core: core, outbox: outbox, coreEvents: coreEvents,
             draftEvents: DraftEvents(
@@ -116,6 +118,7 @@ extension FileSystem {
         } catch {
             throw FileSystemError(error)
         }
+        await messages.load()
         pump.start()
         return pump
     }
@@ -248,7 +251,8 @@ extension FileSystem {
     }
 
     public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
-        names.list(folder, after: last, count: count)
+        if folder == .messages { return messages.list(after: last, count: count) }
+        return names.list(folder, after: last, count: count)
     }
 
     public func attributesToKeep(of node: Node) -> Attributes? { attributes.attributesToKeep(of: node) }
@@ -267,7 +271,7 @@ extension FileSystem {
     public func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
-        if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
         let answer = loader.whenLoaded(folder) { [opener] in
             opener.create(name, in: folder, flags: flags, by: thread)
         }
@@ -303,7 +307,7 @@ extension FileSystem {
     public func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void> {
-        if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
         let answer = loader.whenLoaded(folder) { [drafts] in
             drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
         }
@@ -311,7 +315,7 @@ extension FileSystem {
     }
 
     public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        if ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
         let answer = loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
         return answer.whenRefused { [user] in user.refused(.remove, $0, name, in: folder) }
     }

@@ -98,7 +98,8 @@ public final class EntryLister: Sendable {
     private func description(of node: Node) -> EntryDescription? {
         switch node.content {
         case .item, .draft: break
-        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .chat:
+        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .chat,
+            .messages, .messageLog:
             return nil
         }
         let (shown, path) = (attributes.attributes(of: node), names.path(of: node))

@@ -13,10 +13,12 @@ final class AttributeReader: Sendable {
     private let folders: KnownFolders
     private let contents: any ContentStore
     private let control: ControlFiles
+    private let messages: MessageFiles
 
     init(
         names: Namespace, nodes: NodeLookup, references: KernelReferences, memory: ItemMemory,
-        folders: KnownFolders, contents: any ContentStore, control: ControlFiles
+        folders: KnownFolders, contents: any ContentStore, control: ControlFiles,
+        messages: MessageFiles
     ) {
         self.names = names
         self.nodes = nodes
@@ -25,14 +27,16 @@ final class AttributeReader: Sendable {
         self.folders = folders
         self.contents = contents
         self.control = control
+        self.messages = messages
     }
 
     func attributes(of node: Node) -> Attributes {
         switch node.content {
         case .root, .recovered, .chat: return folder(node, permissions: 0o700)
-        case .control, .thumbnails: return folder(node, permissions: 0o500)
+        case .control, .thumbnails, .messages: return folder(node, permissions: 0o500)
         case .status, .transfers: return controlFile(node)
         case .marker: return file(node, size: 0, blocks: 0, modified: control.beginning)
+        case .messageLog(let chat): return messages.attributes(of: node, chat)
         // Its size is for `ThumbnailFiles` to say.
         case .thumbnail: return file(node, size: 0, blocks: 1, modified: control.beginning)
         case .item(let item): return entry(node, item)
@@ -64,7 +68,8 @@ final class AttributeReader: Sendable {
     func attributesToKeep(of name: EntryName, in folder: NodeID) -> Attributes? {
         // Removed or replaced between the two steps: then another look finds what is there now.
         for _ in 0..<2 {
-            guard let node = names.child(name, of: folder) else { return nil }
+            let node = folder == .messages ? messages.child(name) : names.child(name, of: folder)
+            guard let node else { return nil }
             if let attributes = attributesToKeep(of: node) { return attributes }
         }
         return nil

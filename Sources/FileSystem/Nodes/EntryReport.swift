@@ -37,7 +37,8 @@ final class EntryReporter: Sendable {
     /// Nil for folders and control files.
     func report(on node: Node) -> EntryReport? {
         switch node.content {
-        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail:
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
+            .messages, .messageLog:
             return nil
         case .draft(let id):
             guard let condition = nodes.draft(id, at: node.id)?.snapshot else { return nil }

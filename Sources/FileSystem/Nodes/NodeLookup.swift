@@ -21,6 +21,7 @@ final class NodeLookup: Sendable {
     /// A draft also when its name is gone: whoever found that a moment ago opens what it named then.
     func nodeToOpen(_ id: NodeID) -> Node? {
         names.node(id) ?? references.node(id) ?? ThumbnailNodes.node(id)
+            ?? MessageNodes.node(id, in: names)
     }
 
     /// The draft behind a node: removed too, while the kernel knows it or somebody has it open.

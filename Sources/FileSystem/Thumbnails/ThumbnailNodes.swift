@@ -4,11 +4,11 @@ import Thumbnails
 /// The numbers of `.chatfs/thumbnails` and what is in it. They follow from what they stand for, so nothing remembers
 /// them. No listing names these entries: only who was offered one comes here.
 enum ThumbnailNodes {
-    static let folder = NodeID(6)
+    static let folder = NodeID(16)
     static let folderName = EntryName("thumbnails")
 
     /// Of the folder of each size, from this on.
-    private static let firstOfSizes: UInt64 = 7
+    private static let firstOfSizes: UInt64 = 17
     /// In front of the numbers of entries, of which no index ever gives so many: bit 62, two bits for the size, one
     /// for the spelling.
     private static let mark: UInt64 = 1 << 62

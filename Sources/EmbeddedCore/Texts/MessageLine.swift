@@ -1,0 +1,102 @@
+import Base
+import ChatCore
+import ChatProtocol
+import JSON
+import Store
+
+/// One line of a chat's log. Lines stay as they are: what becomes of a message later is a line of its own.
+struct MessageLine {
+    enum Event: String, SQLBindable, CaseIterable {
+        case message
+        case edit
+        case deletion
+    }
+
+    /// The file of a message.
+    struct File {
+        var name: String
+        var size: UInt64
+        var item: ItemID
+    }
+
+    var event: Event
+    /// Of the message that it is about.
+    var id: SharedMessageID
+    var time: Timestamp
+    /// Of the message that it is about.
+    var direction: ChatItem.Direction
+    var sender: String
+    var content: ChatContent?
+    var quote: Quote?
+    var file: File?
+    var isForwarded = false
+    /// Still being written: edits follow.
+    var isLive = false
+
+    init(
+        _ event: Event, of id: SharedMessageID, at time: Timestamp, _ direction: ChatItem.Direction,
+        by sender: String, _ content: ChatContent? = nil
+    ) {
+        self.event = event
+        self.id = id
+        self.time = time
+        self.direction = direction
+        self.sender = sender
+        self.content = content
+    }
+
+    /// With the line break. The same values give the same bytes.
+    var bytes: [UInt8] {
+        let text = JSONText.object(present: [
+            "event": JSONText.string(event.rawValue), "id": JSONText.string(id.text),
+            "time": JSONText.string(time.iso8601),
+            "direction": JSONText.string(direction == .sent ? "sent" : "received"),
+            "sender": JSONText.string(sender), "type": content.map { JSONText.string($0.typeName) },
+            "text": content.map { JSONText.string($0.text) }, "quote": quote.map(Self.json),
+            "file": file.map(Self.json), "forwarded": isForwarded ? "true" : nil,
+            "live": isLive ? "true" : nil,
+        ])
+        return Array(text.utf8) + [UInt8(ascii: "\n")]
+    }
+
+    /// What is left of a line whose message has disappeared: as long as it was, so that what follows stays in its place.
+    static func blank(_ id: SharedMessageID, length: Int) -> [UInt8] {
+        let text = JSONText.object([
+            "event": JSONText.string("disappeared"), "id": JSONText.string(id.text),
+        ])
+        let left = Array(text.utf8.prefix(max(length - 1, 0)))
+        let padding = [UInt8](repeating: UInt8(ascii: " "), count: max(length - 1 - left.count, 0))
+        return left + padding + [UInt8(ascii: "\n")]
+    }
+
+    private static func json(_ quote: Quote) -> String {
+        JSONText.object(present: [
+            "id": quote.id.map { JSONText.string($0.text) }, "time": JSONText.string(quote.sentAt.iso8601),
+            "by": JSONText.string(quote.isOwn ? "sender" : "recipient"),
+            "text": JSONText.string(quote.content.text),
+        ])
+    }
+
+    private static func json(_ file: File) -> String {
+        JSONText.object([
+            "name": JSONText.string(file.name), "size": String(file.size),
+            "item": String(file.item.rawValue),
+        ])
+    }
+}
+
+extension ChatContent {
+    fileprivate var typeName: String {
+        switch kind {
+        case .text: "text"
+        case .link: "link"
+        case .image: "image"
+        case .video: "video"
+        case .voice: "voice"
+        case .file: "file"
+        case .report: "report"
+        case .chat: "chat"
+        case .unknown(let type): type
+        }
+    }
+}
