@@ -43,7 +43,8 @@ struct ScriptedCommand {
             outcome.response = send(&state)
         } else if text.hasPrefix("/_delete item ") {
             outcome.response = delete(&state)
-        } else if let answer = ScriptedManagement(text).answer(&state) {
+        } else if let answer = ScriptedManagement(text).answer(&state) ?? ScriptedPeople(text).answer(&state)
+        {
             outcome.response = answer
         } else if text.hasPrefix("/sql ") {
             outcome.response = rows(state)
@@ -103,7 +104,9 @@ struct ScriptedCommand {
     private func rows(_ state: ScriptedSimpleX.State) -> String {
         guard state.answersQuestions else { return #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
         var rows = ["header"]
-        if text.contains("file_descr_text") {
+        if let answer = ScriptedPeople(text).rows(state) {
+            rows += answer
+        } else if text.contains("file_descr_text") {
             let file = text.firstMatch(of: /r\.file_id = (\d+)/).flatMap { Int64($0.1) }
             if let description = file.flatMap({ state.descriptions[$0] }) {
                 rows.append(Hexadecimal.encode(Array(description.utf8)).uppercased())

@@ -45,11 +45,11 @@ struct ScriptedManagement {
         return told("contactDeleted", "contact", state.contact(chat))
     }
 
-    private func told(_ type: String, _ key: String, _ json: String) -> String {
+    func told(_ type: String, _ key: String, _ json: String) -> String {
         #"{"type":"\#(type)",\#(ScriptedSimpleX.user),"\#(key)":\#(json)}"#
     }
 
-    private static func refusal(_ type: String) -> String {
+    static func refusal(_ type: String) -> String {
         #"{"type":"chatCmdError","chatError":{"type":"error","errorType":{"type":"\#(type)"}}}"#
     }
 

@@ -37,6 +37,14 @@ public final class ScriptedSimpleX: Sendable {
         /// Messages that say so to the others: all so far, and those that no relay has yet.
         public var deliveries = 0
         public var undelivered = 0
+        /// The user's address, whether requests at it are accepted automatically, and who waits, by numbers.
+        public var address: String?
+        public var acceptsAutomatically = false
+        public var requests: [Int64: String] = [:]
+        /// Which contact a connection became.
+        public var connections: [Int64: Int64] = [:]
+        /// What the core says of links, by the links: the JSON of `connectionPlan`.
+        public var plans: [String: String] = [:]
         /// Files that belong to no chat, by their numbers: being uploaded or downloaded, or uploaded.
         public var standalone: Set<Int64> = []
         var lastStandalone: Int64 = 900_000

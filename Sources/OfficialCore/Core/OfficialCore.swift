@@ -35,6 +35,7 @@ public final class OfficialCore: ChatCore {
     private let sender: MessageSender
     private let removals: Removals
     private let management: ChatManagement
+    private let people: ConnectionMaking
     private let deliveries: PendingDeliveries
     private let intake: EventIntake
     private let historyReader: HistoryReader
@@ -69,6 +70,7 @@ public final class OfficialCore: ChatCore {
         removals = Removals(connection, index)
         deliveries = PendingDeliveries(connection)
         management = ChatManagement(connection, index, deliveries)
+        people = ConnectionMaking(connection, index, user: profile.id)
         readReceipts = ReadReceipts(connection, index)
         intake = EventIntake(index, recent, descriptions, standaloneFiles)
         historyReader = HistoryReader(connection, index, recent, pageSize: settings.pageSize)
@@ -337,6 +339,38 @@ public final class OfficialCore: ChatCore {
     /// From the link itself: the core would only say what its sender wrote into it.
     public func standaloneFileInfo(_ link: String) async throws(ChatError) -> StandaloneFile {
         try await .described(by: link)
+    }
+
+    // MARK: - People
+
+    public func invite() async throws(ChatError) -> ContactInvitation { try await people.invite() }
+
+    public func accept(_ link: String) async throws(ChatError) -> Int64 { try await people.accept(link) }
+
+    public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
+        try await people.contact(of: connection)
+    }
+
+    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+        try await people.securityCode(of: chat)
+    }
+
+    public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        try await people.createAddress(acceptance)
+    }
+
+    public func address() async throws(ChatError) -> ContactAddress? { try await people.address() }
+
+    public func deleteAddress() async throws(ChatError) { try await people.deleteAddress() }
+
+    public func requests() async throws(ChatError) -> [WaitingRequest] { try await people.requests() }
+
+    public func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        try await people.acceptRequest(number)
+    }
+
+    public func rejectRequest(_ number: Int64) async throws(ChatError) {
+        try await people.rejectRequest(number)
     }
 
     // MARK: - Chats

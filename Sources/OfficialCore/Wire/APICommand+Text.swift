@@ -41,6 +41,9 @@ extension APICommand {
         case .leaveGroup(let group): return "/_leave #\(group)"
         case .deleteChat(let chat, let keepsHistory):
             return "/_delete \(chat) \(keepsHistory ? "entity" : "full") notify=on"
+        case .invite, .connectionPlan, .connect, .securityCode, .createAddress, .showAddress, .deleteAddress,
+            .addressSettings, .autoAccept, .acceptRequest, .rejectRequest:
+            return try aboutPeople()
         case .send(let chat, let messages):
             return "/_send \(chat) json " + JSONText.array(try messages.map(Self.json))
         case .createNotes(let folder, let messages):
@@ -60,6 +63,28 @@ extension APICommand {
         case .downloadInfo(let link): return "/_download info \(try Self.link(link))"
         case .query(let statement): return "/sql chat \(try Self.selection(statement))"
         case .agentQuery(let statement): return "/sql agent \(try Self.selection(statement))"
+        }
+    }
+
+    private func aboutPeople() throws(OfficialCoreError) -> String {
+        switch self {
+        case .invite(let user): return "/_connect \(user)"
+        case .connectionPlan(let user, let link): return "/_connect plan \(user) \(try Self.link(link))"
+        case .connect(let user, let link):
+            let short = try link.short.map { text throws(OfficialCoreError) in " " + (try Self.link(text)) }
+            return "/_connect \(user) \(try Self.link(link.full))\(short ?? "")"
+        case .securityCode(let contact): return "/_get code @\(contact)"
+        case .createAddress(let user): return "/_address \(user)"
+        case .showAddress(let user): return "/_show_address \(user)"
+        case .deleteAddress(let user): return "/_delete_address \(user)"
+        case .addressSettings(let user, let isAutomatic):
+            let accepts = isAutomatic ? JSONText.object(["acceptIncognito": "false"]) : nil
+            return "/_address_settings \(user) "
+                + JSONText.object(present: ["businessAddress": "false", "autoAccept": accepts])
+        case .autoAccept(let user, let isOn): return "/_auto_accept \(user) \(Self.word(isOn))"
+        case .acceptRequest(let number): return "/_accept \(number)"
+        case .rejectRequest(let number): return "/_reject \(number)"
+        default: throw Self.invalid("This command is about something else.")
         }
     }
 
@@ -101,7 +126,7 @@ extension APICommand {
     private static func link(_ link: String) throws(OfficialCoreError) -> String {
         guard !link.isEmpty, link.utf8.count <= 1 << 20,
             link.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else { throw invalid("This is no link of a file.") }
+        else { throw invalid("This is no link.") }
         return link
     }
 

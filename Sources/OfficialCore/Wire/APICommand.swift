@@ -34,6 +34,22 @@ public enum APICommand: Hashable, Sendable {
     /// With `keepsHistory` a contact ends and what it holds stays.
     case deleteChat(ChatReference, keepsHistory: Bool)
 
+    // People.
+    /// Makes a link for one person.
+    case invite(user: Int64)
+    /// What a link leads to.
+    case connectionPlan(user: Int64, link: String)
+    case connect(user: Int64, APILink)
+    case securityCode(contact: Int64)
+    case createAddress(user: Int64)
+    case showAddress(user: Int64)
+    case deleteAddress(user: Int64)
+    case addressSettings(user: Int64, acceptsAutomatically: Bool)
+    /// The same for earlier versions.
+    case autoAccept(user: Int64, Bool)
+    case acceptRequest(Int64)
+    case rejectRequest(Int64)
+
     // Messages.
     case send(APIChatReference, [APIComposedMessage])
     case createNotes(Int64, [APIComposedMessage])

@@ -109,6 +109,14 @@ extension APIError {
         Meaning(["sharedMsgIdNotFoundByFileId"], .noSuchFile, "This file no longer exists."),
         Meaning(["userNotFoundByFileId"], .noSuchFile, "This file no longer exists."),
 
+        // Links.
+        Meaning(
+            ["unsupportedConnReq"], .invalidCommand,
+            "The link is of a version of SimpleX that this core does not know."),
+        Meaning(
+            ["invalidConnReq"], .invalidCommand,
+            "This is no SimpleX link, or it was cut off when it was copied."),
+
         // Users, life of the core.
         Meaning(["noActiveUser"], .noSuchProfile, "The SimpleX database has no profile yet; make one."),
         Meaning(["userNotFound"], .noSuchProfile, "The SimpleX database has no such profile."),

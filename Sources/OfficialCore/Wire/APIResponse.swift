@@ -37,12 +37,21 @@ public enum APIResponse: Hashable, Sendable {
     /// XFTP relays that the user has configured and enabled, presets included.
     case relays([String])
     case network(APINetworkSettings)
+    /// With the number of the connection that waits for who uses it.
+    case invitation(APILink, connection: Int64)
+    case plan(APIConnectionPlan)
+    case connecting(APIConnecting)
+    case securityCode(String)
+    case addressCreated
+    case address(APIAddress)
+    /// The contact that somebody who asked becomes.
+    case accepting(APIChatInfo)
     /// An answer of a type that ChatFS does not know, with its name.
     case other(String)
 
     init(_ json: JSONValue) {
         let type = json.type ?? ""
-        self = Self.decode(type, json) ?? .other(type)
+        self = Self.decode(type, json) ?? Self.people(type, json) ?? .other(type)
     }
 
     private static func decode(_ type: String, _ json: JSONValue) -> APIResponse? {
@@ -88,6 +97,29 @@ public enum APIResponse: Hashable, Sendable {
         case "sQLResult", "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
         case "userServers": return .relays(relays(json))
         case "networkConfig": return json["networkConfig"].map { .network(APINetworkSettings($0)) }
+        default: return nil
+        }
+    }
+
+    private static func people(_ type: String, _ json: JSONValue) -> APIResponse? {
+        let connection = json["connection"]?["pccConnId"]?.integer
+        let chat = APIChatInfo(changed: json)
+        switch type {
+        case "invitation":
+            guard let link = json["connLinkInvitation"].flatMap(APILink.init), let connection else {
+                return nil
+            }
+            return .invitation(link, connection: connection)
+        case "connectionPlan": return APIConnectionPlan(json).map(APIResponse.plan)
+        case "sentConfirmation", "sentInvitation": return connection.map { .connecting(.begun($0)) }
+        case "contactAlreadyExists", "startedConnectionToContact", "sentInvitationToContact",
+            "startedConnectionToGroup":
+            return chat.map { .connecting(.known($0)) }
+        case "contactCode": return json["connectionCode"]?.string.map(APIResponse.securityCode)
+        case "userContactLinkCreated": return .addressCreated
+        case "userContactLink", "userContactLinkUpdated":
+            return json["contactLink"].flatMap(APIAddress.init).map(APIResponse.address)
+        case "acceptingContactRequest": return chat.map(APIResponse.accepting)
         default: return nil
         }
     }

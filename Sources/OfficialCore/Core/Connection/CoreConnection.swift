@@ -83,6 +83,11 @@ final class CoreConnection: Sendable {
         }
     }
 
+    /// Rows of texts that hold no `|`; nil when the core answers no questions about its database.
+    func rows(_ statement: String) async throws(ChatError) -> [String]? {
+        try await lines(.query(statement)).map { Array($0.dropFirst()) }
+    }
+
     /// Rows of a text and a number; none from a core that answers no questions about its databases.
     func pairs(_ query: APICommand) async throws(ChatError) -> [String: Int64] {
         var pairs: [String: Int64] = [:]

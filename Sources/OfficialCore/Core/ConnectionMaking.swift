@@ -1,0 +1,232 @@
+import Base
+import ChatCore
+import CoreServices
+
+/// Becoming somebody's contact through the core, which makes the connections.
+struct ConnectionMaking: Sendable {
+    private let connection: CoreConnection
+    private let index: IndexStore
+    private let user: Int64
+
+    init(_ connection: CoreConnection, _ index: IndexStore, user: Int64) {
+        self.connection = connection
+        self.index = index
+        self.user = user
+    }
+
+    func invite() async throws(ChatError) -> ContactInvitation {
+        guard case .invitation(let link, let number) = try await ask(.invite(user: user)) else {
+            throw Self.notUnderstood
+        }
+        return ContactInvitation(connection: number, link: link.shown)
+    }
+
+    /// - Returns: the number of a connection, or that of a contact or group that is there, negative (see `Made`).
+    func accept(_ link: String) async throws(ChatError) -> Int64 {
+        let plan = try await plan(link)
+        switch plan.outcome {
+        case .own: throw ChatError(.invalidCommand, "This is a link of this profile itself.")
+        case .used(let chat?): return Made.number(of: chat.reference.chat)
+        case .used(nil):
+            throw ChatError(
+                .invalidCommand, "This profile has used the link already; the other side has to answer.")
+        case .usable: break
+        }
+        switch try await ask(.connect(user: user, plan.link)) {
+        case .connecting(.begun(let number)): return number
+        case .connecting(.known(let chat)): return Made.number(of: chat.reference.chat)
+        default: throw Self.notUnderstood
+        }
+    }
+
+    private func plan(_ link: String) async throws(ChatError) -> APIConnectionPlan {
+        do throws(OfficialCoreError) {
+            let command = APICommand.connectionPlan(user: user, link: link)
+            guard case .plan(let plan) = try await connection.ask(command, timeout: .seconds(60)) else {
+                throw OfficialCoreError(.notUnderstood, Self.notUnderstood.sentence)
+            }
+            return plan
+        } catch {
+            guard let refusal = error.refusal else { throw error.chatError }
+            if refusal.has("commandError") || refusal.has("invalidConnReq") {
+                throw ChatError(
+                    .invalidCommand, "This is no SimpleX link, or it was cut off when it was copied.")
+            }
+            if refusal.has("SMP") && refusal.has("AUTH") {
+                throw ChatError(.invalidCommand, "The link was used already, or its owner has deleted it.")
+            }
+            throw error.chatError
+        }
+    }
+
+    func contact(of number: Int64) async throws(ChatError) -> Chat? {
+        guard let reference = try await reference(of: number) else { return nil }
+        let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
+        return chat?.sendingRefused == nil ? chat : nil
+    }
+
+    private func reference(of number: Int64) async throws(ChatError) -> ChatReference? {
+        if case .chat(let reference) = Made(number) { return reference }
+        let rows = try await connection.numbers(
+            """
+            SELECT coalesce(c.contact_id, 0), coalesce(m.group_id, 0) FROM connections c \
+            LEFT JOIN group_members m ON m.group_member_id = c.group_member_id WHERE c.connection_id = \(number)
+            """)
+        guard let rows else { throw Self.noAnswers }
+        guard let row = rows.first, row.count == 2 else { return nil }
+        if row[1] > 0 { return .group(row[1]) }
+        return row[0] > 0 ? .direct(row[0]) : nil
+    }
+
+    func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+        guard case .direct(let contact) = chat else { return nil }
+        guard case .securityCode(let code) = try await ask(.securityCode(contact: contact)) else {
+            throw Self.notUnderstood
+        }
+        return code
+    }
+
+    // MARK: - The address
+
+    func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
+        let address: APIAddress
+        if let known = try await storedAddress() {
+            address = known
+        } else {
+            guard case .addressCreated = try await ask(.createAddress(user: user)),
+                let made = try await storedAddress()
+            else { throw Self.notUnderstood }
+            address = made
+        }
+        guard let acceptance, (acceptance == .automatically) != address.acceptsAutomatically else {
+            return ContactAddress(address)
+        }
+        guard !address.hasOtherSettings else {
+            throw ChatError(
+                .invalidCommand,
+                "The address has an answer of its own, which this would remove: change it in SimpleX Chat.")
+        }
+        try await setAcceptance(acceptance == .automatically)
+        return ContactAddress(link: address.link.shown, acceptance: acceptance)
+    }
+
+    /// Versions before 6.4.4 know the older command only.
+    private func setAcceptance(_ isAutomatic: Bool) async throws(ChatError) {
+        do throws(OfficialCoreError) {
+            _ = try await connection.ask(.addressSettings(user: user, acceptsAutomatically: isAutomatic))
+        } catch {
+            guard error.refusal?.has("commandError") == true else { throw error.chatError }
+            _ = try await ask(.autoAccept(user: user, isAutomatic))
+        }
+    }
+
+    func address() async throws(ChatError) -> ContactAddress? {
+        try await storedAddress().map(ContactAddress.init)
+    }
+
+    private func storedAddress() async throws(ChatError) -> APIAddress? {
+        do throws(OfficialCoreError) {
+            guard case .address(let address) = try await connection.ask(.showAddress(user: user)) else {
+                throw OfficialCoreError(.notUnderstood, Self.notUnderstood.sentence)
+            }
+            return address
+        } catch {
+            if error.refusal?.has("userContactLinkNotFound") == true { return nil }
+            throw error.chatError
+        }
+    }
+
+    func deleteAddress() async throws(ChatError) {
+        guard try await storedAddress() != nil else { throw ChatError.noAddress }
+        _ = try await ask(.deleteAddress(user: user))
+    }
+
+    // MARK: - Requests
+
+    func requests() async throws(ChatError) -> [WaitingRequest] {
+        let rows = try await connection.rows(
+            """
+            SELECT r.contact_request_id, strftime('%s', r.created_at), hex(p.display_name) FROM contact_requests r \
+            JOIN contact_profiles p ON p.contact_profile_id = r.contact_profile_id WHERE r.user_id = \(user) \
+            ORDER BY r.contact_request_id
+            """)
+        guard let rows else { throw Self.noAnswers }
+        return rows.compactMap { row in
+            let cells = row.split(separator: "|", omittingEmptySubsequences: false)
+            guard cells.count == 3, let number = Int64(cells[0]),
+                let name = Hexadecimal.decode(String(cells[2]))
+            else { return nil }
+            return WaitingRequest(
+                number: number, name: String(decoding: name, as: UTF8.self),
+                time: Timestamp(seconds: Int64(cells[1]) ?? 0), text: "")
+        }
+    }
+
+    func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        guard case .accepting(let contact) = try await answer(.acceptRequest(number), number) else {
+            throw Self.notUnderstood
+        }
+        return Made.number(of: contact.reference.chat)
+    }
+
+    func rejectRequest(_ number: Int64) async throws(ChatError) {
+        _ = try await answer(.rejectRequest(number), number)
+    }
+
+    private func answer(_ command: APICommand, _ number: Int64) async throws(ChatError) -> APIResponse {
+        do throws(OfficialCoreError) {
+            return try await connection.ask(command, timeout: .seconds(60))
+        } catch {
+            let isUnknown = ["contactRequestNotFound", "contactRequestNotFoundByName"].contains {
+                error.refusal?.has($0) == true
+            }
+            throw isUnknown ? ChatError.noSuchRequest(number) : error.chatError
+        }
+    }
+
+    // MARK: - Asking
+
+    private func ask(_ command: APICommand) async throws(ChatError) -> APIResponse {
+        do throws(OfficialCoreError) {
+            return try await connection.ask(command, timeout: .seconds(60))
+        } catch {
+            throw error.chatError
+        }
+    }
+
+    private static let notUnderstood = ChatError(
+        .internalError, "The SimpleX core gave an answer that ChatFS does not know.")
+    private static let noAnswers = ChatError(
+        .invalidCommand, "This SimpleX core answers no questions about its database; ask in SimpleX Chat.")
+}
+
+/// By what it is known who connected: a connection of the core, or the chat that was there at once. Connections have
+/// positive numbers, contacts even negative ones, groups odd negative ones.
+private enum Made {
+    case connection(Int64)
+    case chat(ChatReference)
+
+    init(_ number: Int64) {
+        guard number < 0 else {
+            self = .connection(number)
+            return
+        }
+        // Of no core: its numbers are not that large.
+        let id = number == .min ? 0 : -number / 2
+        self = .chat(number % 2 == 0 ? .direct(id) : .group(id))
+    }
+
+    static func number(of chat: ChatReference) -> Int64 {
+        switch chat {
+        case .direct(let id): -2 * id
+        case .group(let id): -2 * id - 1
+        case .notes, .links: 0
+        }
+    }
+}
+
+extension ContactAddress {
+    fileprivate init(_ address: APIAddress) {
+        self.init(link: address.link.shown, acceptance: address.acceptsAutomatically ? .automatically : .ask)
+    }
+}

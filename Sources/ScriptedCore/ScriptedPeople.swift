@@ -1,0 +1,110 @@
+import Base
+
+/// Commands about links, the address and who asks there.
+struct ScriptedPeople {
+    private let text: String
+    private let words: [String]
+
+    init(_ text: String) {
+        self.text = text
+        words = text.split(separator: " ").map(String.init)
+    }
+
+    private static let full = "simplex:/contact#/?v=2-7&smp=x"
+
+    /// nil for other commands.
+    func answer(_ state: inout ScriptedSimpleX.State) -> String? {
+        switch words.first {
+        case "/_connect": connect(&state)
+        case "/_get" where text.hasPrefix("/_get code @"):
+            told("contactCode", #""connectionCode":"12345 67890""#)
+        case "/_address": create(&state)
+        case "/_show_address": show(state)
+        case "/_delete_address":
+            state.address == nil ? Self.unknown("userContactLinkNotFound") : deleted(&state)
+        case "/_address_settings", "/_auto_accept":
+            accept(automatically: text.contains("acceptIncognito") || text.hasSuffix(" on"), &state)
+        case "/_accept", "/_reject": answerRequest(&state)
+        default: nil
+        }
+    }
+
+    /// Answers to questions about the database; nil for others.
+    func rows(_ state: ScriptedSimpleX.State) -> [String]? {
+        if text.contains("FROM contact_requests") {
+            return state.requests.sorted { $0.key < $1.key }.map { number, name in
+                "\(number)|1800000000|\(Hexadecimal.encode(Array(name.utf8)).uppercased())"
+            }
+        }
+        guard text.contains("FROM connections"), let number = words.last.flatMap({ Int64($0) }) else {
+            return nil
+        }
+        return state.connections[number].map { ["\($0)|0"] } ?? ["0|0"]
+    }
+
+    private func told(_ type: String, _ members: String) -> String {
+        #"{"type":"\#(type)",\#(ScriptedSimpleX.user),\#(members)}"#
+    }
+
+    private static func unknown(_ type: String) -> String {
+        #"{"type":"chatCmdError","chatError":{"type":"errorStore","storeError":{"type":"\#(type)"}}}"#
+    }
+
+    private func connect(_ state: inout ScriptedSimpleX.State) -> String {
+        if words.count == 2 {
+            return told(
+                "invitation",
+                #""connLinkInvitation":{"connFullLink":"simplex:/invitation#/?x","connShortLink":"https://a/i#b"},"#
+                    + #""connection":{"pccConnId":7}"#)
+        }
+        if words[1] == "plan" {
+            guard words[3].contains("#") else { return ScriptedManagement.refusal("commandError") }
+            let plan =
+                state.plans[words[3]] ?? #"{"type":"contactAddress","contactAddressPlan":{"type":"ok"}}"#
+            return told(
+                "connectionPlan",
+                #""connLink":{"connFullLink":"\#(Self.full)","connShortLink":"\#(words[3])"},"connectionPlan":\#(plan)"#
+            )
+        }
+        return told("sentInvitation", #""connection":{"pccConnId":8}"#)
+    }
+
+    private func create(_ state: inout ScriptedSimpleX.State) -> String {
+        guard state.address == nil else { return Self.unknown("duplicateContactLink") }
+        state.address = "https://a/a#b"
+        return told("userContactLinkCreated", #""connLinkContact":\#(link("https://a/a#b"))"#)
+    }
+
+    private func link(_ short: String) -> String {
+        #"{"connFullLink":"\#(Self.full)","connShortLink":"\#(short)"}"#
+    }
+
+    private func show(_ state: ScriptedSimpleX.State) -> String {
+        guard let address = state.address else { return Self.unknown("userContactLinkNotFound") }
+        let accepts = state.acceptsAutomatically ? #","autoAccept":{"acceptIncognito":false}"# : ""
+        return told(
+            "userContactLink",
+            #""contactLink":{"connLinkContact":\#(link(address)),"addressSettings":{"businessAddress":false\#(accepts)}}"#
+        )
+    }
+
+    private func deleted(_ state: inout ScriptedSimpleX.State) -> String {
+        state.address = nil
+        return #"{"type":"userContactLinkDeleted",\#(ScriptedSimpleX.user)}"#
+    }
+
+    private func accept(automatically: Bool, _ state: inout ScriptedSimpleX.State) -> String {
+        state.acceptsAutomatically = automatically
+        return show(state)
+    }
+
+    private func answerRequest(_ state: inout ScriptedSimpleX.State) -> String {
+        guard let number = words.last.flatMap({ Int64($0) }),
+            let name = state.requests.removeValue(forKey: number)
+        else { return Self.unknown("contactRequestNotFound") }
+        guard words[0] == "/_accept" else { return told("contactRequestRejected", #""contactRequest":{}"#) }
+        let contact = 100 + number
+        state.contacts[contact] = name
+        return told("acceptingContactRequest", #""contact":\#(state.contact("@\(contact)"))"#)
+    }
+}

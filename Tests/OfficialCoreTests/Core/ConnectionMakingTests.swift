@@ -1,0 +1,121 @@
+import Base
+import ChatCore
+import ScriptedCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("Contacts of an official core are made by the same commands")
+struct ConnectionMakingTests {
+    private func opened(
+        _ change: (inout ScriptedSimpleX.State) -> Void = { _ in }
+    ) async throws -> (Stage, OfficialCore) {
+        let stage = try Stage { state in change(&state) }
+        return (stage, try await OfficialCore.open(stage.transport, stage.settings(.attached)))
+    }
+
+    private func refusal<Result>(_ body: () async throws -> Result) async -> ChatError? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return error as? ChatError
+        }
+    }
+
+    @Test("a link is made for one person, who is named when they have connected")
+    func inviting() async throws {
+        let (stage, core) = try await opened()
+        let invitation = try await core.invite()
+        #expect(invitation.link == "https://a/i#b")
+        #expect(try await core.contact(of: invitation.connection) == nil)
+        stage.simplex.change { $0.connections[invitation.connection] = 1 }
+        #expect(try await core.contact(of: invitation.connection)?.displayName == "bob")
+        #expect(try await core.securityCode(of: .direct(1)) == "12345 67890")
+        await core.shutDown()
+    }
+
+    @Test("a link is looked at before it is used, and both of its forms are given back to the core")
+    func accepting() async throws {
+        let (stage, core) = try await opened()
+        let number = try await core.accept("https://a/a#b")
+        #expect(
+            stage.simplex.commands.filter { $0.hasPrefix("/_connect") } == [
+                "/_connect plan 1 https://a/a#b", "/_connect 1 simplex:/contact#/?v=2-7&smp=x https://a/a#b",
+            ])
+        stage.simplex.change { $0.connections[number] = 1 }
+        #expect(try await core.contact(of: number)?.displayName == "bob")
+        await core.shutDown()
+    }
+
+    @Test("a link that was used leads to its contact; one of one's own, and what is none, is refused")
+    func plans() async throws {
+        let (stage, core) = try await opened { state in
+            state.plans["x#known"] = """
+                {"type":"contactAddress","contactAddressPlan":{"type":"known","contact":\
+                {"contactId":1,"localDisplayName":"bob","profile":{"displayName":"bob"}}}}
+                """
+            state.plans["x#own"] = #"{"type":"invitationLink","invitationLinkPlan":{"type":"ownLink"}}"#
+            state.plans["x#again"] = #"{"type":"invitationLink","invitationLinkPlan":{"type":"connecting"}}"#
+            state.refusals["/_connect plan 1 x#used"] =
+                #"{"type":"errorAgent","agentError":{"type":"SMP","smpErr":{"type":"AUTH"}}}"#
+        }
+        #expect(try await core.contact(of: core.accept("x#known"))?.reference == .direct(1))
+        for (link, sentence) in [
+            ("x#own", "of this profile itself"), ("x#again", "has used the link already"),
+            ("nonsense", "no SimpleX link"), ("x#used", "used already"), ("x y", "no link"),
+        ] {
+            let error = await refusal { try await core.accept(link) }
+            #expect(error?.code == .invalidCommand && error?.sentence.contains(sentence) == true, "\(link)")
+        }
+        #expect(stage.simplex.count("/_connect 1 ") == 0)
+        await core.shutDown()
+    }
+
+    @Test("an address is made once, shown, set and deleted")
+    func address() async throws {
+        let (stage, core) = try await opened()
+        #expect(try await core.address() == nil)
+        let made = ContactAddress(link: "https://a/a#b", acceptance: .ask)
+        #expect(try await core.createAddress(nil) == made)
+        #expect(try await core.createAddress(.ask) == made)
+        #expect(stage.simplex.count("/_address ") == 1 && stage.simplex.count("/_address_settings") == 0)
+        #expect(try await core.createAddress(.automatically).acceptance == .automatically)
+        #expect(try await core.address()?.acceptance == .automatically)
+        try await core.deleteAddress()
+        #expect(await refusal { try await core.deleteAddress() }?.sentence.contains("no address") == true)
+        await core.shutDown()
+    }
+
+    @Test("a core that knows only the older command is set by that")
+    func older() async throws {
+        let (stage, core) = try await opened { state in
+            state.refusals["/_address_settings"] = #"{"type":"error","errorType":{"type":"commandError"}}"#
+        }
+        #expect(try await core.createAddress(.automatically).acceptance == .automatically)
+        #expect(stage.simplex.commands.last == "/_auto_accept 1 on")
+        await core.shutDown()
+    }
+
+    @Test("who asks is listed, whatever the name holds, and accepted or rejected once")
+    func requests() async throws {
+        let (_, core) = try await opened { state in state.requests = [3: "ca|rol\n", 4: "dave"] }
+        let requests = try await core.requests()
+        #expect(requests.map(\.number) == [3, 4] && requests.map(\.name) == ["ca|rol\n", "dave"])
+        #expect(requests.first?.time == Timestamp(seconds: 1_800_000_000))
+        #expect(try await core.acceptRequest(3) < 0)
+        try await core.rejectRequest(4)
+        #expect(try await core.requests().isEmpty)
+        for number: Int64 in [3, 4, 99] {
+            #expect(await refusal { try await core.acceptRequest(number) }?.code == .invalidCommand)
+        }
+        await core.shutDown()
+    }
+
+    @Test("a core that answers no questions about its database says where to ask instead")
+    func silent() async throws {
+        let (_, core) = try await opened { $0.answersQuestions = false }
+        #expect(await refusal { try await core.requests() }?.sentence.contains("in SimpleX Chat") == true)
+        await core.shutDown()
+    }
+}
