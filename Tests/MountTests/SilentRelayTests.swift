@@ -63,6 +63,72 @@ struct SilentRelayTests {
         }
     }
 
+    /// `CHATFS_DELETION_SECONDS=60` for a minute of it.
+    @Test("a hundred deletions a second go on while a hundred readers wait, and end those of what is deleted")
+    func deletions() async throws {
+        let seconds = getenv("CHATFS_DELETION_SECONDS").flatMap { Int(String(cString: $0)) } ?? 3
+        let mounts = try await TwoMounts.start(mounting: [])
+        try await mounts.mount("alice", ["--quiet-time", "0s"])
+        try await mounts.mount("bob", ["--delete", "self"])
+        let far = (0..<20).map { "far\($0).bin" }
+        for name in far { try mounts.write(TwoMounts.bytes(300_000), to: "alice/bob/" + name) }
+        for name in far { try await mounts.waitForState("sent", of: "alice/bob/" + name) }
+        let small = (0..<100 * seconds).map { "small\($0).txt" }
+        for name in small { try mounts.write([1, 2, 3], to: "alice/bob/" + name) }
+        let limit = Duration.seconds(120 + 4 * seconds)
+        try await wait(until: "all have arrived", within: limit) {
+            try mounts.folder.names(in: "bob/alice").count == far.count + small.count
+        }
+        mounts.relay.send(SIGSTOP)
+        defer { mounts.relay.send(SIGCONT) }
+        let settings = ChildProcess.Settings(
+            try Shell.find("python3"), ["-c", Self.readers, mounts.path("bob/alice")])
+        let readers = try await RunningProcess.start(settings)
+        try await readers.line("that they read") { $0 == "reading" }
+        let deleted = try await Shell.run(
+            "python3", ["-c", Self.deletions, mounts.path("bob/alice")], limit: limit)
+        #expect(deleted.succeeded, "\(deleted.errors)")
+        #expect(try mounts.folder.names(in: "bob/alice").sorted() == far.sorted())
+        #expect(readers.isRunning, "they still wait: \(readers.errors)")
+        for name in far { #expect(unlink(mounts.path("bob/alice/" + name)) == 0) }
+        #expect(try await readers.ending(within: limit) == .code(0), "\(readers.errors)")
+        #expect(try mounts.folder.names(in: "bob/alice").isEmpty)
+        mounts.relay.send(SIGCONT)
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
+    /// A hundred that wait for a byte, and four that look at everything, until nothing is there any more.
+    private static let readers = """
+        import os, sys, threading
+        folder = sys.argv[1]
+        def read(number):
+            try:
+                with open(f"{folder}/far{number % 20}.bin", "rb") as file: file.read(1)
+                os._exit(2)
+            except TimeoutError: read(number)
+            except OSError: pass
+        def look():
+            while names := os.listdir(folder):
+                for name in names[::50]:
+                    try: os.stat(f"{folder}/{name}")
+                    except OSError: pass
+        threads = [threading.Thread(target=read, args=(number,)) for number in range(100)]
+        threads += [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads: thread.start()
+        print("reading", flush=True)
+        for thread in threads: thread.join()
+        """
+
+    /// As many a second as it can, a hundred at most.
+    private static let deletions = """
+        import os, sys, time
+        folder = sys.argv[1]
+        begun = time.monotonic()
+        for number, name in enumerate(name for name in os.listdir(folder) if name.startswith("small")):
+            time.sleep(max(0, begun + number / 100 - time.monotonic()))
+            os.unlink(f"{folder}/{name}")
+        """
+
     @Test("a daemon that is told to leave while readers wait leaves at once, and they are told")
     func leaving() async throws {
         let mounts = try await TwoMounts.start()

@@ -1,0 +1,31 @@
+import Testing
+
+/// What an optimised build makes of correct code, and no test of a debug build sees: the source is read for it.
+@Suite("What optimised builds do not bear is not written")
+struct OptimisedBuildTests {
+    private static let sources = "Sources"
+
+    /// Places of a pattern in all sources, as `file: text`.
+    private func places(of pattern: Regex<Substring>) throws -> [String] {
+        try LayeringTests.swiftFiles(in: Self.sources).flatMap { file in
+            try LayeringTests.text(file).matches(of: pattern).map { "\(file): \($0.output)" }
+        }
+    }
+
+    @Test("no function is the whole state of a lock: each access wraps it once more, until the stack is full")
+    func functionsInLocks() throws {
+        #expect(try places(of: /\b(?:Lock|Monitor)<\(+\s*(?:@\w+\s*)*\([^>\n]*\)[^>\n]*->[^\n]*/) == [])
+        #expect(
+            try places(
+                of: /\b(?:Lock|Monitor)<\s*(?:@\w+\s*)*\([^>\n]*\)\s*(?:async\s*)?(?:throws[^>\n]*)?->[^\n]*/)
+                == [])
+        // That they would be found.
+        let bad = "private let listener = Lock<(@Sendable () -> Void)?>(nil)"
+        #expect(bad.contains(/\b(?:Lock|Monitor)<\(+\s*(?:@\w+\s*)*\([^>\n]*\)[^>\n]*->/))
+    }
+
+    @Test("no task of a group catches an error of a type of its own: what its closure had captured was lost")
+    func typedCatchesInGroups() throws {
+        #expect(try places(of: /group\.addTask \{[^\n]*\n\s*(?:let [^\n]*\n\s*)?do throws\([^\n]*/) == [])
+    }
+}
