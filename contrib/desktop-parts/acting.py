@@ -43,6 +43,8 @@ class Acting:
                      env=self.screen.environment):
             until("the window is there", 30, lambda: self.screen.has_window("alice"))
             self.screen.fill("alice")
+            # On a busy machine it is there long before anything is in it.
+            until("the files are seen", 60, lambda: self.screen.shows(*FIRST[self.name]))
             self.screen.rest()
             self.shot("opened")
             if self.stage.extensions:

@@ -73,6 +73,11 @@ class Screen:
         """How many lines of the screen below the top are others than before."""
         return sum(old != new for old, new in zip(before[top:], self.pixels()[top:]))
 
+    def shows(self, x, y):
+        """Whether there is more than a plain ground around a place: 4 bytes are a pixel."""
+        lines = self.pixels()[max(0, y - 30):y + 30]
+        return len({line[4 * max(0, x - 40):4 * (x + 40)] for line in lines}) > 20
+
     def rest(self, seconds=1, timeout=4):
         """Waits until nothing has changed for so long, not for ever: a cursor may blink. The screen then."""
         end, seen, since = time.monotonic() + timeout, self.pixels(), time.monotonic()
