@@ -9,9 +9,10 @@ import Outbox
 import Posix
 import Store
 
-/// One moment of a data directory, whoever goes on using it: its databases copied and sealed under a key of their own,
-/// and second names for the files that they name, which never change once they are there. Lies in the folder `export`
-/// of the directory, which is emptied at the end, and by the next export where a process was killed. All calls block.
+/// One moment of a data directory, whoever goes on using it: all its databases as they were then (`DatabaseMoment`),
+/// copied and sealed under a key of their own, and second names for the files that they name. Lies in the folder
+/// `export` of the directory, which goes in the end, also after errors, and is emptied by the next export where a
+/// process was killed. All calls block.
 public final class Snapshot {
     /// What is not in it, as a path below the data directory, and why.
     public struct Missing: Hashable, Sendable {
@@ -25,7 +26,8 @@ public final class Snapshot {
     /// Held for as long as this lives. The folder itself is locked by who writes the ways to unlock.
     private let lock: OpenFile
     private static let lockName = ".lock"
-    private var isOurs = false
+    private var files: HeldFiles
+    private var named: Set<String> = []
     public private(set) var missing: [Missing] = []
 
     /// - Parameters:
@@ -33,77 +35,104 @@ public final class Snapshot {
     ///   - passphrase: unlocks the copy.
     ///   - cost: of each try to unlock it.
     /// - Throws: `ArchiveError`: `.noSpace`, `.file`; `ChatError`, `KeySlotsError` and others of what is copied.
-    public init(
+    public convenience init(
         of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])? = nil,
         passphrase: SecretBytes, cost: Argon2id.Cost = .usual
     ) throws {
+        try self.init(of: directory, only: selection, passphrase: passphrase, cost: cost, afterMoment: {})
+    }
+
+    /// - Parameter afterMoment: for tests: others go on, and nothing was copied yet.
+    init(
+        of directory: DataDirectory, only selection: (profile: Profile, chats: [ChatReference])?,
+        passphrase: SecretBytes, cost: Argon2id.Cost, afterMoment: () throws -> Void
+    ) throws {
         self.directory = directory
-        folder = try PrivateFolder(directory.path + "/export", purpose: "chatfs export")
         key = DataKey.random()
-        lock = try OpenFile(Self.lockName, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
-        guard try lock.tryLock() else {
-            throw ArchiveError(.file, "Another export of this data directory is going on: wait for its end.")
-        }
-        // Of one that was killed.
-        try PrivateFolder.removeContents(
-            of: folder.directory, keeping: [PrivateFolder.marker, Self.lockName])
-        isOurs = true
+        (folder, lock) = try Self.makeFolder(directory.path + "/export")
+        files = HeldFiles(of: directory.path, in: folder)
+        // From here on what fails ends in `deinit`.
         let slots = try KeySlots(key, for: .passphrase(passphrase), at: SystemWallClock().now(), cost: cost)
         try KeySlotsFile(path: path(ArchivedFile.keys)).create(slots)
+        let sources = { Self.databases(of: directory) }
+        // Before the moment, so that at the moment there are only those that have just come.
+        try files.holdAll()
+        let moment = try DatabaseMoment(of: sources, key: directory.key) {
+            try files.holdAll()
+        }
+        try afterMoment()
         let copy = try DirectoryCopy(
-            of: directory, at: path(ArchivedFile.database), key: key, only: selection)
-        for file in try copy.files() { try link(file) }
+            of: directory, at: moment, path: path(ArchivedFile.database), key: key, only: selection)
+        for file in try copy.files() { try take(file) }
         if selection == nil {
-            for profile in try directory.profiles() { try take(profile) }
+            for profile in try copy.profiles() { try take(profile, moment) }
+        }
+        files.keepOnly(named)
+    }
+
+    deinit { try? folder.remove() }
+
+    /// The folder, empty, for this process alone.
+    private static func makeFolder(_ path: String) throws -> (PrivateFolder, OpenFile) {
+        do {
+            let folder = try PrivateFolder(path, purpose: "chatfs export")
+            let lock = try OpenFile(lockName, flags: O_RDWR | O_CREAT | O_NOFOLLOW, in: folder.directory)
+            guard try lock.tryLock() else {
+                throw ArchiveError(
+                    .file, "Another export of this data directory is going on: wait for its end.")
+            }
+            // Of one that was killed.
+            try PrivateFolder.removeContents(of: folder.directory, keeping: [PrivateFolder.marker, lockName])
+            return (folder, lock)
+        } catch let error as SystemError where error.isFullDisk {
+            // Only what was begun of it; nobody else comes further.
+            if let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
+                (try? PrivateFolder.names(in: folder))?.allSatisfy({ $0.hasPrefix(".") }) == true
+            {
+                try? PrivateFolder.removeContents(of: folder, keeping: [])
+                rmdir(path)
+            }
+            throw error
         }
     }
 
-    /// Also where `init` throws.
-    deinit { if isOurs { try? folder.remove() } }
-
     private func path(_ name: String) -> String { folder.path + "/" + name }
 
+    /// All that there are, the shared one first.
+    private static func databases(of directory: DataDirectory) -> [String] {
+        let profiles = try? OpenFile(directory.path + "/profiles", flags: O_RDONLY | O_DIRECTORY)
+        let names = profiles.flatMap { try? PrivateFolder.names(in: $0) } ?? []
+        let own = names.flatMap { name in ProfileFolders.databases.map { "profiles/\(name)/\($0)" } }
+        let known = own.filter { name in EntryName(name).map(ArchivedFile.isKnown) ?? false }
+        return [directory.databasePath]
+            + known.map { "\(directory.path)/\($0)" }.filter { access($0, F_OK) == 0 }
+    }
+
     /// What lies beside the directory's own database.
-    private func take(_ profile: Profile) throws {
+    private func take(_ profile: Profile, _ moment: DatabaseMoment) throws {
         let own = "profiles/\(profile.id)"
-        for name in ProfileFolders.databases where access("\(directory.path)/\(own)/\(name)", F_OK) == 0 {
-            try makeFolders(to: "\(own)/\(name)")
-            try DatabaseCopy.make(
-                from: "\(directory.path)/\(own)/\(name)", key: directory.key, to: path("\(own)/\(name)"),
-                key: key)
+        for name in ProfileFolders.databases where moment.has("\(directory.path)/\(own)/\(name)") {
+            try files.makeFolders(to: "\(own)/\(name)")
+            try moment.copy("\(directory.path)/\(own)/\(name)", to: path("\(own)/\(name)"), key: key)
         }
-        let staging = try directory.folders(of: profile).staging
         let links = try LinkInventory(
-            path: path(own + "/links.sqlite"), key: key, stagingFolder: staging, profile: profile)
+            path: path(own + "/links.sqlite"), key: key, stagingFolder: "\(directory.path)/\(own)/staging",
+            profile: profile)
         for item in links.items {
             guard let name = item.file?.source?.path.split(separator: "/").last else { continue }
-            try link("\(own)/staging/links-\(profile.id)/\(name)")
+            try take("\(own)/staging/links-\(profile.id)/\(name)")
         }
         let journal = path(own + "/outbox/journal.sqlite")
         guard access(journal, F_OK) == 0 else { return }
         for name in try OutboxCopy.recover(journalAt: journal, key: key) {
             let spooled = "\(own)/outbox/spool/\(name)"
-            if access("\(directory.path)/\(spooled)", F_OK) == 0 { try link(spooled) }
+            // A draft has one file or two.
+            if try files.hold(spooled) == nil { named.insert(spooled) }
         }
     }
 
-    private func makeFolders(to name: String) throws {
-        var place = folder.directory
-        for part in name.split(separator: "/").dropLast() {
-            place = try PrivateFolder.folder(String(part), in: place)
-        }
-    }
-
-    private var made: Set<Substring> = []
-
-    /// A second name costs nothing, and the bytes stay when the first one goes.
-    private func link(_ name: String) throws {
-        let parent = name[..<(name.lastIndex(of: "/") ?? name.startIndex)]
-        if made.insert(parent).inserted { try makeFolders(to: name) }
-        let result = linkat(AT_FDCWD, "\(directory.path)/\(name)", AT_FDCWD, path(name), 0)
-        guard result != 0, errno != EEXIST else { return }
-        let error = SystemError(code: errno, operation: "read a file")
-        if error.isFullDisk { throw error }
+    private func take(_ name: String) throws {
+        guard named.insert(name).inserted, let error = try files.hold(name) else { return }
         missing.append(Missing(path: name, sentence: error.sentence))
     }
 

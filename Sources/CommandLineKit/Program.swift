@@ -48,11 +48,25 @@ public enum Program {
         }
         while true {
             if invocation.command.waitsForStop {
-                invocation.stop.request(signal: Signals.waitForStop())
+                let signal = Signals.waitForStop()
+                // Who waits for an answer has begun nothing that would have to be ended.
+                if SilentTerminal.restore() { endProcess(by: signal) }
+                invocation.stop.request(signal: signal)
             } else {
                 pause()
             }
         }
+    }
+
+    /// As the signal does where nobody waits for it.
+    private static func endProcess(by number: Int32) -> Never {
+        signal(number, SIG_DFL)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, number)
+        raise(number)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        _exit(128 + number)
     }
 
     private static func end(with error: any Error, path: [String]) -> Never {
@@ -86,6 +100,7 @@ public enum Program {
     /// threads, and OpenSSL's handler frees what these use (one command in a hundred crashed when it was done).
     private static func leave(_ code: ExitCode) -> Never {
         fflush(nil)
+        _ = SilentTerminal.restore()
         if code == .success, let failure = Terminal.outputFailure {
             Terminal.complain(failure.sentence)
             _exit(ExitCode.failure.value)

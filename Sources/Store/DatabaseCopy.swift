@@ -37,18 +37,25 @@ public enum DatabaseCopy {
     public static func make(
         from source: String, key: SecretBytes?, to target: String, key targetKey: SecretBytes?
     ) throws(StoreError) {
-        let new: Connection
         let old = try Connection(path: source, key: key)
         defer { old.close() }
         if key == nil, old.isSealed { throw StoreError.encrypted }
-        new = try Connection(path: target, key: targetKey)
+        sqlite3_busy_timeout(old.handle, 10_000)
+        try old.executeScript("PRAGMA temp_store = MEMORY; BEGIN")
+        try make(from: old, to: target, key: targetKey)
+    }
+
+    /// - Parameter old: in a transaction, which is its snapshot.
+    static func make(
+        from old: Connection, to target: String, key targetKey: SecretBytes?
+    ) throws(StoreError) {
+        let new = try Connection(path: target, key: targetKey)
         defer { new.close() }
-        for connection in [old, new] { sqlite3_busy_timeout(connection.handle, 10_000) }
+        sqlite3_busy_timeout(new.handle, 10_000)
         do {
             try new.executeScript(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; "
                     + "PRAGMA foreign_keys = OFF")
-            try old.executeScript("PRAGMA temp_store = MEMORY; BEGIN")
             for setting in ["user_version", "application_id"] {
                 let value =
                     try old.first("SELECT \(setting) AS value FROM pragma_\(setting)") { $0.integer("value") }

@@ -110,19 +110,36 @@ public struct KeyedFolder: Sendable {
         }
     }
 
-    /// Three times, as at a login.
     private func asking(
         _ slots: KeySlots, _ ask: (Ways.Passphrase) -> SecretBytes?
     ) throws(UnlockingError) -> (dataKey: SecretBytes, slot: KeySlot) {
+        guard let answer = try Self.answer(slots, ask) else { throw Self.noWay(slots, []) }
+        return (answer.dataKey, answer.slot)
+    }
+
+    /// Asks for the passphrase, which is the right one, for who unlocks later.
+    /// - Returns: nil without an answer.
+    /// - Throws: as `unlock`.
+    public func askedPassphrase(
+        _ ask: (Ways.Passphrase) -> SecretBytes?
+    ) throws(UnlockingError) -> SecretBytes? {
+        try Self.answer(slots(), ask)?.passphrase
+    }
+
+    /// Three times, as at a login.
+    private static func answer(
+        _ slots: KeySlots, _ ask: (Ways.Passphrase) -> SecretBytes?
+    ) throws(UnlockingError) -> (passphrase: SecretBytes, dataKey: SecretBytes, slot: KeySlot)? {
         for attempt in 1...3 {
-            guard let passphrase = ask(.present) else { break }
+            guard let passphrase = ask(attempt == 1 ? .present : .presentOnceMore) else { break }
             do throws(KeySlotsError) {
-                return try slots.unlock(with: .passphrase(passphrase))
+                let opened = try slots.unlock(with: .passphrase(passphrase))
+                return (passphrase, opened.dataKey, opened.slot)
             } catch {
                 guard error.code == .wrongSecret, attempt < 3 else { throw UnlockingError(error) }
             }
         }
-        throw Self.noWay(slots, [])
+        return nil
     }
 
     private static func noWay(_ slots: KeySlots, _ obstacles: [UnlockingError]) -> UnlockingError {

@@ -9,6 +9,8 @@ public struct Ways: Sendable {
     public enum Passphrase: Sendable {
         /// The passphrase that there is.
         case present
+        /// The same after one that was not the right one.
+        case presentOnceMore
         /// A new one, and the same once more.
         case new, again
     }

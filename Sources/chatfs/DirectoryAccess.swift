@@ -84,7 +84,7 @@ final class DirectoryAccess: Sendable {
             case .encrypted:
                 let kinds = try folder.slots().slots.map(\.kind)
                 if kinds.contains(.passphrase), ways.keyring == nil || !kinds.contains(.keyring) {
-                    ways.named = asks(.present).map { .passphrase($0) }
+                    ways.named = try folder.askedPassphrase(asks).map { .passphrase($0) }
                 }
             case .new where !ways.makesPlain && ways.keyring == nil:
                 ways.named = .passphrase(try KeyedFolder.newPassphrase(asks))
@@ -201,6 +201,7 @@ extension Question {
     static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
         switch question {
         case .present: secret("Passphrase of the data directory: ")
+        case .presentOnceMore: secret("Not the right one. Passphrase of the data directory: ")
         case .new: secret("New passphrase for the data directory: ")
         case .again: secret("The same once more: ")
         }

@@ -173,6 +173,21 @@ struct DirectoryArchiveTests {
         #expect(try contents(again, "alice") == before && before.count == 2)
     }
 
+    @Test("of files that nobody names nothing is archived, and an export that fails leaves nothing")
+    func strays() throws {
+        let stray = directory.path + "/profiles/1/files/00112233445566778899aabbccddeeff"
+        _ = try OpenFile(stray, flags: O_WRONLY | O_CREAT, mode: 0o600)
+        let names = try Extraction(archive()).manifest.entries.map(\.name.text)
+        #expect(names.contains("chatfs.db") && !names.contains { $0.hasSuffix("ccddeeff") }, "\(names)")
+        struct Failure: Error {}
+        #expect(throws: Failure.self) {
+            try Snapshot(of: directory, only: nil, passphrase: passphrase, cost: Self.cost) {
+                throw Failure()
+            }
+        }
+        #expect(access(directory.path + "/export", F_OK) != 0 && access(stray, F_OK) == 0)
+    }
+
     @Test("a file that is gone, or was damaged, is named at the end, and the rest is there")
     func damaged() throws {
         let source = try #require(

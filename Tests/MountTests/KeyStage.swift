@@ -7,9 +7,19 @@ struct KeyStage {
     let folder: TemporaryFolder
     /// In front of the others: what takes the place of libsecret.
     var environment: [String: String?] = ["CREDENTIALS_DIRECTORY": nil]
-    var data: String { folder.path("data") }
+    let data: String
 
-    init() throws { folder = try TemporaryFolder() }
+    /// - Parameter data: where the data directory will be, below the stage's folder.
+    init(data: String = "data") throws {
+        folder = try TemporaryFolder()
+        self.data = folder.path(data)
+    }
+
+    /// Another data directory below the same folder.
+    init(sharing stage: KeyStage, data: String) throws {
+        (folder, environment) = (stage.folder, stage.environment)
+        self.data = folder.path(data)
+    }
 
     /// Runs `chatfs` with files as its descriptors from 3 on, which sh opens.
     func chatfs(_ words: String, handing texts: [String] = []) async throws -> Shell.Outcome {

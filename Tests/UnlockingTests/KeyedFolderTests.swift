@@ -82,7 +82,7 @@ import Testing
         }
         let key = try made(ways)
         #expect(try keyed.unlock(with: ways).isEqual(to: key))
-        #expect(asked.withLock { $0 } == [.new, .again, .present, .present, .present])
+        #expect(asked.withLock { $0 } == [.new, .again, .present, .presentOnceMore, .presentOnceMore])
         #expect(code { _ = try keyed.unlock(with: ways) } == .wrongSecret)
         // Nobody answers any more.
         #expect(code { _ = try keyed.unlock(with: ways) } == .noWay)

@@ -13,24 +13,25 @@ public struct DirectoryCopy: Sendable {
 
     /// Makes it.
     /// - Parameters:
+    ///   - moment: has the database of the directory.
     ///   - path: nothing is there yet.
     ///   - selection: only these chats of one profile, and nothing of others; nil: everything. The notes of the profile
     ///     are there in any case, without what is in them where they were not named.
     /// - Throws: `.storage`, `.file(.noSpace)`; what there is of it then is the caller's to remove.
     public init(
-        of directory: DataDirectory, at path: String, key: SecretBytes,
+        of directory: DataDirectory, at moment: DatabaseMoment, path: String, key: SecretBytes,
         only selection: (profile: Profile, chats: [ChatReference])? = nil
     ) throws(ChatError) {
         self.path = path
         self.key = key
         do {
             guard let selection else {
-                try DatabaseCopy.make(from: directory.databasePath, key: directory.key, to: path, key: key)
+                try moment.copy(directory.databasePath, to: path, key: key)
                 return
             }
             let whole = path + "-whole"
             defer { for suffix in ["", "-wal", "-shm"] { unlink(whole + suffix) } }
-            try DatabaseCopy.make(from: directory.databasePath, key: directory.key, to: whole, key: key)
+            try moment.copy(directory.databasePath, to: whole, key: key)
             let store = try DirectoryStore(path: whole, key: key)
             defer { store.close() }
             try store.change { tables in
@@ -39,6 +40,17 @@ public struct DirectoryCopy: Sendable {
             }
             // Once more: the pages of what was left out are not to be carried along.
             try DatabaseCopy.make(from: whole, key: key, to: path, key: key)
+        } catch {
+            throw ChatError(wrapping: error)
+        }
+    }
+
+    /// Those that it has.
+    public func profiles() throws(ChatError) -> [Profile] {
+        do {
+            let store = try DirectoryStore(path: path, key: key)
+            defer { store.close() }
+            return try store.read { try $0.profiles.all() }
         } catch {
             throw ChatError(wrapping: error)
         }
@@ -60,7 +72,7 @@ public struct DirectoryCopy: Sendable {
 
 extension DataDirectory {
     /// Of the database that all profiles share. Absolute.
-    var databasePath: String { path + "/chatfs.db" }
+    public var databasePath: String { path + "/chatfs.db" }
 
     /// Makes a data directory of a folder that was made for something else and holds what one holds.
     public static func claim(_ folder: PrivateFolder) throws(SystemError) {

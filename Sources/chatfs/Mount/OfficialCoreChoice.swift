@@ -130,22 +130,14 @@ enum Question {
         return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The same without showing what is typed (termios(3)). Blocks.
+    /// The same without showing what is typed. Blocks.
     static func secret(_ prompt: String) -> SecretBytes? {
-        var before = termios()
-        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO),
-            tcgetattr(STDIN_FILENO, &before) == 0
-        else { return nil }
-        var silent = before
-        silent.c_lflag &= ~tcflag_t(ECHO)
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
-        defer {
-            tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
-            Terminal.write("\n", to: STDERR_FILENO)
+        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
+        return SilentTerminal.whileSilent {
+            Terminal.write(prompt, to: STDERR_FILENO)
+            // None is as good as one that is wrong: the database says so.
+            let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
+            return secret.flatMap { $0.count > 0 ? $0 : nil }
         }
-        Terminal.write(prompt, to: STDERR_FILENO)
-        // None is as good as one that is wrong: the database says so.
-        let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
-        return secret.flatMap { $0.count > 0 ? $0 : nil }
     }
 }

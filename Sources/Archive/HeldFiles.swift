@@ -1,0 +1,70 @@
+import Base
+import Glibc
+import Posix
+
+/// Second names for the files of a data directory, below another folder of its disk: they cost nothing, and the bytes
+/// stay when the first names go. The files never change once they are there. One thread. All calls block.
+struct HeldFiles {
+    private let directory: String
+    private let folder: PrivateFolder
+    private var held: Set<String> = []
+    private var parents: Set<Substring> = []
+
+    /// - Parameters:
+    ///   - directory: the path of the data directory.
+    ///   - folder: where the names are made, under the same paths.
+    init(of directory: String, in folder: PrivateFolder) {
+        (self.directory, self.folder) = (directory, folder)
+    }
+
+    /// Holds all that is there now and was not held yet, whoever names it.
+    mutating func holdAll() throws {
+        for profile in Self.names(directory + "/profiles") {
+            let own = "profiles/\(profile)"
+            for place in ["\(own)/files", "\(own)/outbox/spool", "\(own)/staging/links-\(profile)"] {
+                for name in Self.names("\(directory)/\(place)") {
+                    guard let entry = EntryName("\(place)/\(name)"), ArchivedFile.isKnown(entry) else {
+                        continue
+                    }
+                    // What has gone already, nobody names any more; else it is missed when it is asked for.
+                    _ = try hold(entry.text)
+                }
+            }
+        }
+    }
+
+    /// - Parameter name: below the data directory.
+    /// - Returns: why it cannot be had; nil: it is held.
+    /// - Throws: where the disk is full.
+    mutating func hold(_ name: String) throws -> SystemError? {
+        if held.contains(name) { return nil }
+        try makeFolders(to: name)
+        if linkat(AT_FDCWD, "\(directory)/\(name)", AT_FDCWD, "\(folder.path)/\(name)", 0) != 0 {
+            let error = SystemError(code: errno, operation: "read a file")
+            if error.isFullDisk { throw error }
+            return error
+        }
+        held.insert(name)
+        return nil
+    }
+
+    /// Lets go of all others.
+    mutating func keepOnly(_ names: Set<String>) {
+        for name in held.subtracting(names) { unlink("\(folder.path)/\(name)") }
+        held.formIntersection(names)
+    }
+
+    /// The folders in which a name below the data directory lies.
+    mutating func makeFolders(to name: String) throws {
+        let parent = name[..<(name.lastIndex(of: "/") ?? name.startIndex)]
+        guard parents.insert(parent).inserted else { return }
+        var place = folder.directory
+        for part in parent.split(separator: "/") { place = try PrivateFolder.folder(String(part), in: place) }
+    }
+
+    /// None where there is no such folder.
+    private static func names(_ path: String) -> [String] {
+        guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else { return [] }
+        return (try? PrivateFolder.names(in: folder)) ?? []
+    }
+}

@@ -1,0 +1,124 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// Passphrases that are typed on a terminal.
+@Suite struct PromptTests {
+    private let stage: KeyStage
+    private static let asked = "Passphrase of the data directory: "
+
+    init() throws { stage = try KeyStage() }
+
+    private func chatfs(_ words: String, _ steps: [ScriptedTerminal.Step]) async throws
+        -> ScriptedTerminal.Outcome
+    {
+        let nobody: [String: String?] = [
+            "CREDENTIALS_DIRECTORY": nil, "DBUS_SESSION_BUS_ADDRESS": nil, "XDG_RUNTIME_DIR": nil,
+        ]
+        return try await ScriptedTerminal.run(
+            ChatFSProcess.path, words.split(separator: " ").map(String.init) + ["--data", stage.data],
+            environment: nobody, steps)
+    }
+
+    @Test func aNewPassphraseIsTypedTwiceAndNothingOfItIsShown() async throws {
+        let made = try await chatfs(
+            "profile create alice",
+            [
+                .wait("New passphrase for the data directory: "), .type("correct horse\n"),
+                .wait("The same once more: "), .type("correct horse\n"),
+            ])
+        #expect(made.ending == .code(0) && made.echoes == [false, false, true], "\(made.shown)")
+        #expect(!made.shown.contains("horse"))
+        let listed = try await chatfs("profile list", [.wait(Self.asked), .type("correct horse\n")])
+        #expect(
+            listed.ending == .code(0) && listed.shown.contains("alice") && !listed.shown.contains("horse"))
+        #expect(listed.echoes == [false, true])
+    }
+
+    @Test func twoThatDifferMakeNothing() async throws {
+        let differing = try await chatfs(
+            "profile create alice",
+            [
+                .wait("New passphrase for the data directory: "), .type("one\n"),
+                .wait("The same once more: "),
+                .type("other\n"), .wait("differ"),
+            ])
+        #expect(differing.ending == .code(1) && differing.echoes == [false, false, true])
+        #expect(access(stage.data, F_OK) != 0)
+    }
+
+    @Test func whoMistypesIsToldAndAskedThreeTimes() async throws {
+        try await stage.make(passphrase: "right")
+        let again = "Not the right one. " + Self.asked
+        let third = try await chatfs(
+            "profile list",
+            [
+                .wait(Self.asked), .type("wrong\n"), .wait(again), .type("wrong\n"), .wait(again),
+                .type("right\n"),
+            ])
+        #expect(third.ending == .code(0) && third.shown.contains("alice"), "\(third.shown)")
+        #expect(!third.shown.contains("right\r") && !third.shown.contains("wrong"))
+        let never = try await chatfs(
+            "profile list",
+            [
+                .wait(Self.asked), .type("wrong\n"), .wait(again), .type("wrong\n"), .wait(again),
+                .type("wrong\n"), .wait("is not the right one"),
+            ])
+        #expect(never.ending == .code(1) && never.echoes.last == true)
+        #expect(never.shown.components(of: Self.asked) == 3)
+    }
+
+    @Test(
+        "whoever is ended while asked leaves a terminal that shows what is typed",
+        arguments: [
+            ("profile list", ScriptedTerminal.Step.type("secr\u{3}"), SIGINT),
+            ("profile list", .type("secr\u{1C}"), SIGQUIT), ("profile list", .signal(SIGTERM), SIGTERM),
+            ("profile list", .signal(SIGHUP), SIGHUP), ("verify", .type("secr\u{3}"), SIGINT),
+            ("mount MOUNT", .type("secr\u{3}"), SIGINT), ("mount MOUNT", .signal(SIGTERM), SIGTERM),
+            ("mount MOUNT --background", .type("secr\u{3}"), SIGINT),
+            ("export MOUNT/a.zip", .signal(SIGTERM), SIGTERM),
+        ])
+    func ended(words: String, step: ScriptedTerminal.Step, number: Int32) async throws {
+        try await stage.make(passphrase: "right")
+        let mount = try stage.folder.makeFolder("mount")
+        // What stops a program is not heard: the shell would show what is typed afterwards.
+        let outcome = try await chatfs(
+            words.replacing("MOUNT", with: mount), [.wait(Self.asked), .type("\u{1A}"), step])
+        #expect(outcome.ending == .signal(number), "\(outcome.ending): \(outcome.shown)")
+        #expect(
+            outcome.echoes == [false, false, true] && !outcome.shown.contains("secr"), "\(outcome.shown)")
+    }
+
+    @Test func aMountInTheBackgroundIsAskedForBeforehandAndToldAtOnce() async throws {
+        try await stage.make(passphrase: "right")
+        let mount = try stage.folder.makeFolder("mount")
+        let outcome = try await chatfs(
+            "mount \(mount) --background --cache-dir \(stage.folder.path("cache"))",
+            [
+                .wait(Self.asked), .type("wrong\n"), .wait("Not the right one. " + Self.asked),
+                .type("right\n"),
+            ])
+        #expect(outcome.ending == .code(0) && outcome.echoes == [false, false, true], "\(outcome.shown)")
+        #expect(try await ChatFSProcess.run(["unmount", mount]).succeeded)
+    }
+
+    @Test func aProcessInTheBackgroundIsNotStopped() async throws {
+        try await stage.make(passphrase: "right")
+        // Job control: the program is in another group than the one that the terminal listens to.
+        let outcome = try await ScriptedTerminal.run(
+            "/bin/bash",
+            [
+                "-c",
+                "set -m; \(ChatFSProcess.path) profile list --data \(stage.data) & wait $!; echo ended with $?",
+            ],
+            environment: [
+                "CREDENTIALS_DIRECTORY": nil, "DBUS_SESSION_BUS_ADDRESS": nil, "XDG_RUNTIME_DIR": nil,
+            ], [.wait("ended with 1")])
+        #expect(outcome.shown.contains("--passphrase-fd") && !outcome.shown.contains(Self.asked))
+    }
+}
+
+extension String {
+    fileprivate func components(of text: String) -> Int { ranges(of: text).count }
+}
