@@ -13,7 +13,7 @@ public enum ProtocolLimits {
     public static let profilePicture = 12_500
     /// Characters of a description in one message.
     public static let descriptionPart = 14_000
-    /// The same where the post-quantum part takes some of the room.
+    /// The same where the post-quantum part takes some of the space.
     public static let shortDescriptionPart = 11_000
     /// Longest description of a file, and most parts of it. One of 1 GiB has some 30 KB.
     static let description = 1 << 20

@@ -67,7 +67,7 @@ struct SecretLibrary {
         schema = Self.makeSchema()
     }
 
-    /// SecretSchema: a name, flags, up to 32 attributes (a name and a type, 0 for text), and room for later. It lives
+    /// SecretSchema: a name, flags, up to 32 attributes (a name and a type, 0 for text), and space for later. It lives
     /// as long as the process.
     private static func makeSchema() -> Pointer {
         let schema = Pointer.allocate(byteCount: 1024, alignment: 16)

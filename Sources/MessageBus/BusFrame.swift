@@ -1,6 +1,6 @@
 /// Frames: four bytes of length, and so many bytes: a kind, numbers of eight bytes, texts that end with a NUL.
 public enum BusFrame {
-    /// With its length: what a pipe that has room takes at once (PIPE_BUF).
+    /// With its length: what a pipe that is not full takes at once (PIPE_BUF).
     public static let maxLength = 4096
 
     public static func framed(_ bytes: [UInt8]) -> [UInt8]? {

@@ -246,13 +246,13 @@ struct NameIndex {
         }
     }
 
-    func note(_ mountpoint: Namespace.Mountpoint, keeping most: Int) throws {
+    func note(_ mountpoint: Namespace.Mountpoint, keeping limit: Int) throws {
         try connection.execute(
             "INSERT OR REPLACE INTO mountpoint (path, since, is_swept) VALUES (?, ?, ?)", mountpoint.path,
             mountpoint.since, mountpoint.isSwept)
         try connection.execute(
             "DELETE FROM mountpoint WHERE path NOT IN (SELECT path FROM mountpoint ORDER BY since DESC LIMIT ?)",
-            most)
+            limit)
     }
 
     /// Keeps others from ever getting this name.

@@ -5,7 +5,7 @@ import Cryptography
 public struct RatchetSettings: Sendable {
     /// The highest version to use: 2 or 3.
     public var maxVersion: UInt16
-    /// Whether to make room for the KEM, and to use it where it is at hand and the other side does too.
+    /// Whether to reserve space for the KEM, and to use it where it is at hand and the other side does too.
     public var postQuantum: Bool
 
     public init(maxVersion: UInt16 = RatchetVersion.supported.upperBound, postQuantum: Bool = false) {

@@ -4,7 +4,7 @@ import Cryptography
 /// How a ratchet is stored. Everything is big endian and of fixed length; `?` is `0`, or `1` and the value.
 ///
 ///     format 1 Word16 · version Word16 · highest version Word16
-///     room for the KEM T/F · KEM wanted T/F · associated data 112
+///     space for the KEM T/F · KEM wanted T/F · associated data 112
 ///     own X448 key: private 56, public 56 · root 32
 ///     next sending header key 32 · next receiving header key 32 · messages of the previous sending chain Word32
 ///     ? sending chain: header key 32, chain key 32, next number Word32
@@ -80,7 +80,7 @@ extension Ratchet {
             let receiving = reader.optional({ $0.openChain() }), let retired = reader.retiredChains(),
             let postQuantum = reader.postQuantumState()
         else { return nil }
-        // A KEM is in no state without room for it, and there are never more keys than the limits allow.
+        // A KEM is in no state without space for it, and there are never more keys than the limits allow.
         let keys = retired.reduce(receiving?.chain.skipped.count ?? 0) { $0 + $1.skipped.count }
         guard keys <= SkippedKeys.maxCount, supportsPostQuantum || postQuantum.own == nil else { return nil }
         self.init(

@@ -15,7 +15,7 @@ public struct Ratchet: Sendable {
     public internal(set) var version: UInt16
     /// The highest version that this side says it knows.
     let maxVersion: UInt16
-    /// Whether there is room for a KEM in what is sent (`MessageSize`): for the life of the ratchet.
+    /// Whether there is space for a KEM in what is sent (`MessageSize`): for the life of the ratchet.
     public let supportsPostQuantum: Bool
     /// Whether the KEM is to be used where the other side does too.
     public var wantsPostQuantum: Bool

@@ -35,7 +35,7 @@ struct EstablishedConnection {
 
     /// Subscriptions that are repeated at once for messages that were left with the server.
     private static let heldAtOnce = 32
-    /// Blocks read before the other direction has its turn.
+    /// Blocks read before the other direction is served.
     private static let blocksAtOnce = 32
 
     // MARK: Making it

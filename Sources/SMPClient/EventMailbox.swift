@@ -8,7 +8,7 @@ final class EventMailbox: Sendable {
         var events: [QueueServerEvent] = []
         /// Messages among them, by server.
         var messages: [ServerAddress: Int] = [:]
-        /// Servers that were refused room.
+        /// Servers that were refused capacity.
         var starved: Set<ServerAddress> = []
         var waiters: [(number: UInt64, continuation: CheckedContinuation<QueueServerEvent?, Never>)] = []
         var lastNumber: UInt64 = 0
@@ -24,7 +24,7 @@ final class EventMailbox: Sendable {
     /// Messages that wait.
     var messageCount: Int { state.withLock { $0.messages.values.reduce(0, +) } }
 
-    /// Takes a message; false when there is no room for it.
+    /// Takes a message; false when it does not fit.
     func deliver(_ event: QueueServerEvent, of server: ServerAddress) -> Bool {
         let taken = state.withLock { state -> (Bool, CheckedContinuation<QueueServerEvent?, Never>?) in
             if !state.waiters.isEmpty { return (true, state.waiters.removeFirst().continuation) }
@@ -60,7 +60,7 @@ final class EventMailbox: Sendable {
         tell(.disconnected(server))
     }
 
-    /// Whether a server that was refused room has some now; the next refusal counts anew.
+    /// Whether a server that was refused capacity has some now; the next refusal counts anew.
     func hasRoom(for server: ServerAddress) -> Bool {
         state.withLock { state in
             guard state.messages[server, default: 0] <= capacity / 2 else { return false }
@@ -69,7 +69,7 @@ final class EventMailbox: Sendable {
         }
     }
 
-    /// The next event and the server, if it was refused room and has some now; nil at the end, or when the task is
+    /// The next event and the server, if it was refused capacity and has some now; nil at the end, or when the task is
     /// cancelled.
     func next() async -> (event: QueueServerEvent, starved: ServerAddress?)? {
         let number = state.withLock { state in

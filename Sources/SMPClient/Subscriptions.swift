@@ -31,7 +31,7 @@ struct Subscriptions {
         return keys.removeValue(forKey: recipientID) != nil
     }
 
-    /// There was no room for a message; the server gives it again to who subscribes again.
+    /// There was no capacity for a message; the server gives it again to who subscribes again.
     mutating func hold(_ recipientID: [UInt8]) { held.insert(recipientID) }
 
     var hasHeld: Bool { !held.isEmpty }

@@ -6,7 +6,7 @@ enum FileLayout: Sendable {
     /// The database: a page of our own (`DatabaseHeader`), then SQLite's pages, of the same size on disk: nonce and
     /// tag lie in the bytes at the end of each that SQLite leaves alone.
     case database
-    /// The write-ahead log: its header, then frames of a header and a page each. Headers have no room to spare, so
+    /// The write-ahead log: its header, then frames of a header and a page each. Headers have no spare bytes, so
     /// they are longer on disk.
     case log
 

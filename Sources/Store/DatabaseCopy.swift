@@ -17,7 +17,7 @@ extension Database {
 }
 
 /// Copies a database row by row into a new one, under another key or none: how one in clear becomes a sealed one, and
-/// the other way round. (SQLite's own ways copy pages, and a sealed page has less room.) Blocks.
+/// the other way round. (SQLite's own ways copy pages, and a sealed page holds less.) Blocks.
 ///
 /// What is read is one snapshot, so others may use the database meanwhile. Row numbers, the numbers that
 /// AUTOINCREMENT gives next, indexes, triggers and views are the same afterwards. Virtual tables are not copied.

@@ -7,7 +7,7 @@ import Posix
 public final class DesktopThumbnails: Sendable {
     /// One for the process, which has one mount.
     private static let pool = ThreadPool(name: "thumbnails", threads: 1)
-    /// So many files are linked in one go, before what was asked for meanwhile has its turn.
+    /// So many files are linked in one go, before what was asked for meanwhile is.
     private static let atOnce = 128
 
     private struct State {
@@ -23,7 +23,7 @@ public final class DesktopThumbnails: Sendable {
 
     public var mountpoint: String { folder.mountpoint }
 
-    /// Links what the entries of `numbers` are when their turn comes.
+    /// Links what the entries of `numbers` are when they are linked.
     /// - Parameters:
     ///   - entry: nil when there is none of this number any more, or nothing to be offered of it.
     ///   - done: called once, when all is linked, or nothing can be.
@@ -62,7 +62,7 @@ public final class DesktopThumbnails: Sendable {
         }
     }
 
-    /// Nothing more is offered, from the next turn on.
+    /// Nothing more is offered, from the next batch on.
     public func stopOffering() { state.withLock { $0.isOffering = false } }
 
     /// Takes away all that is of some mounts (`ThumbnailFolder.sweep`).

@@ -14,7 +14,7 @@ import Store
 ///     keys.sealing           the file of keys before that
 ///     DATABASE.clear         what was in clear, until it is overwritten
 ///
-/// It needs room for a second copy of the databases. Blocks.
+/// It needs space for a second copy of the databases. Blocks.
 public struct FolderEncryption: Sendable {
     /// What has been done, as tests are told.
     enum Step: Hashable, Sendable {

@@ -132,7 +132,7 @@ public final class XFTPClient: Sendable {
 
     /// Fetches a chunk into `buffer`, as it lies on a relay (encrypted), verified by its SHA-256.
     ///
-    /// The relays of its replicas are asked in turn, those that failed or were silent a moment ago last; one
+    /// The relays of its replicas are asked one after another, those that failed or were silent a moment ago last; one
     /// that refuses for good is not asked again. When one sends nothing for `replicaTimeout`, the next is
     /// asked as well, and the first byte decides which of them goes on.
     /// - Parameter retry: how often to try; nil for that of the settings.

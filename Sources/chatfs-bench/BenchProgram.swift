@@ -4,7 +4,7 @@ import Glibc
 import Posix
 
 /// `chatfs-bench`: measures the built `chatfs` beside it from outside, through real mounts and real relays on
-/// this machine, in turn with what people would use instead.
+/// this machine, alternating with what people would use instead.
 enum BenchProgram {
     static let program = Command(
         "chatfs-bench", "Measure chatfs beside other filesystems.",

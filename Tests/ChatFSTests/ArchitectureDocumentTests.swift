@@ -29,6 +29,22 @@ struct ArchitectureDocumentTests {
         cell.matches(of: /`([^`]+)`/).map { String($0.1) }
     }
 
+    @Test("every source file that a page for developers names is there")
+    func files() throws {
+        for page in ["docs/architecture.md", "docs/contributing.md"] {
+            // Of tests and of what contrib needs a page names the whole path; of the program the one in Sources.
+            let path = /`([A-Za-z][A-Za-z+\/]*\/[A-Za-z+]+\.swift)`/
+            let named = try Self.text(page).matches(of: path).map { $0.1 }
+            #expect(named.count >= 5, "\(page) was not understood")
+            for path in named {
+                let isThere = ["/", "/Sources/"].contains {
+                    access(LayeringTests.root + $0 + path, F_OK) == 0
+                }
+                #expect(isThere, "\(page) names \(path)")
+            }
+        }
+    }
+
     @Test("every seam is a protocol, and what stands behind it in the program is a type")
     func seams() throws {
         let source = try Self.source()

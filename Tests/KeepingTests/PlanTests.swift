@@ -22,14 +22,14 @@ struct PlanTests {
             expires: Self.hours(hours), phase: phase)
     }
 
-    private static func look(
+    private static func scan(
         _ plan: inout KeepPlan, at files: [KeepCandidate], _ conditions: KeepConditions = KeepConditions(),
         hours: Double = 0
     ) -> [KeepPlan.Effect] {
         let now = Self.hours(hours)
-        plan.beginLook(conditions)
+        plan.beginScan(conditions)
         return files.sorted { $0.position < $1.position }.flatMap { plan.consider($0, now: now) }
-            + plan.endLook(now: now)
+            + plan.endScan(now: now)
     }
 
     @Test("the first to expire are received first, four at a time, and the next when one of them is here")
@@ -37,21 +37,21 @@ struct PlanTests {
         var plan = KeepPlan(Self.all)
         let files = (1...6).map { Self.file($0, hours: 47 - Double($0)) }
         #expect(
-            Self.look(&plan, at: files)
+            Self.scan(&plan, at: files)
                 == [6, 5, 4, 3].map { .receive(Self.file($0, hours: 47 - Double($0))) })
         #expect(plan.ended(FileID(5), now: Self.start) == [.receive(Self.file(2, hours: 45))])
         #expect(plan.ended(FileID(99), now: Self.start) == [])
-        // Another look begins nothing that is under way.
-        #expect(Self.look(&plan, at: files.filter { $0.file != FileID(5) }) == [])
+        // Another scan begins nothing that is under way.
+        #expect(Self.scan(&plan, at: files.filter { $0.file != FileID(5) }) == [])
         #expect(plan.counts.waiting == 5 && plan.counts.expiring == 0)
     }
 
-    @Test("more than are noted bring another look when these are done")
+    @Test("more than are noted bring another scan when these are done")
     func more() {
         var plan = KeepPlan(Self.all)
         var left = (1...200).map { Self.file($0, hours: 40 + Double($0) / 100) }
-        var (looks, received) = (0, [FileID]())
-        var effects = Self.look(&plan, at: left)
+        var (scans, received) = (0, [FileID]())
+        var effects = Self.scan(&plan, at: left)
         while !effects.isEmpty {
             var next: [KeepPlan.Effect] = []
             for effect in effects {
@@ -60,26 +60,26 @@ struct PlanTests {
                     received.append(file.file)
                     left.removeAll { $0.file == file.file }
                     next += plan.ended(file.file, now: Self.start)
-                case .look:
-                    looks += 1
-                    next += Self.look(&plan, at: left)
+                case .scan:
+                    scans += 1
+                    next += Self.scan(&plan, at: left)
                 case .stop, .tell: Issue.record("\(effect)")
                 }
             }
             effects = next
         }
         #expect(received == (1...200).map { FileID($0) })
-        #expect(looks >= 3 && looks < 10)
+        #expect(scans >= 3 && scans < 10)
     }
 
     @Test(
-        "a file that no rule wants is told of in its last twelve hours, and the look before is at that moment"
+        "a file that no rule wants is told of in its last twelve hours, and the scan before is at that moment"
     )
     func notice() {
         var plan = KeepPlan(KeepRules())
-        #expect(Self.look(&plan, at: [Self.file(1, hours: 13)]) == [])
-        #expect(plan.nextLook == Self.hours(1) && plan.counts.expiring == 0)
-        #expect(Self.look(&plan, at: [Self.file(1, hours: 13)], hours: 1) == [.tell(Self.file(1, hours: 13))])
+        #expect(Self.scan(&plan, at: [Self.file(1, hours: 13)]) == [])
+        #expect(plan.nextScan == Self.hours(1) && plan.counts.expiring == 0)
+        #expect(Self.scan(&plan, at: [Self.file(1, hours: 13)], hours: 1) == [.tell(Self.file(1, hours: 13))])
         #expect(plan.counts.expiring == 1 && plan.counts.waiting == 0)
     }
 
@@ -88,36 +88,36 @@ struct PlanTests {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1, hours: 1)
         // On its way: no word.
-        #expect(Self.look(&plan, at: [file]) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file]) == [.receive(file)])
         plan.progressed(file.file, now: Self.hours(1))
-        #expect(Self.look(&plan, at: [file], hours: 1) == [.tell(file)])
+        #expect(Self.scan(&plan, at: [file], hours: 1) == [.tell(file)])
         #expect(plan.isReceiving(file.file))
         plan.progressed(file.file, now: Self.hours(4))
-        #expect(Self.look(&plan, at: [file], hours: 4) == [.stop(file.file), .tell(file)])
+        #expect(Self.scan(&plan, at: [file], hours: 4) == [.stop(file.file), .tell(file)])
         // And by a mount that comes too late.
         var late = KeepPlan(Self.all)
-        #expect(Self.look(&late, at: [file], hours: 30) == [.tell(file)])
-        #expect(late.nextLook == nil)
+        #expect(Self.scan(&late, at: [file], hours: 30) == [.tell(file)])
+        #expect(late.nextScan == nil)
     }
 
     @Test("what fails is tried again after growing pauses, and told of when there is little time")
     func failures() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
-        #expect(Self.look(&plan, at: [file]) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file]) == [.receive(file)])
         #expect(plan.failed(file.file, .failure, now: Self.start) == [.stop(file.file)])
-        #expect(plan.nextLook == Self.start.advanced(by: .seconds(30)))
-        #expect(Self.look(&plan, at: [file], hours: 20.0 / 3600) == [])
+        #expect(plan.nextScan == Self.start.advanced(by: .seconds(30)))
+        #expect(Self.scan(&plan, at: [file], hours: 20.0 / 3600) == [])
         #expect(plan.counts.obstacles == [.failure: 1])
-        #expect(Self.look(&plan, at: [file], hours: 31.0 / 3600) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file], hours: 31.0 / 3600) == [.receive(file)])
         let later = Self.hours(31.0 / 3600)
         #expect(plan.failed(file.file, .failure, now: later) == [.stop(file.file)])
-        #expect(plan.nextLook == later.advanced(by: .seconds(60)))
+        #expect(plan.nextScan == later.advanced(by: .seconds(60)))
         // A clock that was set far back makes nobody wait for that long.
-        #expect(Self.look(&plan, at: [file], hours: -30) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file], hours: -30) == [.receive(file)])
         var soon = KeepPlan(Self.all)
         let last = Self.file(2, hours: 11)
-        #expect(Self.look(&soon, at: [last]) == [.receive(last)])
+        #expect(Self.scan(&soon, at: [last]) == [.receive(last)])
         #expect(soon.failed(last.file, .failure, now: Self.start) == [.stop(last.file), .tell(last)])
     }
 
@@ -125,38 +125,38 @@ struct PlanTests {
     func approval() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
-        _ = Self.look(&plan, at: [file])
+        _ = Self.scan(&plan, at: [file])
         #expect(plan.failed(file.file, .approval, now: Self.start) == [.stop(file.file)])
-        #expect(Self.look(&plan, at: [file], hours: 20) == [])
+        #expect(Self.scan(&plan, at: [file], hours: 20) == [])
         #expect(plan.counts.obstacles == [.approval: 1])
-        #expect(plan.nextLook == Self.hours(28))
-        #expect(Self.look(&plan, at: [file], hours: 28) == [.tell(file)])
+        #expect(plan.nextScan == Self.hours(28))
+        #expect(Self.scan(&plan, at: [file], hours: 28) == [.tell(file)])
         plan.tryAgain()
-        #expect(Self.look(&plan, at: [file], hours: 29) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file], hours: 29) == [.receive(file)])
     }
 
     @Test("what the user cancelled stays cancelled until the rules change")
     func declined() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
-        _ = Self.look(&plan, at: [file])
+        _ = Self.scan(&plan, at: [file])
         #expect(plan.declined(file, now: Self.start) == [.stop(file.file)])
-        #expect(Self.look(&plan, at: [file], hours: 1) == [])
+        #expect(Self.scan(&plan, at: [file], hours: 1) == [])
         #expect(plan.counts.waiting == 0)
         plan.change(KeepRules(profile: KeepOverride(kinds: .all, minimumFree: 1)))
-        #expect(Self.look(&plan, at: [file], hours: 1) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file], hours: 1) == [.receive(file)])
     }
 
     @Test("a rule that is taken back ends what is under way, and so does a metered connection")
     func changes() {
         var plan = KeepPlan(Self.all)
         let file = Self.file(1)
-        _ = Self.look(&plan, at: [file])
-        #expect(Self.look(&plan, at: [file], KeepConditions(isMetered: true)) == [.stop(file.file)])
+        _ = Self.scan(&plan, at: [file])
+        #expect(Self.scan(&plan, at: [file], KeepConditions(isMetered: true)) == [.stop(file.file)])
         #expect(plan.counts.obstacles == [.metered: 1])
-        #expect(Self.look(&plan, at: [file]) == [.receive(file)])
+        #expect(Self.scan(&plan, at: [file]) == [.receive(file)])
         plan.change(KeepRules())
-        #expect(Self.look(&plan, at: [file]) == [.stop(file.file)])
+        #expect(Self.scan(&plan, at: [file]) == [.stop(file.file)])
         #expect(!plan.isReceiving(file.file))
     }
 
@@ -165,14 +165,14 @@ struct PlanTests {
         var plan = KeepPlan(Self.all)
         let files = (1...3).map { Self.file($0, hours: 40 + Double($0), size: 40) }
         #expect(
-            Self.look(&plan, at: files, KeepConditions(free: 100)) == [
+            Self.scan(&plan, at: files, KeepConditions(free: 100)) == [
                 .receive(files[0]), .receive(files[1]),
             ])
-        #expect(plan.nextLook != nil)
-        #expect(Self.look(&plan, at: files, KeepConditions(free: 100)) == [])
+        #expect(plan.nextScan != nil)
+        #expect(Self.scan(&plan, at: files, KeepConditions(free: 100)) == [])
         #expect(plan.counts.obstacles == [.disk: 1])
         #expect(plan.ended(files[0].file, now: Self.start) == [])
-        #expect(Self.look(&plan, at: Array(files[1...]), KeepConditions(free: 100)) == [.receive(files[2])])
+        #expect(Self.scan(&plan, at: Array(files[1...]), KeepConditions(free: 100)) == [.receive(files[2])])
     }
 
     @Test("what the core receives, or waits for itself, is not begun a second time")
@@ -182,7 +182,7 @@ struct PlanTests {
             Self.file(1, phase: .coming), Self.file(2, phase: .announced),
             Self.file(3, hours: 11, phase: .delayed),
         ]
-        #expect(Self.look(&plan, at: files) == [.tell(files[2])])
+        #expect(Self.scan(&plan, at: files) == [.tell(files[2])])
         #expect(plan.counts.waiting == 3)
         #expect(plan.counts.obstacles == [.upload: 1, .failure: 1])
     }
@@ -191,10 +191,10 @@ struct PlanTests {
     func silence() {
         var plan = KeepPlan(Self.all)
         let files = (1...5).map { Self.file($0, hours: 40 + Double($0)) }
-        _ = Self.look(&plan, at: files)
+        _ = Self.scan(&plan, at: files)
         for number in 2...4 { plan.progressed(FileID(Int64(number)), now: Self.hours(0.2)) }
         #expect(
-            Self.look(&plan, at: files, hours: 0.2) == [.stop(FileID(1)), .receive(files[4])])
+            Self.scan(&plan, at: files, hours: 0.2) == [.stop(FileID(1)), .receive(files[4])])
     }
 
     @Test(
@@ -212,10 +212,10 @@ struct PlanTests {
                 switch effect {
                 case .receive(let file): #expect(underWay.insert(file.file).inserted)
                 case .stop(let file): #expect(underWay.remove(file) != nil)
-                case .tell, .look: break
+                case .tell, .scan: break
                 }
             }
-            #expect(underWay.count <= KeepPlan.most)
+            #expect(underWay.count <= KeepPlan.maxReceiving)
             #expect(underWay.allSatisfy(plan.isReceiving))
         }
         for _ in 0..<400 {
@@ -238,9 +238,9 @@ struct PlanTests {
                 let free = UInt64.random(in: 0...80, using: &generator)
                 let isMetered = Int.random(in: 0..<4, using: &generator) == 0
                 let conditions = KeepConditions(isMetered: isMetered, free: free)
-                perform(Self.look(&plan, at: left, conditions, hours: hours))
+                perform(Self.scan(&plan, at: left, conditions, hours: hours))
             }
-            if let next = plan.nextLook, plan.counts.waiting > 0 { #expect(next > Self.hours(hours - 100)) }
+            if let next = plan.nextScan, plan.counts.waiting > 0 { #expect(next > Self.hours(hours - 100)) }
         }
     }
 }

@@ -48,11 +48,11 @@ struct KeepStoreTests {
         let next = try KeepStore(in: folder.path)
         #expect(try next.untold([candidate(2), candidate(3)]).map(\.file) == [FileID(3)])
         #expect(try next.noteTold([candidate(2), candidate(3)]).map(\.file) == [FileID(3)])
-        #expect(try next.lastLook() == nil)
-        try next.noteLook(Self.now)
-        #expect(try next.lastLook() == Self.now)
+        #expect(try next.lastScan() == nil)
+        try next.noteScan(Self.now)
+        #expect(try next.lastScan() == Self.now)
         #expect(try next.noteTold([candidate(1)]).isEmpty)
-        try next.noteLook(Self.now.advanced(by: .seconds(30 * 24 * 3600)))
+        try next.noteScan(Self.now.advanced(by: .seconds(30 * 24 * 3600)))
         #expect(try next.noteTold([candidate(1)]).map(\.file) == [FileID(1)])
     }
 

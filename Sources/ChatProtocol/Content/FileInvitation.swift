@@ -77,7 +77,7 @@ public struct DescriptionPart: Hashable, Sendable {
     /// That a description will follow.
     public static let awaited = DescriptionPart(text: "", number: 0, isLast: false)
 
-    /// A description in messages that have room for them.
+    /// A description in messages that have space for them.
     /// - Parameter limit: characters of a part, `ProtocolLimits.descriptionPart` or the shorter one.
     public static func parts(of description: String, limit: Int) -> [DescriptionPart] {
         let bytes = Array(description.utf8)

@@ -6,7 +6,7 @@ import XFTP
 /// at the next transfer, also in a process that has the profile open. All methods block, and throw `.storage` or
 /// `.file(.noSpace)`.
 extension DataDirectory {
-    /// Keeps relays in a profile, with their passwords. Uploads go to all of them in turn.
+    /// Keeps relays in a profile, with their passwords. Uploads are spread over all of them.
     public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { try $0.relays.add(relays.map(RelayWithPassword.init), to: profile.id) }

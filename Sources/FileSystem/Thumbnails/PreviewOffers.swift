@@ -85,7 +85,7 @@ final class PreviewOffers: Sendable {
         desktop.offer(nodes.map(\.id.rawValue)[...], entry: { [self] in entry($0) }, done: done)
     }
 
-    /// As it is when its turn comes: what is gone by then is not linked any more.
+    /// As it is when it is linked: what is gone by then is not linked any more.
     private func entry(_ number: UInt64) -> ThumbnailFolder.Entry? {
         guard let node = names.node(NodeID(number)), node.hasPreview, let folder = names.node(node.folder),
             !withdrawn.withLock({ $0.contains(node.id) })

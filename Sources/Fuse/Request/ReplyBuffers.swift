@@ -8,7 +8,7 @@ final class ReplyBuffers: Sendable {
     /// As much as the kernel asks for at once (`max_pages` 256).
     private static let size = 1 << 20
     /// Kept for the next answers: more than there are threads that are busy with one.
-    private static let most = 16
+    private static let maxIdle = 16
 
     /// Lends a buffer of at least `count` bytes until `give`. One that was never filled takes no memory: who
     /// waits for bytes may hold it.
@@ -19,7 +19,7 @@ final class ReplyBuffers: Sendable {
 
     func give(_ buffer: ReadBuffer) {
         let isKept = idle.withLock { idle in
-            guard buffer.bytes.count == Self.size, idle.count < Self.most else { return false }
+            guard buffer.bytes.count == Self.size, idle.count < Self.maxIdle else { return false }
             idle.append(buffer)
             return true
         }

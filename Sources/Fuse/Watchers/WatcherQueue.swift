@@ -1,7 +1,7 @@
 import FileSystem
 import Namespace
 
-/// Notices that wait for their turn. When there are too many, those who watch the folder are told in their place to
+/// Notices that wait to be told. When there are too many, those who watch the folder are told in their place to
 /// look again. A value without input and output.
 struct WatcherQueue: Sendable {
     /// Some of a watcher's own queue in the kernel (`fs.inotify.max_queued_events`, usually as many).
@@ -29,7 +29,7 @@ struct WatcherQueue: Sendable {
     mutating func next() -> WatcherNotice? {
         guard head < waiting.count else { return crowded.popFirst().map { .lookAgain($0) } }
         let notice = waiting[head]
-        // What it holds must go when its turn is over, not when the queue is empty.
+        // What it holds must go when it was told, not when the queue is empty.
         waiting[head] = nil
         head += 1
         if head == waiting.count || head >= 1024 {

@@ -11,7 +11,7 @@ public final class HydratedFile: Sendable {
     public let wasOutdated: Bool
     private let file: CachedFile
 
-    /// More rounds than one only when blocks turn out to be unreadable, or go for those of others before their
+    /// More rounds than one only when blocks are found unreadable, or go for those of others before their
     /// reader has them.
     private static let maxRounds = 4
 

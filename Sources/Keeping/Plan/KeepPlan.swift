@@ -1,11 +1,11 @@
 import Base
 import ChatCore
 
-/// What to receive next of what the rules want, whom to tell of what will be lost, and when to look again. A value
+/// What to receive next of what the rules want, whom to tell of what will be lost, and when to scan again. A value
 /// without input and output: `KeepWorker` performs what it answers.
 ///
-/// It does not know all files. A look goes over those that may still be received, the first to expire first
-/// (`beginLook`, `consider` for each, `endLook`), and notes the next few to receive; when these are done, another look
+/// It does not know all files. A scan goes over those that may still be received, the first to expire first
+/// (`beginScan`, `consider` for each, `endScan`), and notes the next few to receive; when these are done, another scan
 /// brings more.
 public struct KeepPlan: Sendable {
     public enum Effect: Hashable, Sendable {
@@ -13,18 +13,18 @@ public struct KeepPlan: Sendable {
         case receive(KeepCandidate)
         /// No longer for the plan.
         case stop(FileID)
-        /// It will not be here when its relays drop it, unless somebody does something. Said again at every look: who
+        /// It will not be here when its relays drop it, unless somebody does something. Said again at every scan: who
         /// tells the user remembers whom it told.
         case tell(KeepCandidate)
         /// Go over all files once more.
-        case look
+        case scan
     }
 
     /// Files that are received at the same time, and that are noted for afterwards.
-    static let most = 4
+    static let maxReceiving = 4
     static let queueLength = 64
     /// Files whose next try is remembered. With more, nothing new is begun until some of them are over.
-    static let mostSetAside = 4096
+    static let maxSetAside = 4096
     /// How long one may be under way without getting on.
     static let timeout = Duration.seconds(600)
     /// Pauses between tries: growing from the first to the second.
@@ -65,10 +65,10 @@ public struct KeepPlan: Sendable {
 
     public init(_ rules: KeepRules) { self.rules = rules }
 
-    // MARK: - A look
+    // MARK: - A scan
 
     /// - Parameter conditions: `free` is what the disk has, whatever is on its way.
-    public mutating func beginLook(_ conditions: KeepConditions) {
+    public mutating func beginScan(_ conditions: KeepConditions) {
         self.conditions = conditions
         (queue, hasMore, seen, due, nextCounts) = ([], false, [], nil, KeepCounts())
     }
@@ -98,7 +98,7 @@ public struct KeepPlan: Sendable {
     }
 
     /// - Returns: what to begin.
-    public mutating func endLook(now: Timestamp) -> [Effect] {
+    public mutating func endScan(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
         // Gone, or here, and nobody said so.
         for file in receiving.keys where !seen.contains(file) { effects += end(file) }
@@ -195,17 +195,17 @@ public struct KeepPlan: Sendable {
         return [.stop(candidate.file)] + fill(now: now)
     }
 
-    /// A look follows.
+    /// A scan follows.
     public mutating func change(_ rules: KeepRules) {
         self.rules = rules
         setAside = [:]
     }
 
-    /// Relays were approved, or can be reached again. A look follows.
+    /// Relays were approved, or can be reached again. A scan follows.
     public mutating func tryAgain() { setAside = [:] }
 
-    /// When to look again though nothing happens.
-    public var nextLook: Timestamp? { due }
+    /// When to scan again though nothing happens.
+    public var nextScan: Timestamp? { due }
 
     // MARK: - Inside
 
@@ -220,10 +220,10 @@ public struct KeepPlan: Sendable {
 
     private mutating func fill(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
-        while receiving.count < Self.most, !queue.isEmpty {
+        while receiving.count < Self.maxReceiving, !queue.isEmpty {
             let next = queue.removeFirst()
-            guard setAside[next.file] != nil || setAside.count < Self.mostSetAside else { continue }
-            // What was begun since the look may have taken the room.
+            guard setAside[next.file] != nil || setAside.count < Self.maxSetAside else { continue }
+            // What was begun since the scan may have taken the space.
             switch rules.verdict(on: next, available(for: next.file), now: now) {
             case .receive:
                 receiving[next.file] = Receiving(candidate: next, lastProgress: now)
@@ -233,9 +233,9 @@ public struct KeepPlan: Sendable {
             case .wait, .later, .leave: break
             }
         }
-        if hasMore, queue.isEmpty, receiving.count < Self.most, setAside.count < Self.mostSetAside {
+        if hasMore, queue.isEmpty, receiving.count < Self.maxReceiving, setAside.count < Self.maxSetAside {
             hasMore = false
-            effects.append(.look)
+            effects.append(.scan)
         }
         return effects
     }

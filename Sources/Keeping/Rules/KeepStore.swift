@@ -107,12 +107,12 @@ public final class KeepStore: Sendable {
     }
 
     /// When all files were looked at last; nil: never.
-    public func lastLook() throws(KeepingError) -> Timestamp? {
+    public func lastScan() throws(KeepingError) -> Timestamp? {
         try read { try $0.first("SELECT time FROM look") { $0.timestamp("time") } }
     }
 
     /// Forgets of whom it was told what is long over.
-    public func noteLook(_ time: Timestamp) throws(KeepingError) {
+    public func noteScan(_ time: Timestamp) throws(KeepingError) {
         try write { connection in
             try connection.execute("INSERT OR REPLACE INTO look (number, time) VALUES (1, ?)", time)
             let end = time.advanced(by: .zero - KeepTimes.memory - KeepTimes.memory)

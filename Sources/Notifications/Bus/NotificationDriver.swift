@@ -22,7 +22,7 @@ struct NotificationDriver {
     }
 
     /// Takes in what happened, and does what is due.
-    mutating func turn(_ events: [NotificationEvent]) {
+    mutating func process(_ events: [NotificationEvent]) {
         let now = ContinuousClock.now
         for event in events { machine.add(event, at: now) }
         let others = totals?.others() ?? 0

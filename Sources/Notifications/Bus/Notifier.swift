@@ -81,7 +81,7 @@ public final class Notifier: Sendable {
             defer { inbox.events = [] }
             return inbox.isStopped ? nil : inbox.events
         }) {
-            driver.turn(events)
+            driver.process(events)
             driver.sleep(wakeUp)
         }
         driver.finish()

@@ -66,10 +66,10 @@ final class UnreadTotals: Sendable {
             let bytes = (try? file.read(count: 8, at: 0)) ?? []
             sum += Int(String(decoding: bytes, as: UTF8.self)).map { max(0, $0) } ?? 0
         }
-        return min(sum, Self.most)
+        return min(sum, Self.maxTotal)
     }
 
-    private static let most = 1_000_000
+    private static let maxTotal = 1_000_000
 
     /// At the end of the mount.
     func remove() {

@@ -47,7 +47,7 @@ struct NotificationComposer: Sendable {
             let chats = group.chats.count
             var body = "\(Self.files(count, "new")) in \(chats == 1 ? "a chat" : "\(chats) chats")"
             if preview != .hidden {
-                body += ": " + listed(chatNames(of: group), of: chats, most: Self.namedChats)
+                body += ": " + listed(chatNames(of: group), of: chats, limit: Self.namedChats)
             }
             return NotificationText(summary: Self.application, body: body, category: "transfer.complete")
         }
@@ -59,7 +59,7 @@ struct NotificationComposer: Sendable {
             let caption = PlainText.line(SecretText.hiding(latest.caption), limit: Self.maxCaption)
             if !caption.isEmpty { text.body += "\n" + caption }
         } else {
-            text.body += ": " + listed(group.files.reversed().map(name), of: count, most: Self.namedFiles)
+            text.body += ": " + listed(group.files.reversed().map(name), of: count, limit: Self.namedFiles)
         }
         return text
     }
@@ -153,8 +153,8 @@ struct NotificationComposer: Sendable {
         return names
     }
 
-    private func listed(_ names: [String], of count: Int, most: Int) -> String {
-        let named = names.prefix(most)
+    private func listed(_ names: [String], of count: Int, limit: Int) -> String {
+        let named = names.prefix(limit)
         let rest = count - named.count
         return named.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
     }

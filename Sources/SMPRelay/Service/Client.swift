@@ -5,7 +5,7 @@ import SMP
 
 /// One connection as the service knows it: what waits to be said to it, and how much more may.
 ///
-/// The service tells, the connection's thread takes. Bodies of messages are made only when there is room for them, so
+/// The service tells, the connection's thread takes. Bodies of messages are made only when they fit, so
 /// who has subscribed to ten thousand queues and reads nothing costs no more than who has one.
 final class Client: Sendable {
     /// Something to say, in the order in which it happened.
@@ -28,7 +28,7 @@ final class Client: Sendable {
         var messages: [Message] = []
         /// Deliveries that are reserved, or wait to be taken.
         var deliveries = 0
-        /// A delivery was put off for want of room.
+        /// A delivery was put off for want of capacity.
         var isStarved = false
         /// Commands without an answer.
         var unanswered = 0
@@ -50,7 +50,7 @@ final class Client: Sendable {
 
     // MARK: The service
 
-    /// Makes room for one delivery; false when there is none, and then `take` will say so.
+    /// Reserves capacity for one delivery; false when there is none, and then `take` will say so.
     func reserveDelivery() -> Bool {
         state.withLock { state in
             guard state.deliveries < Self.mostDeliveries else {
@@ -62,7 +62,7 @@ final class Client: Sendable {
         }
     }
 
-    /// Gives the room back of a delivery that was not to be.
+    /// Gives the capacity back of a delivery that was not to be.
     func releaseDelivery() { state.withLock { $0.deliveries -= 1 } }
 
     func tell(_ message: Message) {
@@ -84,7 +84,7 @@ final class Client: Sendable {
     var unanswered: Int { state.withLock { $0.unanswered } }
     var isKnown: Bool { state.withLock { $0.isKnown } }
 
-    /// What is to be said next, and whether deliveries were put off that have room now.
+    /// What is to be said next, and whether deliveries were put off that have capacity now.
     func take() -> (messages: [Message], wasStarved: Bool) {
         state.withLock { state in
             defer { state.messages = [] }

@@ -44,7 +44,7 @@ struct CommandProcessor {
         newQueues[client.number] = nil
     }
 
-    /// A client has room for what it was not given.
+    /// A client has capacity for what it was not given.
     mutating func resume(_ client: Client, _ records: QueueRecords) throws {
         while true {
             let queues = deliveries.ready(client, atMost: 1)

@@ -7,15 +7,15 @@ struct Deliveries {
         let client: Client
         /// Delivered and not acknowledged.
         var message: (number: Int64, id: [UInt8])?
-        /// There is a message, and no room for it at the client.
+        /// There is a message, and no capacity for it at the client.
         var isWaiting = false
     }
 
     /// By the queue's row.
     private var subscriptions: [Int64: Subscription] = [:]
     private var queues: [UInt64: Set<Int64>] = [:]
-    /// Queues with a message for which a client had no room, by client, oldest first; some may be of no interest any
-    /// more.
+    /// Queues with a message for which a client had no capacity, by client, oldest first; some may be of no interest
+    /// any more.
     private var waiting: [UInt64: [Int64]] = [:]
     /// What stood there before the changes that are not committed, by queue.
     private var before: [Int64: Subscription?] = [:]
@@ -74,8 +74,8 @@ struct Deliveries {
 
     // MARK: Messages
 
-    /// Who is to get the queue's next message now: nobody while one is on its way, or while there is no room, in which
-    /// case it is the client's turn with `ready`. Room for it is reserved.
+    /// Who is to get the queue's next message now: nobody while one is on its way, or while there is no capacity; then
+    /// the client comes next with `ready`. Capacity for it is reserved.
     mutating func begin(_ queue: Int64) -> Client? {
         guard var subscription = subscriptions[queue], subscription.message == nil, !subscription.isWaiting
         else { return nil }
@@ -102,10 +102,10 @@ struct Deliveries {
         return message.number
     }
 
-    /// Whether a queue has a message that its client has no room for.
+    /// Whether a queue has a message that its client has no capacity for.
     func isWaiting(_ queue: Int64) -> Bool { subscriptions[queue]?.isWaiting == true }
 
-    /// A client has room again: queues that wait for it and are to be begun anew.
+    /// A client has capacity again: queues that wait for it and are to be begun anew.
     mutating func ready(_ client: Client, atMost count: Int) -> [Int64] {
         var queues = waiting[client.number] ?? []
         let first = Array(queues.prefix(count))

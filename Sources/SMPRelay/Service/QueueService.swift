@@ -9,7 +9,7 @@ import Store
 final class QueueService: Sendable {
     enum Job: Sendable {
         case command(ServerSession.Received, Client, SessionAuthority)
-        /// The client has taken what it was told, and has room for what was put off.
+        /// The client has taken what it was told, and has capacity for what was put off.
         case ready(Client)
         case gone(Client)
     }

@@ -23,7 +23,7 @@ struct Replies {
         add(.answer(answer), of: queue, to: client)
     }
 
-    /// A message, for which room is reserved.
+    /// A message, for which capacity is reserved.
     mutating func deliver(_ message: StoredMessage, of queue: QueueRecord, to client: Client) {
         add(.delivery(message, boxSecret: queue.boxSecret), of: queue, to: client)
     }

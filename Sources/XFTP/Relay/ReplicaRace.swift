@@ -1,7 +1,7 @@
 import Base
 import Posix
 
-/// One chunk from one of its relays. They are asked in turn: the next one when the one before has failed,
+/// One chunk from one of its relays. They are asked one after another: the next one when the one before has failed,
 /// and also when that has sent nothing at all for a while. Then the first byte decides which of the two goes
 /// on; the other is given up, so that nothing is fetched twice for long. None is asked twice.
 struct ReplicaRace {

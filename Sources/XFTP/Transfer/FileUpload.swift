@@ -36,7 +36,7 @@ public enum FileUpload {
     /// - Parameters:
     ///   - fileName: goes into the encrypted header.
     ///   - recipients: how many descriptions, at least 1.
-    ///   - relays: with their passwords; chunks go to them in turn, and to the next one where one fails.
+    ///   - relays: with their passwords; chunks go to them alternately, and to the next one where one fails.
     ///   - state: of an earlier attempt with the same file, name and number of recipients.
     ///   - save: called with the new state on a pool thread, one call at a time: when the upload begins,
     ///     about twice a second while chunks are added, and when it ends. What it throws ends the upload.

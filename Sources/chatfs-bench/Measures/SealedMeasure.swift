@@ -6,7 +6,7 @@ import Posix
 import Unlocking
 
 extension Measure {
-    /// What it costs that databases are encrypted: the same work on encrypted data and on data in clear, in turn.
+    /// What it costs that databases are encrypted: the same work on encrypted data and on data in clear, alternating.
     static let sealed = Measure(
         name: "sealed",
         abstract: "encrypted data beside data in clear: first and second start, files copied in",

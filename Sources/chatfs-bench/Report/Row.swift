@@ -44,7 +44,7 @@ struct Row: Sendable {
     }
 }
 
-/// The same work done by something else, in turn with ours.
+/// The same work done by something else, alternating with ours.
 struct Reference: Sendable {
     /// In words: "plain filesystem".
     let name: String

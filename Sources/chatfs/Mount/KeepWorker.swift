@@ -11,7 +11,7 @@ import Posix
 
 /// Receives what the rules want before relays drop it, and tells of what will be gone: performs what `KeepPlan` decides.
 ///
-/// Looks at the files when something has changed, and when the plan says that time alone will bring something; in
+/// Scans the files when something has changed, and when the plan says that time alone will bring something; in
 /// between it sleeps. What the hydrator can fetch it fetches, behind readers; a core that receives whatever is claimed
 /// is asked to receive it itself, or it would come twice. Any thread.
 final class KeepWorker: Sendable {
@@ -23,14 +23,14 @@ final class KeepWorker: Sendable {
     private let clock: any WallClock
     private let notices: ExpiryNotices
     private let plan: Lock<KeepPlan>
-    private let looks = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let scans = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let effects = AsyncStream<KeepPlan.Effect>.makeStream()
     private let timer: WallTimer
     private let system: SystemWatch
     private let tasks = Lock<[Task<Void, Never>]>([])
     private let log = Log("keep")
 
-    /// How long after a failed look the next one is.
+    /// How long after a failed scan the next one is.
     private static let pause = Duration.seconds(60)
     private static let pageSize = 256
 
@@ -53,7 +53,7 @@ final class KeepWorker: Sendable {
         store = try KeepStore(in: folder, key: key)
         notices = ExpiryNotices(store: store, fileSystem: fileSystem, whenExpiring: whenExpiring)
         plan = Lock(KeepPlan(try store.rules()))
-        let wake = looks.continuation
+        let wake = scans.continuation
         timer = try WallTimer { wake.yield() }
     }
 
@@ -69,7 +69,7 @@ final class KeepWorker: Sendable {
                 Task { for await change in changes { take(change) } },
                 Task { for await case .metered in notices { wake() } },
                 Task { for await effect in effects.stream { await perform(effect) } },
-                Task { await lookWhenWoken() },
+                Task { await scanWhenWoken() },
             ]
         }
         wake()
@@ -81,7 +81,7 @@ final class KeepWorker: Sendable {
             defer { tasks = [] }
             return tasks
         }
-        looks.continuation.finish()
+        scans.continuation.finish()
         effects.continuation.finish()
         timer.stop()
         for task in tasks { task.cancel() }
@@ -127,7 +127,7 @@ final class KeepWorker: Sendable {
 
     private var status: MountStatus.Keeping { MountStatus.Keeping(plan.withLock(\.counts)) }
 
-    private func wake() { looks.continuation.yield() }
+    private func wake() { scans.continuation.yield() }
 
     private func take(_ event: ChatEvent) {
         switch event {
@@ -213,7 +213,7 @@ final class KeepWorker: Sendable {
         case .receive(let candidate): Task { await receive(candidate) }
         case .stop(let file): if !core.receivesWhatIsClaimed { hydrator.stopKeeping(file) }
         case .tell(let candidate): await notices.tell([candidate])
-        case .look: wake()
+        case .scan: wake()
         }
     }
 
@@ -238,36 +238,36 @@ final class KeepWorker: Sendable {
         }
     }
 
-    // MARK: - Looking
+    // MARK: - Scanning
 
-    private func lookWhenWoken() async {
-        for await _ in looks.stream {
+    private func scanWhenWoken() async {
+        for await _ in scans.stream {
             let began = ContinuousClock.now
             do {
-                try await look()
+                try await scan()
             } catch {
                 if Task.isCancelled { return }
                 log.warning("what is to be kept could not be looked at: \(sentence(of: error))")
                 timer.set(clock.now().advanced(by: Self.pause))
             }
-            // However many changes there are, looking takes a twentieth of the time.
+            // However many changes there are, scanning takes a twentieth of the time.
             let pause = max(.milliseconds(100), (ContinuousClock.now - began) * 20)
             guard (try? await Task.sleep(for: pause)) != nil else { return }
         }
     }
 
-    private func look() async throws {
+    private func scan() async throws {
         let now = clock.now()
         let rules = plan.withLock(\.rules)
         let (last, conditions) = try await ThreadPool.shared.run {
             [store, disk, system] () throws(any Error) in
             if rules.dependsOnCost { system.start() }
             return (
-                try store.lastLook() ?? now,
+                try store.lastScan() ?? now,
                 KeepConditions(isMetered: system.isMetered, free: try disk.availableBytes())
             )
         }
-        plan.withLock { $0.beginLook(conditions) }
+        plan.withLock { $0.beginScan(conditions) }
         var position = ExpiryPosition(Self.beginning(last, now), ItemID(.max))
         // Where nothing is kept, only what goes soon matters, and when the next one does.
         let horizon = rules.keepsAnything ? nil : now.advanced(by: KeepTimes.notice)
@@ -282,13 +282,13 @@ final class KeepWorker: Sendable {
             position = end
             try Task.checkCancellation()
         }
-        let (wanted, next) = plan.withLock { plan in (plan.endLook(now: now), plan.nextLook) }
+        let (wanted, next) = plan.withLock { plan in (plan.endScan(now: now), plan.nextScan) }
         carryOut(wanted)
         timer.set(next)
-        try await ThreadPool.shared.run { [store] () throws(KeepingError) in try store.noteLook(now) }
+        try await ThreadPool.shared.run { [store] () throws(KeepingError) in try store.noteScan(now) }
     }
 
-    /// What has gone since the last look is told too, and for a while tried.
+    /// What has gone since the last scan is told too, and for a while tried.
     private static func beginning(_ last: Timestamp, _ now: Timestamp) -> Timestamp {
         max(
             min(last, now.advanced(by: .zero - KeepTimes.grace)),
