@@ -3,8 +3,7 @@ import FoundationEssentials
 import Glibc
 import Posix
 
-/// What a verification of a profile found, and when: kept in the folder of the profile (`verified.json`, 0600) until
-/// the next.
+/// What a verification of a profile found, and when.
 public struct VerificationRecord: Codable, Hashable, Sendable {
     /// When it ended, seconds since 1970.
     public var time: Int64
@@ -26,19 +25,6 @@ public struct VerificationRecord: Codable, Hashable, Sendable {
     /// How many findings are still to be done something about.
     public var unsettled: Int { findings.count { !$0.isSettled } }
 
-    private static let name = "verified.json"
-    /// As many findings are kept, so that a disk full of damage does not make a record that nobody can read.
-    private static let most = 1000
-    private static let longest = 4 << 20
-
-    /// Keeps it in a profile's folder in place of the one before. Blocks.
-    public func write(toProfileFolder path: String) throws(SystemError) {
-        var kept = self
-        kept.findings = Array(findings.prefix(Self.most))
-        let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        try PrivateFolder.write(kept.encoded, to: Self.name, in: folder)
-    }
-
     /// JSON in UTF-8.
     public var encoded: [UInt8] {
         let encoder = JSONEncoder()
@@ -46,12 +32,41 @@ public struct VerificationRecord: Codable, Hashable, Sendable {
         // Only numbers and strings: encoding them cannot fail.
         return Array((try? encoder.encode(self)) ?? Data())
     }
+}
+
+/// What is kept of a verification in the folder of its profile (`verified.json`, 0600) until the next: numbers only, as
+/// the file is not encrypted and names are.
+public struct VerificationSummary: Codable, Hashable, Sendable {
+    public var time: Int64
+    public var databases: Int
+    public var files: Int
+    public var bytes: UInt64
+    /// Findings that are still to be done something about.
+    public var unsettled: Int
+
+    public init(_ record: VerificationRecord) {
+        (time, databases, files, bytes) = (record.time, record.databases, record.files, record.bytes)
+        unsettled = record.unsettled
+    }
+
+    private static let name = "verified.json"
+    private static let longest = 4 << 10
+
+    /// Keeps it in a profile's folder in place of the one before. Blocks.
+    public func write(toProfileFolder path: String) throws(SystemError) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        // Only numbers: encoding them cannot fail.
+        let bytes = Array((try? encoder.encode(self)) ?? Data())
+        let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        try PrivateFolder.write(bytes, to: Self.name, in: folder)
+    }
 
     /// The one in a profile's folder; nil where nothing was verified, and for what is none. Blocks.
-    public static func read(profileFolder path: String) -> VerificationRecord? {
+    public static func read(profileFolder path: String) -> VerificationSummary? {
         guard let file = try? OpenFile("\(path)/\(name)", flags: O_RDONLY | O_NOFOLLOW),
             let bytes = try? file.readAll(limit: longest)
         else { return nil }
-        return try? JSONDecoder().decode(VerificationRecord.self, from: Data(bytes))
+        return try? JSONDecoder().decode(VerificationSummary.self, from: Data(bytes))
     }
 }

@@ -135,16 +135,17 @@ struct VerificationRecordTests {
     private static let finding = Finding(
         .damaged, "bob/\u{202E}a\n.txt", size: 5, detail: "Its tag is wrong", outcome: .receivable)
 
-    @Test("a record is read as it was written, at most 1,000 findings of it")
+    @Test("its numbers are read as they were written, and no name is on the disk")
     func kept() throws {
         let folder = try TemporaryFolder()
-        #expect(VerificationRecord.read(profileFolder: folder.path) == nil)
-        var record = VerificationRecord(time: 9, databases: 2, files: 3, bytes: 4, findings: [Self.finding])
-        try record.write(toProfileFolder: folder.path)
-        #expect(VerificationRecord.read(profileFolder: folder.path) == record)
-        record.findings = Array(repeating: Self.finding, count: 1001)
-        try record.write(toProfileFolder: folder.path)
-        #expect(VerificationRecord.read(profileFolder: folder.path)?.findings.count == 1000)
+        #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
+        let findings = Array(repeating: Self.finding, count: 100_000)
+        let record = VerificationRecord(time: 9, databases: 2, files: 3, bytes: 4, findings: findings)
+        try VerificationSummary(record).write(toProfileFolder: folder.path)
+        let read = try #require(VerificationSummary.read(profileFolder: folder.path))
+        #expect(read == VerificationSummary(record) && read.unsettled == 100_000 && read.bytes == 4)
+        let text = String(decoding: try folder.read("verified.json"), as: UTF8.self)
+        #expect(!text.contains("bob") && !text.contains("txt"))
         var status = stat()
         #expect(stat(folder.path("verified.json"), &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
@@ -153,7 +154,7 @@ struct VerificationRecordTests {
     func malformed(text: String) throws {
         let folder = try TemporaryFolder()
         try folder.write(Array(text.utf8), to: "verified.json")
-        #expect(VerificationRecord.read(profileFolder: folder.path) == nil)
+        #expect(VerificationSummary.read(profileFolder: folder.path) == nil)
     }
 
     @Test("each finding says what can be done, and is settled when something was")

@@ -105,7 +105,7 @@ enum VerifyCommand {
 extension MountStatus.Verification {
     /// What is kept of the last verification; nil when there was none. Blocks.
     init?(ofProfileFolder path: String) {
-        guard let record = VerificationRecord.read(profileFolder: path) else { return nil }
-        self.init(time: record.time, files: record.files, bytes: record.bytes, problems: record.unsettled)
+        guard let found = VerificationSummary.read(profileFolder: path) else { return nil }
+        self.init(time: found.time, files: found.files, bytes: found.bytes, problems: found.unsettled)
     }
 }

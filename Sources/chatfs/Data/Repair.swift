@@ -18,7 +18,7 @@ struct Repair: Sendable {
         return try await ThreadPool.shared.run {
             let found = verification.run(progress: progress)
             let record = found.record(at: SystemWallClock().now().seconds)
-            try record.write(toProfileFolder: verification.folder)
+            try VerificationSummary(record).write(toProfileFolder: verification.folder)
             return record
         }
     }
@@ -41,7 +41,7 @@ struct Repair: Sendable {
         }
         let record = found.record(at: SystemWallClock().now().seconds)
         try await ThreadPool.shared.run { () throws(SystemError) in
-            try record.write(toProfileFolder: verification.folder)
+            try VerificationSummary(record).write(toProfileFolder: verification.folder)
         }
         return record
     }
