@@ -236,7 +236,7 @@ struct MachineTests {
         #expect(fixture.shown().count == 1)
         for number in 0..<1000 { fixture.add(.refused(RefusedRequest("No.", chatName: "\(number)"))) }
         fixture.pass(.seconds(3000))
-        #expect(fixture.shown().count <= NotificationMachine.maxExplained)
+        #expect(fixture.shown().count <= ExplainedRefusals.limit)
     }
 
     @Test("a failure, an approval and an expiry are told once over mounts, and anew when they come anew")

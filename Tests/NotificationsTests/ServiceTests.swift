@@ -53,7 +53,7 @@ struct ServiceTests {
             fixture.pass(.milliseconds(50))
         }
         // 16 are waited for.
-        #expect(fixture.shown().count <= NotificationMachine.maxUnanswered + 1)
+        #expect(fixture.shown().count <= ShownNotifications.maxUnanswered + 1)
         fixture.answers = true
         fixture.pass(.seconds(120))
         #expect(fixture.machine.wake == nil)
