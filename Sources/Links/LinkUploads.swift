@@ -13,17 +13,14 @@ final class LinkUploads: Sendable {
         var underWay: [Int64: Task<Void, Never>] = [:]
         /// Of those: what their rows say may have changed since.
         var changed: Set<Int64> = []
-        /// Transfers of the core that are ours.
-        var files: [FileID: Int64] = [:]
-        /// Transfers that are being begun: what is told of one whose number is not known yet is kept.
-        var beginning = 0
-        var early: [ChatEvent] = []
         var following: Task<Void, Never>?
         var isClosed = false
     }
 
     private let core: any ChatCore
     private let store: LinkStore
+    private let outcomes: LinkOutcomes
+    private let transfers = LinkTransfers()
     private let state = Lock(State())
     private let retry: RetryPolicy
 
@@ -33,6 +30,7 @@ final class LinkUploads: Sendable {
     init(_ core: any ChatCore, _ store: LinkStore, retry: RetryPolicy) {
         self.core = core
         self.store = store
+        outcomes = LinkOutcomes(store: store)
         self.retry = retry
     }
 
@@ -111,20 +109,21 @@ final class LinkUploads: Sendable {
     // MARK: - Uploading
 
     private func upload(_ row: LinkRow) async throws(ChatError) -> Bool {
-        if let upload = row.upload, state.withLock({ $0.files[upload] == row.id }) { return true }
-        state.withLock { $0.beginning += 1 }
+        if let upload = row.upload, transfers.contains(upload, of: row.id) { return true }
+        transfers.begin()
         let file: FileID
         do throws(ChatError) {
             file = try await begin(row)
         } catch {
-            register(nil, of: row.id)
+            transfers.failedToBegin()
             throw error
         }
-        register(file, of: row.id)
+        let early = transfers.began(file, of: row.id)
+        if !early.isEmpty { Task { for event in early { await take(event, of: row.id) } } }
         // It may have ended long ago.
         switch try await core.outcomeOfStandaloneUpload(file) {
-        case .link(let link): try await complete(row.id, link)
-        case .failed(let problem): await fail(row.id, problem)
+        case .link(let link): try await outcomes.complete(row.id, link)
+        case .failed(let problem): await outcomes.fail(row.id, problem)
         case nil: break
         }
         // Removed meanwhile: then it is to be taken back.
@@ -165,77 +164,10 @@ final class LinkUploads: Sendable {
         }
     }
 
-    /// - Parameter file: nil where it could not be begun.
-    private func register(_ file: FileID?, of id: Int64) {
-        let early = state.withLock { state in
-            if let file { state.files[file] = id }
-            let early = state.early.filter { $0.standaloneFile == file && file != nil }
-            state.beginning -= 1
-            if state.beginning == 0 { state.early = [] }
-            return early
-        }
-        if !early.isEmpty { Task { for event in early { await take(event, of: id) } } }
-    }
-
-    private func complete(_ id: Int64, _ link: String) async throws(ChatError) {
-        let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
-        guard let row, row.status == .uploading else { return }
-        var described = try await Self.parsed(link)
-        described.data = LinkFacts(name: row.name, size: row.size, expires: row.expires).text
-        let text = described.text
-        try await blocking.run { [store] in
-            let content = LinkShortcut.content(text)
-            let shortcut = try store.folder.write(content)
-            let isKept = try store.commit { change in
-                guard try change.table.setStatus(.uploaded, of: id, from: [.uploading]) else { return false }
-                try change.table.setLink(text, of: id)
-                let number = try change.table.insertShortcut(
-                    of: id, name: LinkShortcut.name(for: row.name), size: UInt64(content.count),
-                    storedName: shortcut.name, shortcut.arguments, created: store.clock.now())
-                try change.tell({ .sndFileCompleteXFTP($0) }, of: id)
-                try change.tell({ .newChatItems([$0]) }, of: number)
-                return true
-            }
-            if !isKept { store.folder.remove(shortcut.name) }
-            store.folder.removePlain(id)
-            store.setProgress(id, nil)
-        }
-    }
-
-    private static func parsed(_ link: String) async throws(ChatError) -> FileLink {
-        do throws(XFTPError) {
-            return try await FileLink.parse(link)
-        } catch {
-            throw ChatError(.internalError, "The core gave a link that makes no sense.", cause: error)
-        }
-    }
-
-    private func fail(_ id: Int64, _ problem: FileProblem) async {
-        await blocking.attempt("note why there is no link") { [store] in
-            try store.commit { change in
-                guard try change.table.setStatus(.failed, of: id, from: [.uploading], problem: problem)
-                else { return }
-                try change.tell({ .sndFileError($0, problem) }, of: id)
-            }
-            store.folder.removePlain(id)
-            store.setProgress(id, nil)
-        }
-    }
-
-    private func warn(_ id: Int64, _ problem: FileProblem) async {
-        await blocking.attempt("note why a link waits") { [store] in
-            try store.commit { change in
-                guard try change.table.setStatus(.uploading, of: id, from: [.uploading], problem: problem)
-                else { return }
-                try change.tell({ .sndFileWarning($0, problem) }, of: id)
-            }
-        }
-    }
-
     /// It is tried again.
     private func note(_ error: ChatError, of id: Int64) async {
         log.information("a link waits: \(error.sentence)")
-        await warn(id, FileProblem(error.fileProblemKind, error.sentence))
+        await outcomes.warn(id, FileProblem(error.fileProblemKind, error.sentence))
     }
 
     // MARK: - Taking back
@@ -253,21 +185,9 @@ final class LinkUploads: Sendable {
             } catch {
                 guard error.code == .noSuchFile || error.code == .invalidCommand else { throw error }
             }
-            state.withLock { _ = $0.files.removeValue(forKey: upload) }
+            transfers.remove(upload)
         }
-        try await blocking.run { [store] in
-            try store.commit { change in
-                if row.status == .removed {
-                    change.abandon(row.storedName)
-                    try change.table.remove(row.id)
-                } else {
-                    try change.table.noteEnded(row.id)
-                    try change.tell({ .chatItemUpdated($0) }, of: row.id)
-                }
-            }
-            store.folder.removePlain(row.id)
-            store.setProgress(row.id, nil)
-        }
+        try await outcomes.takenBack(row)
         return true
     }
 
@@ -280,33 +200,24 @@ final class LinkUploads: Sendable {
             let events = core.events()
             state.following = Task { [weak self] in
                 for await event in events {
-                    guard let file = event.standaloneFile else { continue }
-                    await self?.take(event, of: file)
+                    guard let self else { return }
+                    if let id = self.transfers.row(of: event) { await self.take(event, of: id) }
                 }
             }
         }
     }
 
-    private func take(_ event: ChatEvent, of file: FileID) async {
-        let id = state.withLock { state -> Int64? in
-            if let id = state.files[file] { return id }
-            if state.beginning > 0 { state.early.append(event) }
-            return nil
-        }
-        if let id { await take(event, of: id) }
-    }
-
     private func take(_ event: ChatEvent, of id: Int64) async {
         switch event {
-        case .standaloneFileProgress(_, let done, let total): await tellProgress(id, done, total)
-        case .standaloneFileWarning(_, let problem): await warn(id, problem)
-        case .sndStandaloneFileError(_, let problem): await fail(id, problem)
+        case .standaloneFileProgress(_, let done, let total): await outcomes.tellProgress(id, done, total)
+        case .standaloneFileWarning(_, let problem): await outcomes.warn(id, problem)
+        case .sndStandaloneFileError(_, let problem): await outcomes.fail(id, problem)
         case .sndStandaloneFileComplete(_, let links):
             do throws(ChatError) {
                 guard let link = links.first else {
                     throw ChatError(.internalError, "The core gave no link to the file.")
                 }
-                try await complete(id, link)
+                try await outcomes.complete(id, link)
             } catch {
                 await note(error, of: id)
                 if let link = links.first { retryCompletion(id, link) }
@@ -323,39 +234,11 @@ final class LinkUploads: Sendable {
                 tries += 1
                 try? await Task.sleep(for: delay)
                 do throws(ChatError) {
-                    return try await complete(id, link)
+                    return try await outcomes.complete(id, link)
                 } catch {
                     log.information("a link could not be kept: \(error.sentence)")
                 }
             }
-        }
-    }
-
-    private func tellProgress(_ id: Int64, _ done: UInt64, _ total: UInt64) async {
-        store.setProgress(id, (done, total))
-        await blocking.attempt("tell how far a link is") { [store] in
-            guard let row = try store.read(or: nil, { try $0.row(id) }), row.status == .uploading else {
-                return
-            }
-            if row.problem != nil {
-                // It goes on: what was wrong is over.
-                try store.commit { _ = try $0.table.setStatus(.uploading, of: id, from: [.uploading]) }
-            }
-            var now = row
-            now.problem = nil
-            store.events.tell(.sndFileProgressXFTP(store.item(now), sent: done, total: total))
-        }
-    }
-}
-
-extension ChatEvent {
-    /// Of a transfer without a chat that is uploaded.
-    fileprivate var standaloneFile: FileID? {
-        switch self {
-        case .standaloneFileProgress(let file, _, _), .standaloneFileWarning(let file, _),
-            .sndStandaloneFileComplete(let file, _), .sndStandaloneFileError(let file, _):
-            file
-        default: nil
         }
     }
 }

@@ -1,0 +1,103 @@
+import ChatCore
+import CoreServices
+import XFTP
+
+/// Notes in its row what came of an upload, and tells of it. All of these do nothing where the row says by then that
+/// the upload is not wanted any more.
+struct LinkOutcomes: Sendable {
+    let store: LinkStore
+
+    /// The link is there: it is kept, with the shortcut that shows it.
+    func complete(_ id: Int64, _ link: String) async throws(ChatError) {
+        let row = try await blocking.run { [store] in try store.read(or: nil) { try $0.row(id) } }
+        guard let row, row.status == .uploading else { return }
+        var described = try await Self.parsed(link)
+        described.data = LinkFacts(name: row.name, size: row.size, expires: row.expires).text
+        let text = described.text
+        try await blocking.run { [store] in
+            let content = LinkShortcut.content(text)
+            let shortcut = try store.folder.write(content)
+            let isKept = try store.commit { change in
+                guard try change.table.setStatus(.uploaded, of: id, from: [.uploading]) else { return false }
+                try change.table.setLink(text, of: id)
+                let number = try change.table.insertShortcut(
+                    of: id, name: LinkShortcut.name(for: row.name), size: UInt64(content.count),
+                    storedName: shortcut.name, shortcut.arguments, created: store.clock.now())
+                try change.tell({ .sndFileCompleteXFTP($0) }, of: id)
+                try change.tell({ .newChatItems([$0]) }, of: number)
+                return true
+            }
+            if !isKept { store.folder.remove(shortcut.name) }
+            forgetProgress(id)
+        }
+    }
+
+    private static func parsed(_ link: String) async throws(ChatError) -> FileLink {
+        do throws(XFTPError) {
+            return try await FileLink.parse(link)
+        } catch {
+            throw ChatError(.internalError, "The core gave a link that makes no sense.", cause: error)
+        }
+    }
+
+    /// There will be no link.
+    func fail(_ id: Int64, _ problem: FileProblem) async {
+        await blocking.attempt("note why there is no link") { [store] in
+            try store.commit { change in
+                guard try change.table.setStatus(.failed, of: id, from: [.uploading], problem: problem)
+                else { return }
+                try change.tell({ .sndFileError($0, problem) }, of: id)
+            }
+            forgetProgress(id)
+        }
+    }
+
+    /// It waits, and is tried again.
+    func warn(_ id: Int64, _ problem: FileProblem) async {
+        await blocking.attempt("note why a link waits") { [store] in
+            try store.commit { change in
+                guard try change.table.setStatus(.uploading, of: id, from: [.uploading], problem: problem)
+                else { return }
+                try change.tell({ .sndFileWarning($0, problem) }, of: id)
+            }
+        }
+    }
+
+    func tellProgress(_ id: Int64, _ done: UInt64, _ total: UInt64) async {
+        store.setProgress(id, (done, total))
+        await blocking.attempt("tell how far a link is") { [store] in
+            guard let row = try store.read(or: nil, { try $0.row(id) }), row.status == .uploading else {
+                return
+            }
+            if row.problem != nil {
+                // It goes on: what was wrong is over.
+                try store.commit { _ = try $0.table.setStatus(.uploading, of: id, from: [.uploading]) }
+            }
+            var now = row
+            now.problem = nil
+            store.events.tell(.sndFileProgressXFTP(store.item(now), sent: done, total: total))
+        }
+    }
+
+    /// It is at its end on the relays too.
+    func takenBack(_ row: LinkRow) async throws(ChatError) {
+        try await blocking.run { [store] in
+            try store.commit { change in
+                if row.status == .removed {
+                    change.abandon(row.storedName)
+                    try change.table.remove(row.id)
+                } else {
+                    try change.table.noteEnded(row.id)
+                    try change.tell({ .chatItemUpdated($0) }, of: row.id)
+                }
+            }
+            forgetProgress(row.id)
+        }
+    }
+
+    /// Blocks.
+    private func forgetProgress(_ id: Int64) {
+        store.folder.removePlain(id)
+        store.setProgress(id, nil)
+    }
+}
