@@ -27,6 +27,7 @@ public final class OfficialCore: ChatCore {
     private let transport: any OfficialTransport
     private let settings: OfficialCoreSettings
     private let connection: CoreConnection
+    private let suspension: CoreSuspension
     private let staging: StagingFolder
     private let recent = RecentEvents()
     private let standaloneFiles: StandaloneFiles
@@ -60,7 +61,9 @@ public final class OfficialCore: ChatCore {
             filesFolder: settings.filesFolder,
             staging: staging, history: history)
         trust = try OfficialRelayTrust(folder: settings.folder, key: settings.key)
-        connection = CoreConnection(transport)
+        let held = HeldCommands()
+        connection = CoreConnection(transport, held)
+        suspension = CoreSuspension(transport, held, settings.ownership)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)
         receiver = FileReceiver(connection, index, recent, trust, settings)
@@ -132,6 +135,12 @@ public final class OfficialCore: ChatCore {
         history.notify()
     }
 
+    /// Has a core of our own rest until `resume`; one that is attached goes on. What needs the network waits meanwhile.
+    /// Returns when it rests.
+    public func suspend() async { await suspension.suspend() }
+
+    public func resume() async { await suspension.resume() }
+
     /// The next process that wants the profile waits for it from now on.
     public func announceEnd() { lock.finish() }
 
@@ -150,6 +159,7 @@ public final class OfficialCore: ChatCore {
         }
         history.finish()
         reconciliation.end()
+        suspension.end()
         // One that runs on says by itself what it has to say.
         if settings.ownership != .attached { await deliveries.wait(limit: settings.deliveryTimeout) }
         _ = connection.setConnected(false)
@@ -180,11 +190,14 @@ public final class OfficialCore: ChatCore {
             reconciliation.requestWhole()
             history.notify()
             readReceipts.reportOpened()
+            // Not here: it waits for an event.
+            Task { [suspension] in await suspension.noteConnection() }
         }
     }
 
     private func take(_ event: APIEvent) async {
         guard event.userID == nil || event.userID == profile.id else { return }
+        if event.kind == .chatSuspended { return suspension.noteSuspended() }
         do throws(ChatError) {
             let wanted = try await blocking.run { [intake] in try intake.take(event.kind) }
             for file in wanted { await receiver.receiveAtArrival(file) }

@@ -24,6 +24,8 @@ extension APICommand {
         case .createUser(let name): return try Self.createUser(name)
         case .start: return "/_start"
         case .stop: return "/_stop"
+        case .suspend(let grace): return "/_app suspend \(Int64(grace / .microseconds(1)))"
+        case .activate: return "/_app activate"
         case .version: return "/version"
         case .filesFolder(let path): return "/_files_folder \(try Self.path(path))"
         case .temporaryFolder(let path): return "/_temp_folder \(try Self.path(path))"

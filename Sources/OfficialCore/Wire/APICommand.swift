@@ -10,6 +10,9 @@ public enum APICommand: Hashable, Sendable {
     case createUser(displayName: String)
     case start
     case stop
+    /// Nothing comes from the network or goes there until `activate`; what is under way has so long.
+    case suspend(Duration)
+    case activate
     case version
     /// Folders and encryption hold for one run of the core. Absolute paths, one filesystem.
     case filesFolder(String)
@@ -69,6 +72,20 @@ public enum APICommand: Hashable, Sendable {
     case query(String)
     /// The same on the database of transfers and connections.
     case agentQuery(String)
+}
+
+extension APICommand {
+    /// Whether the core answers it only when it is not suspended: what makes it speak with relays, or look into the
+    /// database of its connections.
+    var needsNetwork: Bool {
+        switch self {
+        case .send, .deleteItems, .leaveGroup, .deleteChat, .receiveFile, .setFileToReceive, .cancelFile,
+            .upload, .download, .agentQuery, .invite, .connectionPlan, .connect, .securityCode,
+            .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
+            true
+        default: false
+        }
+    }
 }
 
 /// Which part of a chat's history.

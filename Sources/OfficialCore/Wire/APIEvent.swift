@@ -41,6 +41,8 @@ public struct APIEvent: Hashable, Sendable {
         /// A contact or group is new, renamed, ready, or changed otherwise.
         case chatUpdated(APIChatInfo)
         case chatRemoved(ChatReference)
+        /// The core rests, as it was told to.
+        case chatSuspended
         /// Failures that belong to no command; for the log.
         case errors([APIError])
         /// Anything else, with its name.
@@ -145,6 +147,7 @@ public struct APIEvent: Hashable, Sendable {
         let chat = APIChatInfo(changed: json)
         switch type {
         case "contactDeleted", "groupDeletedUser": return chat.map { .chatRemoved($0.reference.chat) }
+        case "chatSuspended": return .chatSuspended
         default: return chat.map(Kind.chatUpdated)
         }
     }

@@ -9,7 +9,8 @@ enum SuspensionCommands {
         discussion: """
             The folders stay, and what is here can be read. What is not here is not fetched: who reads it \
             waits as for a silent relay. What is copied in is queued. A mount suspends by itself while the \
-            machine sleeps.
+            machine sleeps. An official core that ChatFS started is suspended with it; a program that was \
+            running before (ws://) goes on with its own connections.
             """,
         section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
         examples: [Example("chatfs suspend", "On a train.")]

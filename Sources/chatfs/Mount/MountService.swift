@@ -44,7 +44,7 @@ struct MountService: ProgramService {
         case .upload: return try await upload(request)
         case .approve: return try await approve(request)
         case .suspend, .resume:
-            suspension.take(request.method == .suspend ? .suspended : .resumed)
+            await suspension.take(request.method == .suspend ? .suspended : .resumed)
             return ProgramResult(done: true)
         }
     }

@@ -81,7 +81,7 @@ struct MountServices: Sendable {
 
     /// After `stopListening`, while the core can still take back what transfers left.
     func end() async {
-        suspension.stop()
+        await suspension.stop()
         await notifications.withLock { $0 }?.stop()
         await control.cancelTransfers()
         await keeping.stop()

@@ -47,7 +47,7 @@ final class MountSuspension: Sendable {
     private let system: SystemWatch
     private let reasons = Lock(SuspensionReasons())
     /// One change after the other, in the order in which they were decided.
-    private let order = BlockingMutex()
+    private let order = AsyncSemaphore(1)
     private let following = Lock<Task<Void, Never>?>(nil)
 
     init(core: MountedCore, system: SystemWatch) {
@@ -62,8 +62,8 @@ final class MountSuspension: Sendable {
             await ThreadPool.shared.run { system.start() }
             for await notice in notices {
                 switch notice {
-                case .sleeping: self?.take(.sleeping)
-                case .awake: self?.take(.awake)
+                case .sleeping: await self?.take(.sleeping)
+                case .awake: await self?.take(.awake)
                 case .metered: break
                 }
             }
@@ -72,23 +72,28 @@ final class MountSuspension: Sendable {
     }
 
     /// Lets go of whoever waits.
-    func stop() {
+    func stop() async {
         following.withLock { $0 }?.cancel()
-        core.resume()
+        await core.resume()
     }
 
-    func take(_ event: SuspensionReasons.Event) {
-        order.withLock {
-            for effect in reasons.withLock({ $0.take(event) }) {
-                switch effect {
-                case .suspend:
-                    core.suspend()
-                    Log("mount").notice("nothing is transferred until it is resumed")
-                case .resume:
-                    core.resume()
-                    Log("mount").notice("transfers go on")
-                case .letSleep: system.readyToSleep()
-                }
+    func take(_ event: SuspensionReasons.Event) async {
+        // Whoever asked may be gone before it is done.
+        await Task { [self] in await perform(event) }.value
+    }
+
+    private func perform(_ event: SuspensionReasons.Event) async {
+        _ = await order.acquire()
+        defer { order.release() }
+        for effect in reasons.withLock({ $0.take(event) }) {
+            switch effect {
+            case .suspend:
+                await core.suspend()
+                Log("mount").notice("nothing is transferred until it is resumed")
+            case .resume:
+                await core.resume()
+                Log("mount").notice("transfers go on")
+            case .letSleep: system.readyToSleep()
             }
         }
     }

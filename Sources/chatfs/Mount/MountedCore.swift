@@ -23,9 +23,10 @@ struct MountedCore: Sendable {
     let free: (@Sendable (FileID, _ lastCopyToo: Bool) async throws(ChatError) -> Bool)?
     /// Says to the next process that the profile will be free soon.
     let announceEnd: @Sendable () -> Void
-    /// Closes the connections to relays until `resume`; what waits for them goes on at once then.
-    let suspend: @Sendable () -> Void
-    let resume: @Sendable () -> Void
+    /// Closes the connections to relays until `resume`; what waits for them goes on at once then. An official core of
+    /// our own is told to rest.
+    let suspend: @Sendable () async -> Void
+    let resume: @Sendable () async -> Void
     let shutDown: @Sendable () async -> Void
 
     static func open(_ settings: CoreSettings) async throws -> MountedCore {
@@ -93,7 +94,15 @@ struct MountedCore: Sendable {
         return MountedCore(
             core: links, folder: core.folder, key: directory.key, client: relays, approve: approve,
             free: nil,
-            announceEnd: { core.announceEnd() }, suspend: { relays.suspend() }, resume: { relays.resume() },
+            announceEnd: { core.announceEnd() },
+            suspend: {
+                relays.suspend()
+                await core.suspend()
+            },
+            resume: {
+                await core.resume()
+                relays.resume()
+            },
             shutDown: {
                 await links.close()
                 relays.close()

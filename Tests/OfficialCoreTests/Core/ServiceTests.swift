@@ -109,7 +109,7 @@ import Testing
         let transport = ScriptedTransport { _ in
             #"{"type":"chatCmdError","chatError":{"type":"error","errorType":{"type":"commandError"}}}"#
         }
-        let connection = CoreConnection(transport)
+        let connection = CoreConnection(transport, HeldCommands())
         #expect(try await connection.numbers("SELECT 1") == nil)
         #expect(try await connection.text("SELECT 1") == nil)
         #expect(try await connection.pairs(.query("SELECT 1")).isEmpty)
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func whoWaitsForALostConnectionIsToldWhenItDoesNotComeBack() async throws {
-        let connection = CoreConnection(ScriptedTransport { _ in nil })
+        let connection = CoreConnection(ScriptedTransport { _ in nil }, HeldCommands())
         #expect(!connection.isConnected)
         do throws(ChatError) {
             try await connection.waitUntilConnected(timeout: .milliseconds(120))
@@ -134,7 +134,7 @@ import Testing
     /// What somebody waits for goes first, but holds up the background for a moment only.
     @Test func theBackgroundWaitsWhileSomebodyElseDoesAndNotForLong() async throws {
         let transport = ScriptedTransport { _ in nil }
-        let connection = CoreConnection(transport)
+        let connection = CoreConnection(transport, HeldCommands())
         let start = ContinuousClock.now
         await connection.letOthersGoFirst()
         #expect(ContinuousClock.now - start < .milliseconds(900), "nobody waits")

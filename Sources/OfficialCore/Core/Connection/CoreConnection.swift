@@ -11,25 +11,39 @@ final class CoreConnection: Sendable {
     }
 
     private let transport: any OfficialTransport
+    /// Those that need the network.
+    private let held: HeldCommands
     private let state = Lock(State())
 
-    init(_ transport: any OfficialTransport) { self.transport = transport }
+    init(_ transport: any OfficialTransport, _ held: HeldCommands) {
+        (self.transport, self.held) = (transport, held)
+    }
 
     // MARK: - Asking
 
-    /// For somebody who waits.
+    /// For somebody who waits: until the core is resumed, where the command needs the network.
     /// - Throws: what the core refused, or why there is no answer (`OfficialTransport`).
     func ask(
         _ command: APICommand, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> APIResponse {
-        state.withLock { $0.waiting += 1 }
-        defer { state.withLock { $0.waiting -= 1 } }
-        return try await transport.request(command, lane: .foreground, timeout: timeout)
+        try await request(command) { () throws(OfficialCoreError) in
+            state.withLock { $0.waiting += 1 }
+            defer { state.withLock { $0.waiting -= 1 } }
+            return try await transport.request(command, lane: .foreground, timeout: timeout)
+        }
     }
 
     /// For nobody in particular.
     func askInBackground(_ command: APICommand) async throws(OfficialCoreError) -> APIResponse {
-        try await transport.request(command, lane: .background, timeout: .seconds(60))
+        try await request(command) { () throws(OfficialCoreError) in
+            try await transport.request(command, lane: .background, timeout: .seconds(60))
+        }
+    }
+
+    private func request(
+        _ command: APICommand, _ body: () async throws(OfficialCoreError) -> APIResponse
+    ) async throws(OfficialCoreError) -> APIResponse {
+        command.needsNetwork ? try await held.carryOut(body) : try await body()
     }
 
     /// Waits until nobody waits for the core, for a second at most.

@@ -37,7 +37,7 @@ final class EventIntake: Sendable {
         case .chatRemoved(let chat): try change.removeChat(chat)
         case .errors(let errors):
             for error in errors { log.information("the SimpleX core reports: \(error.chatError.sentence)") }
-        case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .other: break
+        case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .chatSuspended, .other: break
         default:
             if try !applyTransfer(kind, change) {
                 try applyProgress(kind, change)
