@@ -71,8 +71,8 @@ let package = Package(
         module(
             "EmbeddedCore",
             uses: [
-                "Base", "Posix", "JSON", "Cryptography", "Store", "ChatCore", "XFTP", "CoreServices", "SMP",
-                "SMPClient", "Agent", "ChatProtocol",
+                "Base", "Posix", "JSON", "Cryptography", "Store", "ChatCore", "Network", "XFTP", "CoreServices",
+                "SMP", "SMPClient", "Agent", "ChatProtocol",
             ]),
         module(
             "OfficialCore",

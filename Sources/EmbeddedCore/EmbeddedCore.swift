@@ -56,7 +56,11 @@ public final class EmbeddedCore: ChatCore {
         self.directory = directory
         let trust = RelayTrust()
         self.trust = trust
-        client = XFTPClient(settings: XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds)))
+        let network = try directory.networkChoice(of: profile)
+        let isolation = Self.isolation()
+        var settings = XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds))
+        settings.proxy = network.proxy(isolation: isolation)
+        client = XFTPClient(settings: settings)
         let transfers = transfers ?? XFTPTransfers(client: client)
         let scheduler = TransferScheduler(retry: retry)
         self.scheduler = scheduler
@@ -81,10 +85,16 @@ public final class EmbeddedCore: ChatCore {
         removals = Removals(store, downloads, deletions, damaged)
         disappearing = Disappearing(store, removals)
         inbox = Inbox(store, inlineFiles, receiver, downloads, claims)
-        people = People(store, key: directory.key, retry: retry, make: agent)
+        people = People(
+            store, key: directory.key, network: network, isolation: isolation, retry: retry, make: agent)
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
         try store.read { _ = try approvals.follow($0) }
         try inbox.takeInAtStart()
+    }
+
+    /// What a SOCKS proxy tells this profile by from others, for as long as it is open.
+    private static func isolation() -> String {
+        SystemRandomSource().bytes(16).map { String($0, radix: 16) }.joined()
     }
 
     // MARK: - Opening and closing

@@ -53,6 +53,7 @@ enum ChatFS {
             ExportCommand.command,
             ImportCommand.command,
             RelayCommand.command,
+            NetworkCommand.command,
             DoctorCommand.command,
             CompletionCommand.command,
             CompleteCommand.command,

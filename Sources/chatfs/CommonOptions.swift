@@ -70,6 +70,17 @@ extension Invocation {
         return try await ThreadPool.shared.run { try access.open(isMade: isMade) }
     }
 
+    /// Does something with the profile of `--profile` in the data directory of `--data`. `body` may block.
+    func withProfile<Result: Sendable>(
+        _ body: @escaping @Sendable (DataDirectory, Profile) throws(ChatError) -> Result
+    ) async throws -> Result {
+        let directory = try await dataDirectory()
+        let name = self["profile"]
+        return try await ThreadPool.shared.run { () throws(ChatError) in
+            try body(directory, try directory.profile(named: name))
+        }
+    }
+
     /// The relays of `--relay`.
     func relays() throws(UsageError) -> [RelayAddress] {
         try all("relay").map { text throws(UsageError) in try Self.relay(text) }

@@ -46,7 +46,9 @@ final class AgentEvents: Sendable {
             guard try event.number > change.tables.people.lastEvent() else { return false }
             try change.tables.people.setLastEvent(event.number)
             try change.tables.people.insert(event.connection)
-            return try take(event.content, of: event.connection, change)
+            let isReceiptDue = try take(event.content, of: event.connection, change)
+            guard isReceiptDue else { return false }
+            return try change.tables.directory.profiles.network(of: store.profile.id).sendsReceipts
         }
     }
 

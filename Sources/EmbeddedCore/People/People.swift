@@ -17,6 +17,8 @@ final class People: Sendable {
     let store: ProfileStore
     let answers: RequestAnswers
     private let key: SecretBytes?
+    private let network: NetworkChoice
+    private let isolation: String
     private let make: ProfileAgent.Making
     private let incoming: AgentEvents
     private let outgoing: OutgoingMessages
@@ -24,8 +26,11 @@ final class People: Sendable {
     private let state = Lock(State())
 
     init(
-        _ store: ProfileStore, key: SecretBytes?, retry: RetryPolicy, make: @escaping ProfileAgent.Making
+        _ store: ProfileStore, key: SecretBytes?, network: NetworkChoice, isolation: String,
+        retry: RetryPolicy, make: @escaping ProfileAgent.Making
     ) {
+        self.network = network
+        self.isolation = isolation
         self.store = store
         self.key = key
         self.make = make
@@ -93,7 +98,9 @@ final class People: Sendable {
     private func open() async throws -> ProfileAgent {
         let opened = try await blocking.run { [self] in
             let servers = try servers()
-            return try make(store.folders.path + "/agent.sqlite", key, servers)
+            return try make(
+                store.folders.path + "/agent.sqlite", key, servers,
+                network.connectionSettings(isolation: isolation, servers: servers))
         }
         do {
             try await opened.start()

@@ -12,11 +12,13 @@ struct ProfileAgent: Sendable {
 
     /// Makes one; nothing is asked of any server before `start`. Blocks.
     typealias Making =
-        @Sendable (_ path: String, _ key: SecretBytes?, _ servers: [ServerAddress]) throws -> ProfileAgent
+        @Sendable (
+            _ path: String, _ key: SecretBytes?, _ servers: [ServerAddress], _ network: ConnectionSettings
+        ) throws -> ProfileAgent
 
     /// Over TLS, to real servers.
-    static let overNetwork: Making = { path, key, servers in
-        let connections = QueueConnections()
+    static let overNetwork: Making = { path, key, servers, network in
+        let connections = QueueConnections(network)
         let agent = try Agent(
             path: path, key: key, servers: connections, settings: AgentSettings(servers: servers))
         return ProfileAgent(

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Network
 import Store
 
 /// The profiles of a data directory.
@@ -37,6 +38,30 @@ struct ProfileTable {
 
     func rename(_ profile: Int64, to name: String) throws {
         try connection.execute("UPDATE profile SET name = ? WHERE id = ?", name, profile)
+    }
+
+    // MARK: - Network
+
+    /// What the user chose; the defaults for a profile that there is not.
+    func network(of profile: Int64) throws -> NetworkChoice {
+        try connection.first(
+            "SELECT proxy, routing, routing_fallback, sends_receipts FROM profile WHERE id = ?", profile
+        ) { row in
+            NetworkChoice(
+                proxy: row.textOrNil("proxy").flatMap { Endpoint($0) },
+                routing: try row.value("routing", as: NetworkChoice.Routing.self),
+                fallback: try row.value("routing_fallback", as: NetworkChoice.Fallback.self),
+                sendsReceipts: row.integer("sends_receipts") != 0)
+        } ?? NetworkChoice()
+    }
+
+    func setNetwork(_ choice: NetworkChoice, of profile: Int64) throws {
+        try connection.execute(
+            """
+            UPDATE profile SET proxy = ?, routing = ?, routing_fallback = ?, sends_receipts = ? WHERE id = ?
+            """,
+            choice.proxy?.description, choice.routing.rawValue, choice.fallback.rawValue, choice.sendsReceipts,
+            profile)
     }
 
     /// Removes a profile with all of its rows. Its items are gone already.

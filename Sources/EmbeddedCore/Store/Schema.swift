@@ -24,6 +24,7 @@ enum Schema {
         Migration("disappearing", disappearing),
         Migration("addresses", addresses),
         Migration("texts", texts),
+        Migration("network", network),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -226,6 +227,14 @@ enum Schema {
             connection INTEGER
         ) STRICT;
         CREATE INDEX contact_request_by_state ON contact_request (profile, state, id);
+        """
+
+    /// How a profile reaches the network: the words are those of `NetworkChoice`.
+    private static let network = """
+        ALTER TABLE profile ADD COLUMN proxy TEXT;
+        ALTER TABLE profile ADD COLUMN routing TEXT NOT NULL DEFAULT 'never';
+        ALTER TABLE profile ADD COLUMN routing_fallback TEXT NOT NULL DEFAULT 'protected';
+        ALTER TABLE profile ADD COLUMN sends_receipts INTEGER NOT NULL DEFAULT 1;
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for

@@ -77,10 +77,10 @@ final class Machine: Sendable {
     }
 
     /// The real agent over real connections, only more impatient.
-    private static let agent: ProfileAgent.Making = { path, key, servers in
-        let connections = QueueConnections(
-            ConnectionSettings(
-                retry: RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)))
+    private static let agent: ProfileAgent.Making = { path, key, servers, network in
+        var network = network
+        network.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
+        let connections = QueueConnections(network)
         var times = AgentTimes()
         times.network = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
         let agent = try Agent(

@@ -1,0 +1,90 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+/// A relay, and one person who may come to use it.
+private struct OnePerson {
+    let folder: TemporaryFolder
+    let relay: RunningProcess
+    let files: String
+    let messages: String
+
+    init() async throws {
+        folder = try TemporaryFolder()
+        relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
+        files = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
+        messages = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
+        let made = try await run(["profile", "create", "alice", "--relay", files])
+        #expect(made.succeeded, "\(made.errors)")
+    }
+
+    func run(_ arguments: [String]) async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(arguments + ["--data", folder.path("data")])
+    }
+}
+
+@Suite("How a profile reaches the network", .serialized)
+struct NetworkChoiceTests {
+    @Test("what is chosen of the network is kept, a word at a time")
+    func network() async throws {
+        let person = try await OnePerson()
+        let first = try await person.run(["network", "show"]).output
+        #expect(
+            first
+                == "socks-proxy off\nprivate-routing never\nrouting-fallback protected\nreceipts on\n")
+        let changed = try await person.run(
+            ["network", "set", "--socks-proxy", "127.0.0.1:9050", "--receipts", "off"])
+        #expect(changed.output.hasPrefix("socks-proxy 127.0.0.1:9050\nprivate-routing never\n"))
+        _ = try await person.run(["network", "set", "--private-routing", "always"])
+        _ = try await person.run(["network", "set", "--socks-proxy", "off"])
+        #expect(
+            try await person.run(["network", "show", "--json"]).output == """
+                {"socks-proxy":"off","private-routing":"always","routing-fallback":"protected","receipts":"off"}
+
+                """)
+        #expect(try await person.relay.terminate() == .code(0))
+    }
+
+    @Test("with a SOCKS proxy, messages and files go through it and nothing goes past it")
+    func proxy() async throws {
+        let person = try await OnePerson()
+        let proxy = try SOCKSServer()
+        let chosen = try await person.run(["network", "set", "--socks-proxy", "127.0.0.1:\(proxy.port)"])
+        #expect(chosen.succeeded, "\(chosen.errors)")
+        let pair = try await ChatFSProcess.start(
+            ["pair", "--data", person.folder.path("data"), "--server", person.messages])
+        let link = try await pair.line("a link") { $0.hasPrefix("https://") }
+        let bob = ["--data", person.folder.path("bob data")]
+        let accepted = try await ChatFSProcess.run(
+            ["accept", link, "--profile", "bob", "--server", person.messages, "--relay", person.files] + bob)
+        #expect(accepted.output == "alice is connected.\n", "\(accepted.errors)")
+        #expect(try await pair.ending() == .code(0))
+        let paired = proxy.targets.count
+        #expect(paired >= 1)
+
+        // A file for bob goes through it too, and its description.
+        let file = person.folder.path("file")
+        _ = try await Shell.run("truncate", ["--size", "600000", file])
+        let sent = try await person.run(["send", file, "bob"])
+        #expect(sent.succeeded, "\(sent.errors)")
+        #expect(proxy.targets.count > paired)
+
+        // Without it nothing is reached, though the relay is there.
+        proxy.stop()
+        let doomed = try await ChatFSProcess.start(["pair", "--data", person.folder.path("data")])
+        #expect(try await doomed.ending() != .code(0))
+        #expect(!doomed.output.contains("https://"))
+        #expect(try await person.relay.terminate() == .code(0))
+    }
+
+    @Test(
+        "what is no choice is refused before anything is done",
+        arguments: [[], ["--socks-proxy", "nowhere"], ["--private-routing", "often"], ["--receipts", "maybe"]])
+    func refused(_ choice: [String]) async throws {
+        let folder = try TemporaryFolder()
+        let outcome = try await ChatFSProcess.run(
+            ["network", "set"] + choice, environment: ["HOME": folder.path])
+        #expect(outcome.ending == .code(64), "\(outcome.errors)")
+    }
+}
