@@ -12,18 +12,18 @@ final class DraftChanges: Sendable {
     private let outbox: any DraftStore
     private let drafts: DraftTable
     private let nodes: NodeLookup
-    private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
     private let log = Log("filesystem")
 
     init(
         names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup,
-        announcer: TreeAnnouncer
+        notices: TreeNotices
     ) {
         self.names = names
         self.outbox = outbox
         self.drafts = drafts
         self.nodes = nodes
-        self.announcer = announcer
+        self.notices = notices
     }
 
     /// Why no file can get this name.
@@ -41,7 +41,7 @@ final class DraftChanges: Sendable {
         drafts.add(draft)
         do {
             let node = try names.show(draft: draft.entryID, named: name, in: folder)
-            announcer.tell(.appeared(node.id))
+            notices.requested(.appeared(node))
             return try body(node, draft)
         } catch {
             draft.closed(.ofItsMaker)
@@ -82,10 +82,10 @@ final class DraftChanges: Sendable {
         do {
             let before = names.node(of: draft.entryID)
             try names.rename(draft: draft.entryID, to: newName, replacing: target)
-            if let target { announcer.tell(.vanished(target.id, path: names.path(of: target))) }
+            if let target { notices.requested(.vanished(target.id, target.name, in: target.folder)) }
             if let before {
-                announcer.tell(.vanished(before.id, path: names.path(of: before)))
-                announcer.tell(.appeared(before.id))
+                notices.requested(.vanished(before.id, before.name, in: before.folder))
+                notices.requested(.appeared(before))
             }
         } catch {
             // What was replaced is gone, but no file is under a name that the index does not know.
@@ -102,7 +102,7 @@ final class DraftChanges: Sendable {
     func remove(_ draft: any DraftFile) throws {
         // Once it was, and the index could not be written.
         if draft.state != .removed { try outbox.remove(draft.id) }
-        if let change = try names.remove(draft: draft.entryID) { announcer.tell(change) }
+        if let change = try names.remove(draft: draft.entryID) { notices.requested(change) }
         drafts.remove(draft)
     }
 

@@ -13,12 +13,12 @@ final class EntryRemover: Sendable {
     private let drafts: DraftChanges
     private let core: any ChatCore
     private let contents: any ContentStore
-    private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
     private let rule: DeletionRule
 
     init(
         names: Namespace, nodes: NodeLookup, outbox: any DraftStore, drafts: DraftChanges,
-        core: any ChatCore, contents: any ContentStore, announcer: TreeAnnouncer,
+        core: any ChatCore, contents: any ContentStore, notices: TreeNotices,
         rule: DeletionRule
     ) {
         self.names = names
@@ -27,7 +27,7 @@ final class EntryRemover: Sendable {
         self.drafts = drafts
         self.core = core
         self.contents = contents
-        self.announcer = announcer
+        self.notices = notices
         self.rule = rule
     }
 
@@ -90,7 +90,7 @@ final class EntryRemover: Sendable {
         }
         if let file = item.file { contents.remove(file.id, atOnce: false) }
         let changes = try await ThreadPool.shared.run { [names] in try names.remove([item.id]) }
-        for change in changes { announcer.tell(change) }
+        for change in changes { notices.requested(change) }
     }
 }
 

@@ -12,15 +12,14 @@ final class CoreEvents: Sendable {
     private let outbox: any DraftStore
     private let loader: FolderLoader
     private let control: ControlFiles
-    private let kernel: KernelConnection
-    private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
     private let tree: TreeUpdater
     private let messages: MessageFiles
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
-        control: ControlFiles, kernel: KernelConnection, announcer: TreeAnnouncer, tree: TreeUpdater,
+        control: ControlFiles, notices: TreeNotices, tree: TreeUpdater,
         messages: MessageFiles
     ) {
         self.names = names
@@ -28,8 +27,7 @@ final class CoreEvents: Sendable {
         self.outbox = outbox
         self.loader = loader
         self.control = control
-        self.kernel = kernel
-        self.announcer = announcer
+        self.notices = notices
         self.tree = tree
         self.messages = messages
     }
@@ -48,10 +46,10 @@ final class CoreEvents: Sendable {
         case .messageLogGrew(let chat, let log): messages.grew(chat, log)
         case .coreUnreachable(let reason):
             control.coreReachabilityChanged(problem: reason)
-            announcer.tell(.core(problem: reason))
+            notices.coreChanged(problem: reason)
         case .coreReachable:
             control.coreReachabilityChanged(problem: nil)
-            announcer.tell(.core(problem: nil))
+            notices.coreChanged(problem: nil)
             outbox.retryPostponed()
         default:
             // Standalone files are no entries.
@@ -128,27 +126,20 @@ final class CoreEvents: Sendable {
     private func forget(_ content: ItemContent, _ reason: DeletionReason) {
         contents.remove(content.file, atOnce: reason != .deleted)
         // The name is gone by now, so nobody else finds the node for the hydrator's own notice of it.
-        if reason != .deleted, let node = content.node { kernel.notify(.content(node)) }
+        if reason != .deleted, let node = content.node { notices.contentChanged(node) }
     }
 }
 
-/// Tells the kernel, and programs that listen, what became of the bytes of entries. Changes no name. Has no state of its own.
+/// Has told what became of the bytes of entries. Changes no name. Has no state of its own.
 struct ContentNotices: Sendable {
     private let names: Namespace
     private let contents: any ContentStore
-    private let kernel: KernelConnection
-    private let watchers: FolderWatchers
-    private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
 
-    init(
-        names: Namespace, contents: any ContentStore, kernel: KernelConnection, watchers: FolderWatchers,
-        announcer: TreeAnnouncer
-    ) {
+    init(names: Namespace, contents: any ContentStore, notices: TreeNotices) {
         self.names = names
         self.contents = contents
-        self.kernel = kernel
-        self.watchers = watchers
-        self.announcer = announcer
+        self.notices = notices
     }
 
     func changes() -> AsyncStream<HydrationChange> { contents.changes() }
@@ -157,11 +148,9 @@ struct ContentNotices: Sendable {
         switch change {
         case .conditionChanged(let file):
             guard let node = await node(of: file) else { return }
-            kernel.notify(.attributes(node))
-            announcer.tell(.changed(node))
-            if let shown = names.node(of: file) { watchers.changed(shown) }
+            notices.changed(node, names.node(of: file))
         case .contentInvalid(let file):
-            if let node = await node(of: file) { kernel.notify(.content(node)) }
+            if let node = await node(of: file) { notices.contentChanged(node) }
         }
     }
 

@@ -12,25 +12,20 @@ final class DraftEvents: Sendable {
     private let outbox: any DraftStore
     private let drafts: DraftTable
     private let references: KernelReferences
-    private let kernel: KernelConnection
-    private let watchers: FolderWatchers
-    private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
     private let tree: TreeUpdater
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, drafts: DraftTable,
-        references: KernelReferences, kernel: KernelConnection, watchers: FolderWatchers,
-        announcer: TreeAnnouncer, tree: TreeUpdater
+        references: KernelReferences, notices: TreeNotices, tree: TreeUpdater
     ) {
         self.names = names
         self.contents = contents
         self.outbox = outbox
         self.drafts = drafts
         self.references = references
-        self.kernel = kernel
-        self.watchers = watchers
-        self.announcer = announcer
+        self.notices = notices
         self.tree = tree
     }
 
@@ -38,9 +33,7 @@ final class DraftEvents: Sendable {
         switch change {
         case .changed(let draft):
             guard let node = names.node(of: draft.entryID) else { return }
-            kernel.notify(.attributes(node.id))
-            announcer.tell(.changed(node.id))
-            watchers.changed(node)
+            notices.changed(node.id, node)
         case .removed(let draft):
             try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
             drafts.remove(draft)
@@ -72,7 +65,7 @@ final class DraftEvents: Sendable {
                 draft.entryID, became: item, modified: snapshot.modified, isCleaned: isCleaned)
         }
         // The kernel has the bytes that were written.
-        if isCleaned, let node { kernel.notify(.content(node.id)) }
+        if isCleaned, let node { notices.contentChanged(node.id) }
         await ThreadPool.shared.run { self.acknowledge(draft) }
         drafts.remove(draft)
         if let node { references.forgetAll(of: node.id) }

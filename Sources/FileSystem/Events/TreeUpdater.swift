@@ -3,32 +3,26 @@ import ChatCore
 import Namespace
 import Posix
 
-/// Changes the tree without the kernel's doing: in the index, on show, and then told to the kernel and to programs that
-/// listen. Has no state of
-/// its own.
+/// Changes the tree without the kernel's doing: in the index, on show, and then told (`TreeNotices`). Has no state of its
+/// own.
 final class TreeUpdater: Sendable {
     private let names: Namespace
     private let core: any ChatCore
     private let contents: any ContentStore
     private let loader: FolderLoader
-    private let kernel: KernelConnection
-    private let watchers: FolderWatchers
-    private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
     private let memory: ItemMemory
     private let clock: any WallClock
 
     init(
         names: Namespace, core: any ChatCore, contents: any ContentStore, loader: FolderLoader,
-        kernel: KernelConnection, watchers: FolderWatchers, announcer: TreeAnnouncer, memory: ItemMemory,
-        clock: any WallClock
+        notices: TreeNotices, memory: ItemMemory, clock: any WallClock
     ) {
         self.names = names
         self.core = core
         self.contents = contents
         self.loader = loader
-        self.kernel = kernel
-        self.watchers = watchers
-        self.announcer = announcer
+        self.notices = notices
         self.memory = memory
         self.clock = clock
     }
@@ -39,44 +33,9 @@ final class TreeUpdater: Sendable {
         _ body: @escaping @Sendable () throws -> [NamespaceChange]
     ) async throws -> [NamespaceChange] {
         let changes = try await ThreadPool.shared.run(body)
-        for change in changes {
-            announcer.tell(change)
-            switch change {
-            case .appeared(let node):
-                kernel.notify(.entry(node.name, in: node.folder))
-            case .vanished(let id, let name, let folder):
-                memory.remove(id, in: folder)
-                kernel.notify(.entry(name, in: folder))
-            case .changed(let node): kernel.notify(.attributes(node.id))
-            }
-        }
-        tellWatchers(of: changes[...])
+        for case .vanished(let id, _, let folder) in changes { memory.remove(id, in: folder) }
+        notices.happened(changes)
         return changes
-    }
-
-    private func tellWatchers(of items: [ChatItem], beyond changes: [NamespaceChange]) {
-        let told = Set(changes.compactMap { if case .appeared(let node) = $0 { node.id } else { nil } })
-        for node in items.compactMap({ names.node(of: $0.id) }) where !told.contains(node.id) {
-            watchers.appeared(node)
-        }
-    }
-
-    private func tellWatchers(of changes: ArraySlice<NamespaceChange>) {
-        var changes = changes
-        while let change = changes.popFirst() {
-            switch change {
-            case .appeared(let node): watchers.appeared(node)
-            case .changed(let node): watchers.changed(node)
-            case .vanished(let id, let name, let folder):
-                // Gone, and there again at once under another name.
-                if case .appeared(let node) = changes.first, node.id == id, node.folder == folder {
-                    changes = changes.dropFirst()
-                    watchers.renamed(node, from: name)
-                } else {
-                    watchers.vanished(id, name, in: folder)
-                }
-            }
-        }
     }
 
     /// Shows items that came or changed.
@@ -86,7 +45,10 @@ final class TreeUpdater: Sendable {
         for item in items { contents.update(item) }
         let now = clock.now()
         let changes = try await change { [names] in try names.show(items, at: now) }
-        if areNew { tellWatchers(of: items, beyond: changes) }
+        if areNew {
+            let told = Set(changes.compactMap { if case .appeared(let node) = $0 { node.id } else { nil } })
+            notices.arrived(items.compactMap { names.node(of: $0.id) }.filter { !told.contains($0.id) })
+        }
         for folder in Set(items.compactMap { names.node(of: $0.id)?.folder }) { memory.use(folder) }
     }
 

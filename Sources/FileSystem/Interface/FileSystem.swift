@@ -33,6 +33,7 @@ public final class FileSystem: FileOperations {
     private let remover: EntryRemover
     private let extended: ExtendedAttributes
     private let announcer: TreeAnnouncer
+    private let notices: TreeNotices
     /// Describes chats and entries to programs that ask the daemon instead of the kernel.
     public let lister: EntryLister
     private let firstTree: FirstTree
@@ -73,8 +74,9 @@ public final class FileSystem: FileOperations {
             names: names, nodes: nodes, references: references, memory: memory, folders: folders,
             contents: contents, control: control, messages: messages)
         announcer = TreeAnnouncer(names: names)
+        notices = TreeNotices(kernel: kernel, watchers: watchers, programs: announcer)
         drafts = DraftChanges(
-            names: names, outbox: outbox, drafts: table, nodes: nodes, announcer: announcer)
+            names: names, outbox: outbox, drafts: table, nodes: nodes, notices: notices)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
             control: control, contents: contents, core: core, callers: callers, thumbnails: thumbnails,
@@ -82,10 +84,10 @@ public final class FileSystem: FileOperations {
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
-            announcer: announcer, rule: DeletionRule(settings.deletion, clock: clock))
+            notices: notices, rule: DeletionRule(settings.deletion, clock: clock))
         let tree = TreeUpdater(
-            names: names, core: core, contents: contents, loader: loader, kernel: kernel, watchers: watchers,
-            announcer: announcer, memory: memory, clock: clock)
+            names: names, core: core, contents: contents, loader: loader, notices: notices, memory: memory,
+            clock: clock)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
             resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: tree),
@@ -94,14 +96,13 @@ public final class FileSystem: FileOperations {
         firstTree = FirstTree(names: names, core: core, outbox: outbox, drafts: table, loader: loader)
         coreEvents = CoreEvents(
             names: names, contents: contents, outbox: outbox, loader: loader, control: control,
-            kernel: kernel, announcer: announcer, tree: tree, messages: messages)
+            notices: notices, tree: tree, messages: messages)
         pump = EventPump(
             core: core, outbox: outbox, coreEvents: coreEvents,
             draftEvents: DraftEvents(
                 names: names, contents: contents, outbox: outbox, drafts: table, references: references,
-                kernel: kernel, watchers: watchers, announcer: announcer, tree: tree),
-            contentNotices: ContentNotices(
-                names: names, contents: contents, kernel: kernel, watchers: watchers, announcer: announcer),
+                notices: notices, tree: tree),
+            contentNotices: ContentNotices(names: names, contents: contents, notices: notices),
             loader: loader)
     }
 }
@@ -179,7 +180,7 @@ extension FileSystem {
 
     /// Tells programs of entries that their relays drop soon, and that are not here.
     public func tellExpiring(_ entries: [NodeID]) {
-        for entry in entries { announcer.tell(.expiring(entry)) }
+        for entry in entries { notices.expiring(entry) }
     }
 
     /// Has the status say what others know. Called by any task, whenever it is made.
