@@ -1,4 +1,5 @@
 import Base
+import Glibc
 
 /// One command of the chat API as the scripted core carries it out: those that ChatFS gives.
 struct ScriptedCommand {
@@ -23,6 +24,12 @@ struct ScriptedCommand {
         var messages = 0
         if text == "/version" {
             outcome.response = #"{"type":"versionInfo","versionInfo":{"version":"6.4.5.1"}}"#
+        } else if text.hasPrefix("/_db ") {
+            let isExport = text.hasPrefix("/_db export")
+            let type = isExport ? "archiveExported" : "archiveImported"
+            if isExport { writeArchive() }
+            outcome.response =
+                #"{"type":"\#(type)","archiveErrors":[\#(state.archiveErrors.joined(separator: ","))]}"#
         } else if text == "/user" {
             outcome.response = #"{"type":"activeUser",\#(ScriptedSimpleX.user)}"#
         } else if text == "/network" {
@@ -51,6 +58,15 @@ struct ScriptedCommand {
         }
         outcome.takes = state.work.command + state.work.message * messages
         return outcome
+    }
+
+    /// Where it is told to, if it may.
+    private func writeArchive() {
+        guard let path = text.firstMatch(of: /"archivePath":"([^"]*)"/)?.1,
+            let file = fopen(String(path), "wx")
+        else { return }
+        fputs("archive", file)
+        fclose(file)
     }
 
     // MARK: - Looking

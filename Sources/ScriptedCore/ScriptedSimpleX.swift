@@ -26,6 +26,8 @@ public final class ScriptedSimpleX: Sendable {
         /// The file that it says its chats are kept in. Nothing is written there: who changes the history
         /// without an event does that.
         public var databasePath = ""
+        /// What it says could not be taken into an archive or out of it: JSON.
+        public var archiveErrors: [String] = []
         /// Relays that the user has configured.
         public var relays: [String] = []
         /// Whether it talks to relays through a proxy.

@@ -143,7 +143,7 @@ public struct FolderEncryption: Sendable {
     }
 
     /// Overwrites a file as far as its disk allows, and removes it. Nothing happens where there is none.
-    private static func wipe(_ path: String) throws(SystemError) {
+    public static func wipe(_ path: String) throws(SystemError) {
         guard access(path, F_OK) == 0 else { return }
         let file = try OpenFile(path, flags: O_WRONLY | O_NOFOLLOW)
         let zeros = [UInt8](repeating: 0, count: 1 << 20)

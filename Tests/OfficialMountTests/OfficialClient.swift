@@ -52,8 +52,10 @@ final class OfficialClient: Sendable {
 
     /// The first event of a type that holds `part`.
     @discardableResult
-    func event(_ type: String, with part: String = "") async throws -> String {
-        try await wait(for: "the event \(type)", within: .seconds(60)) {
+    func event(
+        _ type: String, with part: String = "", within limit: Duration = .seconds(60)
+    ) async throws -> String {
+        try await wait(for: "the event \(type)", within: limit) {
             heard.frames.withLock { frames in
                 frames.first {
                     $0.contains(#""type":"\#(type)""#) && $0.contains(part)

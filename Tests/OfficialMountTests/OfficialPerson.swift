@@ -100,7 +100,9 @@ final class OfficialPerson: Sendable {
 
     /// Mounts; the program runs on for `.attached` and is ended for the others, which have the database to
     /// themselves.
-    func mount(_ way: Way, _ more: [String] = []) async throws {
+    func mount(
+        _ way: Way, _ more: [String] = [], environment: [String: String?] = [:]
+    ) async throws {
         if way != .attached { try await stopProgram() }
         let database = way == .attached ? [] : ["--database", database]
         let process = try await ChatFSProcess.start(
@@ -109,7 +111,7 @@ final class OfficialPerson: Sendable {
                 "200ms",
             ]
                 + core(way) + database + data + more,
-            environment: ["HOME": home])
+            environment: ["HOME": home].merging(environment) { $1 })
         daemon.withLock { $0 = process }
         try await process.line("that it is mounted", within: .seconds(120)) { $0.contains("is mounted at") }
     }

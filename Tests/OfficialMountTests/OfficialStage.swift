@@ -57,6 +57,11 @@ final class OfficialStage: Sendable {
 
     func leave() async throws {
         for person in people { _ = try await person.leave() }
+        try await end()
+    }
+
+    /// The same where nobody is mounted.
+    func end() async throws {
         for person in people { try await person.stopProgram() }
         try await relays.stop()
     }

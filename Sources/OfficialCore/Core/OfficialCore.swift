@@ -105,7 +105,7 @@ public final class OfficialCore: ChatCore {
     }
 
     /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
-    private static func takeFolder(_ settings: OfficialCoreSettings) throws -> ProcessLock {
+    static func takeFolder(_ settings: OfficialCoreSettings) throws -> ProcessLock {
         let folder = try PrivateFolder(settings.folder, purpose: "chatfs official core")
         return try .takeProfile(
             OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory), mountpoint: settings.mountpoint)

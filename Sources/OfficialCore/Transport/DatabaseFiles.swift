@@ -45,6 +45,18 @@ public struct DatabaseFiles: Hashable, Sendable {
         return start == Array("SQLite format 3\0".utf8) ? .plain : .encrypted
     }
 
+    /// Removes both databases, for who made them just now, with the copies that the core made.
+    public func remove() {
+        for path in paths { unlink(path) }
+        removeCopies()
+    }
+
+    /// What the core left of databases that it replaced.
+    public func removeCopies() { for path in copies { unlink(path) } }
+
+    /// Where it leaves them.
+    public var copies: [String] { paths.map { $0 + ".bak" } }
+
     /// Another process that has one of the databases open, of this user's. Blocks for a moment.
     public func user() -> ProcessName? {
         let files = Set(paths.compactMap(FileIdentity.init))

@@ -8,8 +8,8 @@ import Posix
 /// The chat is not started yet when this is made: `start` (with folders and encryption set before) does it.
 /// No fork may go on after `open`, so a mount in the background forks first.
 public final class LibraryTransport: OfficialTransport {
-    private let library: SimplexLibrary
-    private let controller: SimplexLibrary.Controller
+    let library: SimplexLibrary
+    let controller: SimplexLibrary.Controller
     private let pending = PendingRequests(refusal: nil)
     private let stream = TransportEvents()
     /// One thread for each lane, which keeps the order; the core works on both at once.
@@ -23,7 +23,7 @@ public final class LibraryTransport: OfficialTransport {
     }
 
     /// Threads live as long as the process, as the library does.
-    private static let lanes = [
+    static let lanes = [
         TransportLane.foreground: ThreadPool(name: "simplex-front", threads: 1),
         TransportLane.background: ThreadPool(name: "simplex-back", threads: 1),
     ]

@@ -2,6 +2,17 @@ import JSON
 
 /// What the library says of opening its databases (`DBMigrationResult`), in words.
 enum MigrationResult {
+    /// Whether the passphrase was right, where databases that are not of this version were not to be changed.
+    static func hasOpened(_ answer: [UInt8]) throws(OfficialCoreError) -> Bool {
+        switch JSONValue.parse(answer)?.type {
+        case "ok", "errorMigration": true
+        case "errorNotADatabase": false
+        default:
+            throw error(in: answer)
+                ?? OfficialCoreError(.database, "The SimpleX database could not be opened.")
+        }
+    }
+
     /// nil when they are open.
     static func error(in answer: [UInt8]) -> OfficialCoreError? {
         guard let json = JSONValue.parse(answer), let type = json.type else {

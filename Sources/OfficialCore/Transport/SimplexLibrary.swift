@@ -99,20 +99,38 @@ final class SimplexLibrary: Sendable {
     /// the core on them. `passphrase` holds no NUL; nil for databases that are not encrypted. What the library
     /// keeps of it is not ours.
     func open(prefix: String, passphrase: SecretBytes?) throws(OfficialCoreError) -> Controller {
-        var pointer: UnsafeMutableRawPointer?
-        func open(_ key: UnsafePointer<CChar>) -> [UInt8] {
-            Self.take(migrate(prefix, key, "yesUp", &pointer))
-        }
-        let answer = passphrase.map { $0.withCString(open) } ?? open("")
+        let (answer, controller) = open(prefix, passphrase, changes: "yesUp")
         if let error = MigrationResult.error(in: answer) { throw error }
-        guard let pointer else {
+        guard let controller else {
             throw OfficialCoreError(.notUnderstood, "The SimpleX library opened no database.")
         }
-        return Controller(pointer: pointer)
+        return controller
+    }
+
+    /// Whether the passphrase opens them, as they are.
+    func opens(prefix: String, passphrase: SecretBytes?) throws(OfficialCoreError) -> Bool {
+        let (answer, controller) = open(prefix, passphrase, changes: "error")
+        if let controller { close(controller) }
+        return try MigrationResult.hasOpened(answer)
+    }
+
+    private func open(_ prefix: String, _ passphrase: SecretBytes?, changes: String) -> ([UInt8], Controller?)
+    {
+        var pointer: UnsafeMutableRawPointer?
+        func open(_ key: UnsafePointer<CChar>) -> [UInt8] {
+            Self.take(migrate(prefix, key, changes, &pointer))
+        }
+        let answer = passphrase.map { $0.withCString(open) } ?? open("")
+        return (answer, pointer.map(Controller.init))
     }
 
     func command(_ text: String, _ controller: Controller) -> [UInt8] {
         Self.take(send(controller.pointer, text))
+    }
+
+    /// One that holds a secret.
+    func command(_ text: SecretBytes, _ controller: Controller) -> [UInt8] {
+        text.withCString { Self.take(send(controller.pointer, $0)) }
     }
 
     /// The next event, or nothing when none came for `microseconds`.

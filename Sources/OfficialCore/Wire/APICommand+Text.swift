@@ -26,6 +26,10 @@ extension APICommand {
         case .stop: return "/_stop"
         case .suspend(let grace): return "/_app suspend \(Int64(grace / .microseconds(1)))"
         case .activate: return "/_app activate"
+        case .exportArchive(let path, let temporary):
+            return "/_db export \(try Self.archive(path, temporary))"
+        case .importArchive(let path, let temporary):
+            return "/_db import \(try Self.archive(path, temporary))"
         case .version: return "/version"
         case .filesFolder(let path): return "/_files_folder \(try Self.path(path))"
         case .temporaryFolder(let path): return "/_temp_folder \(try Self.path(path))"
@@ -122,6 +126,13 @@ extension APICommand {
                     + "the SimpleX core.")
         }
         return path
+    }
+
+    private static func archive(_ path: String, _ temporary: String) throws(OfficialCoreError) -> String {
+        JSONText.object([
+            "archivePath": JSONText.string(try Self.path(path)),
+            "parentTempDirectory": JSONText.string(try Self.path(temporary)),
+        ])
     }
 
     /// A link as one word in the middle of a command.

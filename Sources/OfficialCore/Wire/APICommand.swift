@@ -13,6 +13,9 @@ public enum APICommand: Hashable, Sendable {
     /// Nothing comes from the network or goes there until `activate`; what is under way has so long.
     case suspend(Duration)
     case activate
+    /// Both with the chat stopped; `temporary` is an existing folder.
+    case exportArchive(path: String, temporary: String)
+    case importArchive(path: String, temporary: String)
     case version
     /// Folders and encryption hold for one run of the core. Absolute paths, one filesystem.
     case filesFolder(String)

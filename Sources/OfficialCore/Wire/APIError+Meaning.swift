@@ -125,6 +125,15 @@ extension APIError {
             "Another profile was made the active one in the SimpleX core; mount again."),
         Meaning(["chatNotStarted"], .internalError, "The SimpleX core is not started."),
         Meaning(["chatNotStopped"], .internalError, "The SimpleX core must be stopped for this."),
+        Meaning(
+            ["chatStoreChanged"], .internalError,
+            "The SimpleX core has another database since an import: it must be started again."),
+        Meaning(
+            ["errorDatabase", "errorNotADatabase"], .storage,
+            "The passphrase of the SimpleX database is wrong, or it is damaged."),
+        Meaning(["errorDatabase", "encrypted"], .storage, "The SimpleX database is encrypted already."),
+        Meaning(["errorDatabase", "plaintext"], .storage, "The SimpleX database is not encrypted."),
+        Meaning(["errorDatabase", "noFile"], .storage, "The SimpleX database is not there."),
         Meaning(["errorDatabase"], .storage, "The SimpleX core could not work with its database."),
         Meaning(
             ["errorStore", "dBBusyError"], .storage, "The SimpleX database is busy; another program uses it."),

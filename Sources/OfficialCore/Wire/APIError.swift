@@ -28,7 +28,8 @@ public struct APIError: Hashable, Sendable {
 
     /// Members that hold a more exact error than the object they are in, in the order of search.
     private static let inner: [StaticString] = [
-        "errorType", "agentError", "storeError", "databaseError", "xftpErr", "fileErr", "smpErr", "brokerErr",
+        "errorType", "agentError", "storeError", "databaseError", "sqliteError", "xftpErr", "fileErr",
+        "smpErr", "brokerErr",
         "srvError", "fileError", "sndFileError", "rcvFileError", "chatError", "internalErr",
     ]
 

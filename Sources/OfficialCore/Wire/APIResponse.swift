@@ -46,6 +46,8 @@ public enum APIResponse: Hashable, Sendable {
     case address(APIAddress)
     /// The contact that somebody who asked becomes.
     case accepting(APIChatInfo)
+    case archiveExported([CoreArchive.Problem])
+    case archiveImported([CoreArchive.Problem])
     /// An answer of a type that ChatFS does not know, with its name.
     case other(String)
 
@@ -97,6 +99,8 @@ public enum APIResponse: Hashable, Sendable {
         case "sQLResult", "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
         case "userServers": return .relays(relays(json))
         case "networkConfig": return json["networkConfig"].map { .network(APINetworkSettings($0)) }
+        case "archiveExported": return .archiveExported(problems(json))
+        case "archiveImported": return .archiveImported(problems(json))
         default: return nil
         }
     }
@@ -121,6 +125,14 @@ public enum APIResponse: Hashable, Sendable {
             return json["contactLink"].flatMap(APIAddress.init).map(APIResponse.address)
         case "acceptingContactRequest": return chat.map(APIResponse.accepting)
         default: return nil
+        }
+    }
+
+    private static func problems(_ json: JSONValue) -> [CoreArchive.Problem] {
+        (json["archiveErrors"]?.elements ?? []).map { error in
+            let words =
+                (error["fileError"] ?? error["importError"])?.string ?? error.type ?? "no reason was given"
+            return CoreArchive.Problem(file: error["file"]?.string, sentence: String(words.prefix(500)))
         }
     }
 

@@ -18,6 +18,10 @@ enum ExportCommand {
             With --chat, only these chats of one profile, as something to read: after 'chatfs import' they have ended.
 
             With --decrypted TARGET is a folder, for you alone (0700), with the files of one profile in clear, under their             names and with the times of their messages, a folder for each chat, and manifest.json with the SHA-256 of each.             Run again, it gets what is new; what was changed there is left and named. What is not here is named, or             received first with --fetch.
+
+            With --core the archive is that of SimpleX itself, with all its profiles, and its other programs read it too: \
+            its databases in it are encrypted as they are on the disk. It is written while nothing else has the core, or by \
+            a running program (ws://), which rests meanwhile.
             """,
         section: ChatFS.Section.data,
         arguments: [
@@ -30,14 +34,21 @@ enum ExportCommand {
             .flag("decrypted", "Files in clear into a folder, instead of an archive."),
             .flag("fetch", "With --decrypted: receive what is not here."),
             ArchivePassphrase.option, CommonOptions.profile,
-        ] + CommonOptions.directory,
+        ] + CommonOptions.directory + OfficialArchive.options,
         examples: [
             Example("chatfs export ~/chats.zip", "Everything; asks for a passphrase."),
             Example("chatfs export --chat Bob --profile alice bob.zip", "One chat."),
             Example("chatfs export --decrypted --fetch ~/chats", "All files, in clear."),
+            Example(
+                "chatfs export --core lib:/opt/simplex/libsimplex.so ~/simplex.zip", "SimpleX's own archive."),
         ]
     ) { invocation in
         let destination = MountSettings.absolute(invocation.argument("TARGET"))
+        if let official = try OfficialArchive(invocation) {
+            try OfficialArchive.refuse(
+                ["chat", "decrypted", "fetch", "profile", "archive-passphrase-fd"], invocation)
+            return try await official.write(to: destination)
+        }
         let directory = try await invocation.dataDirectory()
         let names = invocation.all("chat")
         if invocation.has("decrypted") {

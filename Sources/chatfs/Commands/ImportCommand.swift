@@ -16,19 +16,27 @@ enum ImportCommand {
 
             The databases stay encrypted, and the archive's passphrase unlocks them from then on; with --no-encryption \
             they are in clear. Files that are damaged in the archive are named at the end, and the others are taken over.
+
+            With --core the archive is one of SimpleX itself, written by it or by 'chatfs export --core', and the place of \
+            its databases (--database) must be free. The program or app that it comes from must not be used any more: a \
+            profile that is used in two places loses messages in both.
             """,
         section: ChatFS.Section.data,
         arguments: [Argument("ARCHIVE", .file, "The archive.")],
         options: [
             .flag("no-encryption", "Leave the databases in clear, with the keys of all files in them."),
             ArchivePassphrase.option, CommonOptions.data,
-        ],
+        ] + OfficialArchive.options,
         examples: [
             Example("chatfs import ~/chats.zip", "Into the usual place."),
             Example("chatfs import bob.zip --data ~/bob", "To look into beside one's own."),
         ]
     ) { invocation in
         let source = invocation.argument("ARCHIVE")
+        if let official = try OfficialArchive(invocation) {
+            try OfficialArchive.refuse(["no-encryption", "archive-passphrase-fd"], invocation)
+            return try await official.read(from: source)
+        }
         let path = MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath())
         let isSealed = !invocation.has("no-encryption")
         let failures = try await ThreadPool.shared.run {

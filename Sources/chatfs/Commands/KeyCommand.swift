@@ -23,6 +23,9 @@ enum KeyCommand {
             $CREDENTIALS_DIRECTORY), else by the keyring, else it asks for the passphrase on the terminal.
 
             A data directory that is made now is encrypted; 'chatfs key set' encrypts an older one.
+
+            With --core, status, set, change and test are about the database of an official core, which has one \
+            passphrase and nothing else. Only its library (lib:) changes it.
             """,
         section: ChatFS.Section.chats,
         subcommands: [status, set, change, test, remember, forget, recovery])
@@ -36,13 +39,18 @@ enum KeyCommand {
 
     private static let common = [relayFolder] + CommonOptions.directory
 
+    private static let official = [CommonOptions.core, CommonOptions.database, CommonOptions.passphrase]
+
     private static let status = Command(
         "status", "Show whether the data is encrypted, and the ways to unlock it.",
-        options: [.flag("json", "For programs."), relayFolder, CommonOptions.data],
+        options: [.flag("json", "For programs."), relayFolder, CommonOptions.data] + official,
         examples: [Example("chatfs key status", "Which ways there are, and since when.")]
     ) { invocation in
-        let folder = try KeyTarget.folder(invocation)
         let isForPrograms = invocation.has("json")
+        if let official = try OfficialKey(invocation) {
+            return try await official.status(isForPrograms: isForPrograms)
+        }
+        let folder = try KeyTarget.folder(invocation)
         for line in try await ThreadPool.shared.run({
             try isForPrograms ? [KeyStatus(folder).json] : KeyStatus(folder).lines
         }) {
@@ -58,9 +66,12 @@ enum KeyCommand {
             It needs room for a second copy of the databases, and nobody else may use the data meanwhile. If it is \
             interrupted, the next command finishes it or leaves all as it was.
             """,
-        options: [newPassphrase] + common,
+        options: [newPassphrase] + common + official,
         examples: [Example("chatfs key set", "Asks for the new passphrase.")]
     ) { invocation in
+        if let official = try OfficialKey(invocation) {
+            return try await official.set(newPassphrase(from: invocation), isChange: false)
+        }
         let target = try KeyTarget(invocation)
         let given = try newPassphrase(from: invocation)
         let isNew = try await ThreadPool.shared.run { () throws(any Error) in
@@ -91,12 +102,15 @@ enum KeyCommand {
             newPassphrase,
             .flag(
                 "forgotten", "Ask for the recovery code on the terminal, in place of the old passphrase."),
-        ] + common,
+        ] + common + official,
         examples: [
             Example("chatfs key change", "Asks for the old one, and twice for the new one."),
             Example("chatfs key change --forgotten", "Asks for the recovery code instead."),
         ]
     ) { invocation in
+        if let official = try OfficialKey(invocation) {
+            return try await official.set(newPassphrase(from: invocation), isChange: true)
+        }
         var target = try KeyTarget(invocation)
         // Who changes it shows that it is known.
         target.ways.keyring = nil
@@ -115,9 +129,10 @@ enum KeyCommand {
     private static let test = Command(
         "test", "Say whether a passphrase, key or code unlocks the data.",
         discussion: "Ends with 0 when it does, with 1 when it does not. Changes nothing.",
-        options: common,
+        options: common + official,
         examples: [Example("chatfs key test", "Whether the data can be unlocked here as things are.")]
     ) { invocation in
+        if let official = try OfficialKey(invocation) { return try await official.test() }
         let target = try KeyTarget(invocation)
         let result = await ThreadPool.shared.run { target.result() }
         guard result.kind == .ok else {

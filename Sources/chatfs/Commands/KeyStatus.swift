@@ -32,7 +32,7 @@ struct KeyStatus {
     }
 
     /// As JSON; `created` in seconds since 1970.
-    private struct Description: Encodable {
+    struct Description: Encodable {
         struct Way: Encodable {
             let kind: String
             let created: Int64

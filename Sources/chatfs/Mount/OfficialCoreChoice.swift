@@ -14,7 +14,7 @@ struct OfficialCoreChoice: Sendable {
     /// The core's files folder when it was named.
     let filesFolder: String?
     /// Of an encrypted database, until it is open; nil when none was given.
-    private let passphrase: Passphrase?
+    let passphrase: Passphrase?
 
     /// nil when no official core is asked for.
     init?(
@@ -34,6 +34,17 @@ struct OfficialCoreChoice: Sendable {
         databasePrefix = MountSettings.absolute(database ?? DatabaseFiles.defaultPrefix())
         self.filesFolder = filesFolder.map(MountSettings.absolute)
         passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }
+    }
+
+    /// The databases of a core of our own.
+    /// - Throws: for a running program, which has them open.
+    func database() throws -> DatabaseFiles {
+        if case .webSocket = address {
+            throw UsageError(
+                "a running program has its database open: end it, and name the database with --core lib: or "
+                    + "--core simplex-chat")
+        }
+        return try DatabaseFiles(prefix: databasePrefix)
     }
 
     func checkFilesFolder() throws(UsageError) {

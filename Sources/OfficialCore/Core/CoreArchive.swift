@@ -1,0 +1,85 @@
+import Base
+import ChatCore
+import Posix
+
+/// The archive of SimpleX itself: both databases and the files of the files folder, in one ZIP that its other programs
+/// read. The core writes and reads it while it is stopped.
+public struct CoreArchive: Sendable {
+    /// What could not be taken along, in the core's words: a name may be in them.
+    public struct Problem: Hashable, Sendable {
+        /// nil: not about one file.
+        public let file: String?
+        public let sentence: String
+    }
+
+    private let transport: any OfficialTransport
+    private let settings: OfficialCoreSettings
+    private let lock: ProcessLock
+
+    /// Larger databases take their time.
+    private static let timeout = Duration.seconds(3600)
+
+    /// Keeps the core to this process, and stops it. One that was running goes on at `close`.
+    ///
+    /// - Throws: `.profileInUse` naming the mount that has it; what the core refuses.
+    public static func open(
+        _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
+    ) async throws(ChatError) -> CoreArchive {
+        let lock = try await blocking.run { try OfficialCore.takeFolder(settings) }
+        do throws(ChatError) {
+            var events = transport.events().makeAsyncIterator()
+            _ = try await Session.firstConnection(&events, timeout: settings.connectTimeout)
+            do throws(OfficialCoreError) {
+                try await Session.setUp(transport, settings)
+                _ = try await transport.request(.stop)
+            } catch {
+                throw error.chatError
+            }
+        } catch {
+            lock.release()
+            throw error
+        }
+        return CoreArchive(transport: transport, settings: settings, lock: lock)
+    }
+
+    /// - Parameters:
+    ///   - path: absolute, where the core may write, and nothing is.
+    ///   - temporary: where it puts everything together, in clear where the databases are: as large as the archive.
+    public func write(to path: String, temporary: String) async throws(ChatError) -> [Problem] {
+        let response = try await ask(.exportArchive(path: path, temporary: temporary))
+        guard case .archiveExported(let problems) = response else { throw Self.notUnderstood }
+        return problems
+    }
+
+    /// Puts the databases and files of an archive in place of the core's own, which must be new. It is to be closed
+    /// afterwards: the core knows only at its next start what it has.
+    public func read(from path: String, temporary: String) async throws(ChatError) -> [Problem] {
+        let response = try await ask(.importArchive(path: path, temporary: temporary))
+        guard case .archiveImported(let problems) = response else { throw Self.notUnderstood }
+        return problems
+    }
+
+    /// Lets a core of somebody else go on, and ends one of our own.
+    public func close() async {
+        if settings.ownership == .attached {
+            do throws(OfficialCoreError) {
+                _ = try await transport.request(.start)
+            } catch {
+                log.warning("the SimpleX program could not be told to go on: \(error.sentence)")
+            }
+        }
+        await transport.close()
+        lock.release()
+    }
+
+    private func ask(_ command: APICommand) async throws(ChatError) -> APIResponse {
+        do throws(OfficialCoreError) {
+            return try await transport.request(command, timeout: Self.timeout)
+        } catch {
+            throw error.chatError
+        }
+    }
+
+    private static let notUnderstood = ChatError(
+        .internalError, "The SimpleX core did not say what became of the archive.")
+}

@@ -1,0 +1,154 @@
+import Base
+import CommandLineKit
+import Cryptography
+import Glibc
+import KeySlots
+import OfficialCore
+import Posix
+import Unlocking
+
+/// `chatfs key` with an official core: the passphrase of its databases.
+struct OfficialKey: Sendable {
+    private let choice: OfficialCoreChoice
+    private let database: DatabaseFiles
+
+    /// nil without `--core`.
+    init?(_ invocation: Invocation) throws {
+        guard
+            let choice = try OfficialCoreChoice(
+                core: invocation["core"], database: invocation["database"],
+                passphraseDescriptor: invocation["database-passphrase-fd"])
+        else { return nil }
+        let others = ["relay-dir", "data", "passphrase-fd", "key-fd", "recovery-code-fd"]
+        if let other = others.first(where: invocation.isGiven) {
+            throw UsageError("--\(other) is about ChatFS's own data, --core about the database of SimpleX")
+        }
+        if invocation.isGiven("forgotten") {
+            throw UsageError(
+                "the database of SimpleX has no recovery code: who forgets its passphrase has lost it")
+        }
+        self.choice = choice
+        database = try choice.database()
+    }
+
+    func status(isForPrograms: Bool) async throws {
+        let condition = try await condition()
+        if isForPrograms {
+            let description = KeyStatus.Description(
+                path: database.prefix, encrypted: condition == .encrypted, ways: [])
+            return Terminal.print(try JSONLine.encoded(description))
+        }
+        Terminal.print(
+            condition == .encrypted
+                ? "\(database.prefix): encrypted with a passphrase"
+                : "\(database.prefix): not encrypted; 'chatfs key set' with --core lib: encrypts it")
+    }
+
+    func test() async throws {
+        let library = try library()
+        let condition = try await condition()
+        let secret = try await present(condition)
+        guard try await LibraryTransport.opens(database, library: library, passphrase: secret) else {
+            throw OfficialCoreError(
+                .database, "The passphrase does not open the SimpleX database." + interrupted)
+        }
+        Terminal.print(
+            condition == .encrypted
+                ? "The passphrase opens the SimpleX database."
+                : "The SimpleX database is not encrypted: it opens without a passphrase.")
+    }
+
+    /// - Parameter isChange: an encrypted database gets another passphrase; else one that is not is encrypted.
+    func set(_ given: UnlockingSecret?, isChange: Bool) async throws {
+        let library = try library()
+        let condition = try await condition()
+        guard (condition == .encrypted) == isChange else {
+            throw UsageError(
+                isChange
+                    ? "the SimpleX database is not encrypted: 'chatfs key set' encrypts it"
+                    : "the SimpleX database has a passphrase already, and only one: 'chatfs key change' changes it"
+            )
+        }
+        let before = try await present(condition)
+        let after = try await ThreadPool.shared.run { try Self.new(given) }
+        guard LibraryTransport.isPossible(after) else {
+            throw UsageError(
+                "SimpleX takes passphrases of letters, digits and signs of ASCII only, without spaces")
+        }
+        guard try await LibraryTransport.opens(database, library: library, passphrase: before) else {
+            throw OfficialCoreError(
+                .database, "The passphrase does not open the SimpleX database." + interrupted)
+        }
+        let transport = try await LibraryTransport.open(
+            library: library, database: database, passphrase: before)
+        do throws(OfficialCoreError) {
+            try await transport.changePassphrase(from: before, to: after)
+        } catch {
+            await transport.close()
+            throw error
+        }
+        await transport.close()
+        try await finish(library, after)
+        Terminal.note("chatfs: the SimpleX database is encrypted with the new passphrase")
+    }
+
+    /// The core leaves copies under the old passphrase, or in clear: nobody needs them once the new one has opened both.
+    private func finish(_ library: String, _ passphrase: SecretBytes) async throws {
+        guard try await LibraryTransport.opens(database, library: library, passphrase: passphrase) else {
+            throw OfficialCoreError(
+                .database, "The SimpleX database does not open with its new passphrase." + interrupted)
+        }
+        let copies = database.copies
+        try await ThreadPool.shared.run { for copy in copies { try FolderEncryption.wipe(copy) } }
+    }
+
+    /// What to do where the core ended in the middle of it: one database may be changed and the other not.
+    private var interrupted: String {
+        guard database.copies.allSatisfy({ access($0, F_OK) == 0 }) else { return "" }
+        return
+            " If a change of it was interrupted, \(database.copies.joined(separator: " and ")) are the databases "
+            + "before it: put both in place of the present ones."
+    }
+
+    // MARK: - What is given
+
+    private func library() throws -> String {
+        guard case .library(let path) = choice.address else {
+            throw UsageError(
+                "the program would show the passphrase to everybody on its command line: name the library, "
+                    + "--core lib:/path/libsimplex.so")
+        }
+        return path
+    }
+
+    private func condition() async throws -> DatabaseFiles.Condition {
+        let database = database
+        let condition = try await ThreadPool.shared.run { () throws(SystemError) in try database.condition() }
+        guard condition != .missing else {
+            throw OfficialCoreError(.database, "There is no SimpleX database at \(database.prefix).")
+        }
+        return condition
+    }
+
+    /// nil for a database that has none.
+    private func present(_ condition: DatabaseFiles.Condition) async throws -> SecretBytes? {
+        guard condition == .encrypted else { return nil }
+        if let given = choice.passphrase?.take() { return given }
+        let typed = await ThreadPool.shared.run { Question.secret("Passphrase of the database: ") }
+        guard let typed else {
+            throw UsageError("there is no terminal to ask for the passphrase: give --database-passphrase-fd")
+        }
+        return typed
+    }
+
+    private static func new(_ given: UnlockingSecret?) throws -> SecretBytes {
+        if case .passphrase(let secret) = given { return secret }
+        guard Question.isPossible else {
+            throw UsageError("there is no terminal to ask for the new passphrase: give --new-passphrase-fd")
+        }
+        return try KeyedFolder.newPassphrase { question in
+            Question.secret(
+                question == .again ? "The same once more: " : "New passphrase for the SimpleX database: ")
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import ChatCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("The archive of an official core")
+struct CoreArchiveTests {
+    private func open(
+        _ stage: Stage, _ ownership: OfficialCoreSettings.Ownership
+    ) async throws -> CoreArchive {
+        try await CoreArchive.open(stage.transport, stage.settings(ownership))
+    }
+
+    @Test("a core of our own is stopped before its archive is written, and told its folders: files are in it")
+    func ofOurOwn() async throws {
+        let stage = try Stage { state in
+            state.refusals["/_start"] = #"{"type":"error","errorType":{"type":"commandError"}}"#
+        }
+        stage.simplex.change { $0.archiveErrors = [#"{"type":"fileError","file":"a b","fileError":"gone"}"#] }
+        let archive = try await open(stage, .library)
+        let problems = try await archive.write(to: "/backup/chats.zip", temporary: "/backup")
+        #expect(problems == [CoreArchive.Problem(file: "a b", sentence: "gone")])
+        await archive.close()
+        let commands = stage.simplex.commands
+        let stopped = try #require(commands.firstIndex(of: "/_stop"))
+        let folder = try #require(commands.firstIndex { $0.hasPrefix("/_files_folder ") })
+        let written = try #require(commands.firstIndex { $0.hasPrefix("/_db export ") })
+        #expect(folder < stopped && stopped < written)
+        #expect(commands[written].contains(#""archivePath":"/backup/chats.zip""#))
+        #expect(commands[written].contains(#""parentTempDirectory":"/backup""#))
+        #expect(stage.simplex.count("/_start") == 0)
+    }
+
+    @Test("a running program is stopped for it and goes on afterwards, also when it refuses")
+    func ofRunning() async throws {
+        for refuses in [false, true] {
+            let stage = try Stage { state in
+                if refuses {
+                    state.refusals["/_db export"] =
+                        #"{"type":"error","errorType":{"type":"chatNotStopped"}}"#
+                }
+            }
+            let archive = try await open(stage, .attached)
+            do {
+                _ = try await archive.write(to: "/backup/chats.zip", temporary: "/backup")
+                #expect(!refuses)
+            } catch {
+                #expect(refuses && error.sentence.contains("must be stopped"), "\(error.sentence)")
+            }
+            await archive.close()
+            let commands = stage.simplex.commands.filter { !$0.hasPrefix("/version") }
+            #expect(commands.first == "/_stop" && commands.last == "/_start", "\(commands)")
+            #expect(stage.simplex.count("/_files_folder") == 0)
+        }
+    }
+
+    @Test("an import says what could not be taken over")
+    func imported() async throws {
+        let stage = try Stage()
+        stage.simplex.change { $0.archiveErrors = [#"{"type":"import","importError":"no room"}"#, "{}"] }
+        let archive = try await open(stage, .program)
+        let problems = try await archive.read(from: "/backup/chats.zip", temporary: "/backup")
+        #expect(problems.map(\.sentence) == ["no room", "no reason was given"])
+        await archive.close()
+    }
+
+    @Test("a core that a mount has is not stopped under it, and neither is a path that would break a command")
+    func refused() async throws {
+        let stage = try Stage()
+        let core = try await stage.open(.attached)
+        let other = try Stage()
+        var settings = other.settings(.attached)
+        settings.folder = stage.settings().folder
+        do {
+            _ = try await CoreArchive.open(other.transport, settings)
+            Issue.record("it was opened twice")
+        } catch {
+            #expect(error.code == .profileInUse)
+        }
+        #expect(other.simplex.count("/_stop") == 0)
+        await core.shutDown()
+
+        let archive = try await open(stage, .attached)
+        await #expect(throws: ChatError.self) {
+            try await archive.write(to: "/a\n/_db delete", temporary: "/")
+        }
+        await archive.close()
+        #expect(stage.simplex.count("/_db") == 0)
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("The archive of a SimpleX program, by chatfs export and import")
+struct ScriptedArchiveTests {
+    private func export(_ stage: ScriptedMount, to name: String = "chats.zip") async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(
+            ["export", stage.folder.path(name)] + core(stage), environment: ["HOME": stage.folder.path])
+    }
+
+    private func core(_ stage: ScriptedMount) -> [String] {
+        [
+            "--core", "ws://127.0.0.1:\(stage.server.port)", "--files-folder", stage.folder.path("files"),
+            "--data", stage.folder.path("data"),
+        ]
+    }
+
+    /// Nothing that was begun is left.
+    private func isClean(_ stage: ScriptedMount) throws -> Bool {
+        try stage.folder.names().allSatisfy { !$0.contains("exporting") && !$0.contains("importing") }
+    }
+
+    @Test("a running program writes it while it rests, for this user alone, and never over another file")
+    func written() async throws {
+        let stage = try await ScriptedMount.start()
+        let first = try await export(stage)
+        #expect(first.succeeded, "\(first.errors)")
+        #expect(try stage.folder.read("chats.zip") == Array("archive".utf8))
+        var status = stat()
+        #expect(stat(stage.folder.path("chats.zip"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+        let commands = stage.simplex.commands
+        #expect(commands.contains("/_stop") && commands.last == "/_start", "\(commands)")
+
+        let second = try await export(stage)
+        #expect(!second.succeeded && second.errors.contains("File exists"), "\(second.errors)")
+        #expect(stage.simplex.count("/_stop") == 1)
+        #expect(try isClean(stage))
+    }
+
+    @Test("what the program could not take along is named; what it refuses leaves nothing, and it goes on")
+    func problems() async throws {
+        let stage = try await ScriptedMount.start()
+        stage.simplex.change {
+            $0.archiveErrors = [#"{"type":"fileError","file":"x.bin","fileError":"gone"}"#]
+        }
+        let partly = try await export(stage)
+        #expect(partly.ending == .code(1) && partly.errors.contains("x.bin: gone"), "\(partly.errors)")
+        #expect(access(stage.folder.path("chats.zip"), F_OK) == 0)
+
+        stage.simplex.change { state in
+            state.refusals["/_db export"] = #"{"type":"error","errorType":{"type":"exception"}}"#
+        }
+        let refused = try await export(stage, to: "other.zip")
+        #expect(!refused.succeeded && refused.errors.contains("internal failure"), "\(refused.errors)")
+        #expect(access(stage.folder.path("other.zip"), F_OK) != 0)
+        #expect(stage.simplex.commands.last == "/_start")
+        #expect(try isClean(stage))
+    }
+
+    @Test("the program of a mount is not stopped under it")
+    func mounted() async throws {
+        let stage = try await ScriptedMount.start()
+        try await stage.mount()
+        let outcome = try await export(stage)
+        #expect(!outcome.succeeded && outcome.errors.contains("in use"), "\(outcome.errors)")
+        #expect(stage.simplex.count("/_stop") == 0)
+        #expect(try isClean(stage))
+        try await stage.leave()
+    }
+
+    @Test("an import replaces no chats: neither those of a running program nor a database that is there")
+    func imported() async throws {
+        let stage = try await ScriptedMount.start()
+        let archive = try stage.folder.write(Array("archive".utf8), to: "chats.zip")
+        let running = try await ChatFSProcess.run(["import", archive] + core(stage))
+        #expect(!running.succeeded && running.errors.contains("has its database open"), "\(running.errors)")
+        #expect(stage.simplex.commands.isEmpty)
+
+        try stage.folder.write(Array("SQLite format 3\0".utf8), to: "db_chat.db")
+        let present = try await ChatFSProcess.run([
+            "import", archive, "--core", "simplex-chat:/bin/true", "--database", stage.folder.path("db"),
+            "--data", stage.folder.path("data"),
+        ])
+        #expect(!present.succeeded && present.errors.contains("already"), "\(present.errors)")
+        #expect(try stage.folder.read("db_chat.db") == Array("SQLite format 3\0".utf8))
+        let option = try await ChatFSProcess.run(["import", archive, "--no-encryption"] + core(stage))
+        #expect(option.ending == .code(2), "\(option.errors)")
+        #expect(try isClean(stage))
+    }
+}
