@@ -127,6 +127,12 @@ public struct Restoration: Sendable {
                 Array((Outbox.purpose + "\n").utf8), to: PrivateFolder.marker,
                 in: OpenFile(String(place), flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
         }
+        for entry in extraction.manifest.entries where entry.name.text.hasSuffix("/agent.sqlite") {
+            let place = "\(unfinished)/\(entry.name)".dropLast("/agent.sqlite".count)
+            try PrivateFolder.write(
+                [], to: ProfileFolders.restoredMark,
+                in: OpenFile(String(place), flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
+        }
         try folder.directory.synchroniseFilesystem()
         try DataDirectory.claim(folder)
         // An empty folder is replaced; what somebody has put there meanwhile is not.

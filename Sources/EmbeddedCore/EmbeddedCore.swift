@@ -184,10 +184,11 @@ public final class EmbeddedCore: ChatCore {
     public func announceEnd() { store.announceEnd() }
 
     /// Stops transfers (they go on at the next start), ends all event streams and lets the profile go.
-    public func shutDown() async {
+    /// - Parameter time: for messages that are on their way to people on the network, where a server can be reached.
+    public func shutDown(finishingWithin time: Duration = .seconds(5)) async {
         store.announceEnd()
         disappearing.stop()
-        await people.shutDown()
+        await people.shutDown(finishingWithin: time)
         await listener.withLock { $0 }?.stop()
         await scheduler.close()
         client.close()
@@ -196,11 +197,15 @@ public final class EmbeddedCore: ChatCore {
 
     /// Closes all connections and moves no file until `resume`; what waits then goes on at once. Messages of the
     /// profiles of this data directory come and go all the same: they need no connection.
-    public func suspend() { client.suspend() }
+    public func suspend() {
+        client.suspend()
+        people.suspend()
+    }
 
     public func resume() {
         client.resume()
         scheduler.retryNow()
+        people.endSuspension()
     }
 
     // MARK: - Reading

@@ -11,6 +11,8 @@ public struct ConnectionSettings: Sendable {
     public var connectTimeout: Duration
     /// A connection without subscriptions of which nothing is asked for so long is closed.
     public var idleTimeout: Duration
+    /// How long a server has for a word after the network has changed.
+    public var probeTimeout: Duration
     /// Delays after failures: the next try for who listens, and at once when somebody asks something after `first`.
     public var retry: RetryPolicy
     public var random: any RandomSource
@@ -18,6 +20,7 @@ public struct ConnectionSettings: Sendable {
     public init(
         proxy: SOCKSProxy? = nil, routing: PrivateRouting = PrivateRouting(),
         connectTimeout: Duration? = nil, idleTimeout: Duration = .seconds(300),
+        probeTimeout: Duration = .seconds(10),
         retry: RetryPolicy = RetryPolicy(first: .seconds(2), maxDelay: .seconds(180), tries: .max),
         random: any RandomSource = SystemRandomSource()
     ) {
@@ -26,6 +29,7 @@ public struct ConnectionSettings: Sendable {
         // A way through Tor takes longer to build.
         self.connectTimeout = connectTimeout ?? .seconds(proxy == nil ? 15 : 45)
         self.idleTimeout = idleTimeout
+        self.probeTimeout = probeTimeout
         self.retry = retry
         self.random = random
     }

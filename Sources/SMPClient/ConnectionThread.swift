@@ -16,6 +16,7 @@ struct ConnectionThread {
     /// Who listens was told, by an event or by failed requests, that there is no connection.
     private var owesConnected = false
     private var isStopping = false
+    private var isSuspended = false
     private let start = ContinuousClock.now
 
     private var settings: ConnectionSettings { connection.settings }
@@ -31,8 +32,13 @@ struct ConnectionThread {
         while true {
             takeWork()
             if isStopping { break }
+            if isSuspended { fail(ServerConnection.suspended) }
             guard !entries.isEmpty || isWanted else {
-                if connection.leave({ $0.entries.isEmpty }) != nil { return }
+                if connection.leaveUnused() { return }
+                continue
+            }
+            guard !isSuspended else {
+                wait(nil)
                 continue
             }
             let left = schedule.nextTry(isAsked: !entries.isEmpty) - now
@@ -42,16 +48,27 @@ struct ConnectionThread {
         for entry in entries + rest { entry.answer(.failure(ServerConnection.closed)) }
     }
 
+    /// Whoever waits for an answer gets none; who waits for messages hears when there is a connection.
+    private mutating func fail(_ error: SMPError) {
+        if entries.contains(where: { $0.request.subscribes }) { (isWanted, owesConnected) = (true, true) }
+        for entry in entries { entry.answer(.failure(error)) }
+        entries = []
+    }
+
     private mutating func takeWork() {
         let work = connection.takeWork()
         entries += work.entries
         isStopping = work.isStopping
+        isSuspended = work.isSuspended
         if work.networkChanged { schedule.networkChanged() }
     }
 
-    private func wait(_ duration: Duration) {
-        let seconds = duration.components.seconds
-        let milliseconds = seconds * 1000 + duration.components.attoseconds / 1_000_000_000_000_000 + 1
+    /// - Parameter duration: nil: until there is something new.
+    private func wait(_ duration: Duration?) {
+        var milliseconds: Int64 = -1
+        if let (seconds, rest) = duration?.components {
+            milliseconds = seconds * 1000 + rest / 1_000_000_000_000_000 + 1
+        }
         var requests = [pollfd(fd: connection.wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         poll(&requests, milliseconds: Int32(clamping: milliseconds))
         connection.wakeUp.clear()
@@ -65,9 +82,7 @@ struct ConnectionThread {
             schedule.failed(now: now)
             takeWork()
             // Nothing was asked, and nobody is to wait for better times.
-            if entries.contains(where: { $0.request.subscribes }) { (isWanted, owesConnected) = (true, true) }
-            for entry in entries { entry.answer(.failure(isStopping ? ServerConnection.closed : error)) }
-            entries = []
+            fail(isStopping ? ServerConnection.closed : error)
             return Log("smp").debug("\(connection.server.text): \(sentenceWithCauses(of: error))")
         }
         schedule.connected(now: now)
@@ -78,12 +93,13 @@ struct ConnectionThread {
         entries = []
         let end = session.serve(asked)
         isStopping = end.isStopping
+        isSuspended = end.isSuspended
         isWanted = end.wasSubscribed
         if end.wasSubscribed {
             connection.mailbox.disconnected(connection.server)
             owesConnected = true
         }
-        if !end.isIdle { schedule.failed(now: now) }
+        if !end.isIdle, !end.isSuspended { schedule.failed(now: now) }
         if let reason = end.reason {
             Log("smp").debug("\(connection.server.text): \(sentenceWithCauses(of: reason))")
         }

@@ -13,6 +13,7 @@ struct EstablishedConnection {
         /// Closed because nobody needed it.
         var isIdle = false
         var isStopping = false
+        var isSuspended = false
         var reason: (any Error)?
     }
 
@@ -20,6 +21,8 @@ struct EstablishedConnection {
         let request: ClientRequest
         /// nil of what nobody waits for.
         let answer: (@Sendable (Result<Answer, SMPError>) -> Void)?
+        /// Asks only whether the server is there.
+        var isProbe = false
     }
 
     private let connection: ServerConnection
@@ -128,16 +131,19 @@ struct EstablishedConnection {
         var end = End()
         submit(entries)
         do {
-            while closed == nil, !end.isIdle, !end.isStopping {
+            while closed == nil, !end.isIdle, !end.isStopping, !end.isSuspended {
                 let work = connection.takeWork()
                 submit(work.entries)
                 end.isStopping = work.isStopping
+                end.isSuspended = work.isSuspended
+                if work.networkChanged { probe() }
                 if work.hasRoom || subscriptions.hasHeld { fetchHeld() }
                 try send()
                 let isDry = try receive()
                 passTime()
                 end.isIdle = isUnused
-                if isDry, closed == nil, !end.isIdle, !end.isStopping { stream.wait(atMost: untilNext) }
+                let goesOn = closed == nil && !end.isIdle && !end.isStopping && !end.isSuspended
+                if isDry, goesOn { stream.wait(atMost: untilNext) }
             }
         } catch {
             end.reason = error
@@ -163,6 +169,14 @@ struct EstablishedConnection {
         } catch {
             answer?(.failure(error))
         }
+    }
+
+    /// The network is another one: a connection of the one before may be dead without a word, and stay so for long.
+    private mutating func probe() {
+        guard !pending.values.contains(where: \.isProbe) else { return }
+        let request = ClientRequest(.ping, timeout: connection.settings.probeTimeout)
+        guard let id = try? session.submit(request, now: now) else { return }
+        pending[id] = Pending(request: request, answer: nil, isProbe: true)
     }
 
     /// Subscribes once more to queues of which a message was left with the server.
@@ -209,7 +223,9 @@ struct EstablishedConnection {
                 subscriptions.answered(request.request, answer)
                 request.answer?(.success(answer))
             case .failed(let id, let code):
-                pending.removeValue(forKey: id)?.answer?(.failure(Self.failure(code)))
+                let request = pending.removeValue(forKey: id)
+                request?.answer?(.failure(Self.failure(code)))
+                if request?.isProbe == true { closed = code }
             case .delivered(let recipientID, let messageID, let body):
                 deliver(recipientID, messageID, body)
             case .ended(let id):

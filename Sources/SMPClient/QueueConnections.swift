@@ -9,6 +9,8 @@ public final class QueueConnections: QueueServers {
     private struct State {
         var connections: [ServerAddress: ServerConnection] = [:]
         var isClosed = false
+        var isSuspended = false
+        var watch: NetworkWatch?
     }
 
     private let settings: ConnectionSettings
@@ -65,18 +67,21 @@ public final class QueueConnections: QueueServers {
         _ requests: [ClientRequest], of server: ServerAddress
     ) async -> [Result<Answer, SMPError>] {
         guard !requests.isEmpty else { return [] }
-        let connection: ServerConnection
-        do throws(SMPError) {
-            connection = try self.connection(to: server)
-        } catch {
-            return requests.map { _ in .failure(error) }
-        }
         return await withCheckedContinuation { continuation in
             let answers = AwaitedAnswers(requests.count) { continuation.resume(returning: $0) }
-            connection.ask(
-                requests.enumerated().map { index, request in
-                    ServerConnection.Entry(request: request) { answers.set($0, at: index) }
-                })
+            let entries = requests.enumerated().map { index, request in
+                ServerConnection.Entry(request: request) { answers.set($0, at: index) }
+            }
+            do throws(SMPError) {
+                while true {
+                    let connection = try self.connection(to: server)
+                    if connection.ask(entries) { return }
+                    // It has ended just now, and is about to be gone.
+                    forget(connection)
+                }
+            } catch {
+                for entry in entries { entry.answer(.failure(error)) }
+            }
         }
     }
 
@@ -100,7 +105,9 @@ public final class QueueConnections: QueueServers {
             if state.isClosed { return .failure(ServerConnection.closed) }
             if let known = state.connections[server] { return .success(known) }
             return Result {
-                let made = try ServerConnection(server, settings: settings, mailbox: mailbox)
+                let made = try ServerConnection(
+                    server, settings: settings, mailbox: mailbox, isSuspended: state.isSuspended,
+                    whenForgotten: { [weak self] in self?.forget($0) })
                 state.connections[server] = made
                 return made
             }
@@ -115,7 +122,44 @@ public final class QueueConnections: QueueServers {
         }
     }
 
+    private func forget(_ connection: ServerConnection) {
+        state.withLock { state in
+            guard state.connections[connection.server] === connection else { return }
+            state.connections[connection.server] = nil
+        }
+    }
+
+    /// Servers that something is asked of, or that messages are to come from.
+    var serverCount: Int { state.withLock { $0.connections.count } }
+
     // MARK: Its life
+
+    /// Closes all connections, and makes none until `resume`: what is asked has no answer until then. Who has subscribed
+    /// is told as if the servers were gone, and again when they are there.
+    public func suspend() {
+        for connection in setSuspended(true) { connection.suspend() }
+    }
+
+    public func resume() {
+        for connection in setSuspended(false) { connection.resume() }
+    }
+
+    private func setSuspended(_ isSuspended: Bool) -> [ServerConnection] {
+        state.withLock { state in
+            state.isSuspended = isSuspended
+            return Array(state.connections.values)
+        }
+    }
+
+    /// Looks after connections whenever the network is another one, and tells of it. To be called once.
+    public func followNetwork(_ changed: @escaping @Sendable () -> Void) {
+        // Where the system has no more of what that needs, what failed is tried again in its time.
+        let watch = try? NetworkWatch { [weak self] in
+            self?.networkChanged()
+            changed()
+        }
+        state.withLock { $0.watch = watch }
+    }
 
     /// The network is another one, or is there again: whoever waits to try again does so at once.
     public func networkChanged() {
@@ -127,6 +171,8 @@ public final class QueueConnections: QueueServers {
     public func close() async {
         let connections = state.withLock { state in
             state.isClosed = true
+            state.watch?.end()
+            state.watch = nil
             return Array(state.connections.values)
         }
         for connection in connections { await connection.close() }

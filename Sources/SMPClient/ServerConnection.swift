@@ -14,14 +14,21 @@ final class ServerConnection: Sendable {
     struct Work {
         var entries: [Entry] = []
         var isStopping = false
+        /// Nothing goes over the network until it is not.
+        var isSuspended = false
         var networkChanged = false
         /// The listener has taken some of what was delivered.
         var hasRoom = false
+
+        /// What stays when the rest was taken.
+        var lasting: Work { Work(isStopping: isStopping, isSuspended: isSuspended) }
     }
 
     private struct State {
         var work = Work()
         var hasThread = false
+        /// Nobody needed it, and another one takes its place.
+        var isForgotten = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -32,32 +39,51 @@ final class ServerConnection: Sendable {
     let wakeUp: WakeUp
     /// Rung once, at the end.
     let stop: WakeUp
-    private let state = Lock(State())
+    private let state: Lock<State>
+    private let whenForgotten: @Sendable (ServerConnection) -> Void
 
     init(
-        _ server: ServerAddress, settings: ConnectionSettings, mailbox: EventMailbox
+        _ server: ServerAddress, settings: ConnectionSettings, mailbox: EventMailbox, isSuspended: Bool,
+        whenForgotten: @escaping @Sendable (ServerConnection) -> Void
     ) throws(SystemError) {
         self.server = server
         self.settings = settings
         self.mailbox = mailbox
+        self.whenForgotten = whenForgotten
+        state = Lock(State(work: Work(isSuspended: isSuspended)))
         wakeUp = try WakeUp()
         stop = try WakeUp()
     }
 
     static let closed = SMPError(.disconnected, "The connections to messaging servers are closed.")
 
-    /// Any thread; never blocks. Every entry gets one answer.
-    func ask(_ entries: [Entry]) {
-        let isRefused = state.withLock { state in
+    static let suspended = SMPError(.unreachable, "The connections to messaging servers are suspended.")
+
+    /// Any thread; never blocks. Every entry gets one answer, or false is returned: this one was forgotten.
+    func ask(_ entries: [Entry]) -> Bool {
+        let (isRefused, isForgotten) = state.withLock { state in
+            if state.isForgotten { return (false, true) }
             if !state.work.isStopping { state.work.entries += entries }
-            return state.work.isStopping
+            return (state.work.isStopping, false)
         }
-        guard !isRefused else {
+        if isForgotten { return false }
+        if isRefused {
             for entry in entries { entry.answer(.failure(Self.closed)) }
-            return
+            return true
         }
         beginThread()
         wakeUp.ring()
+        return true
+    }
+
+    /// Closes the connection, if there is one, and makes none before `resume`.
+    func suspend() { note { $0.isSuspended = true } }
+
+    func resume() {
+        note { work in
+            work.isSuspended = false
+            work.networkChanged = true
+        }
     }
 
     /// The network is another one, or is there again.
@@ -114,9 +140,22 @@ final class ServerConnection: Sendable {
 
     func takeWork() -> Work {
         state.withLock { state in
-            defer { state.work = Work(isStopping: state.work.isStopping) }
+            defer { state.work = state.work.lasting }
             return state.work
         }
+    }
+
+    /// Ends the thread where nothing was asked meanwhile. The connection is not used again: who asks next gets another,
+    /// so that servers of long ago take nothing.
+    func leaveUnused() -> Bool {
+        let isUnused = state.withLock { state in
+            if state.work.entries.isEmpty { state.isForgotten = true }
+            return state.isForgotten
+        }
+        guard isUnused else { return false }
+        _ = leave { _ in true }
+        whenForgotten(self)
+        return true
     }
 
     /// Ends the thread, if `mayLeave` still thinks so of what has come meanwhile; answers that.
@@ -125,7 +164,7 @@ final class ServerConnection: Sendable {
             guard mayLeave(state.work) else { return nil }
             state.hasThread = false
             defer {
-                state.work = Work(isStopping: state.work.isStopping)
+                state.work = state.work.lasting
                 state.waiting = []
             }
             return (state.work, state.waiting)

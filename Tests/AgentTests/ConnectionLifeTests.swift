@@ -96,8 +96,7 @@ import Testing
         try await couple.joiner.start()
         for number in 0..<4 { try await Self.converse(couple, "lost \(number)") }
         await couple.joiner.end()
-        for name in try folder.names() { unlink(folder.path(name)) }
-        try folder.write(backup, to: "connections.db")
+        try couple.joiner.replaceDatabase(by: backup)
         // The application's own number of what it has seen is as old as the backup.
         await couple.joiner.diary.restore()
         try await couple.joiner.start()

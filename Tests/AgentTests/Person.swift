@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import Glibc
 import Posix
 import Ratchet
 import SMP
@@ -71,16 +72,25 @@ final class Person: Sendable {
         try await start()
     }
 
+    /// Another database, or none, takes the place of the present one. The agent has ended.
+    func replaceDatabase(by copy: [UInt8]?) throws {
+        for name in try folder.names() { unlink(folder.path(name)) }
+        if let copy { try folder.write(copy, to: "connections.db") }
+    }
+
     var path: String { "\(folder.path)/connections.db" }
     /// The present one, or the last that ended.
     var agent: Agent { running.withLock { $0!.agent } }
 
-    /// - Parameter takes: whether the application takes what it is told.
-    func start(takes: Bool = true) async throws {
+    /// - Parameters:
+    ///   - takes: whether the application takes what it is told.
+    ///   - event: the last one that it has seen.
+    ///   - isRestored: the database is a copy of the past, and known to be.
+    func start(takes: Bool = true, after event: Int64 = 0, isRestored: Bool = false) async throws {
         let servers = makeServers?() ?? MemoryServers(relay) { [weak self] in self?.pass() }
         let agent = try Agent(
             path: path, key: nil, servers: servers, settings: settings, kem: kem, clock: clock)
-        try await agent.start()
+        try await agent.start(after: event, isRestored: isRestored)
         let diary = diary
         let listening = Task {
             for await event in agent.events {
@@ -140,10 +150,13 @@ final class Person: Sendable {
 /// What an application keeps of events, and who waits for some.
 actor Diary {
     private(set) var events: [AgentEvent] = []
-    private var lastNumber: Int64 = 0
+    private(set) var lastNumber: Int64 = 0
     private var waiters: [(isThere: ([AgentEvent]) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
         []
     private(set) var repetitions = 0
+    private var received = 0
+    /// Who waits for very many looks through none of them.
+    private var bodyWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
     func take(_ event: AgentEvent) {
         guard event.number > lastNumber else {
@@ -152,9 +165,12 @@ actor Diary {
         }
         lastNumber = event.number
         events.append(event)
+        if case .received = event.content { received += 1 }
         let ready = waiters.filter { $0.isThere(events) }
-        waiters.removeAll { $0.isThere(events) }
+        if !ready.isEmpty { waiters.removeAll { $0.isThere(events) } }
         for waiter in ready { waiter.continuation.resume() }
+        for waiter in bodyWaiters where waiter.count <= received { waiter.continuation.resume() }
+        bodyWaiters.removeAll { $0.count <= received }
     }
 
     func wait(_ isThere: @escaping @Sendable ([AgentEvent]) -> Bool) async {
@@ -185,9 +201,8 @@ actor Diary {
     }
 
     func waitForBodies(_ count: Int) async {
-        await wait { events in
-            events.count { if case .received = $0.content { true } else { false } } >= count
-        }
+        if received >= count { return }
+        await withCheckedContinuation { bodyWaiters.append((count, $0)) }
     }
 }
 

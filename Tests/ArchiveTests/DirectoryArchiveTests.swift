@@ -223,4 +223,17 @@ struct DirectoryArchiveTests {
             rmdir(folder.path("again"))
         }
     }
+
+    @Test("connections to people say of themselves that their keys are of the past")
+    func restoredMark() throws {
+        let agents = "data/profiles/1/agent.sqlite"
+        try Database(
+            path: folder.path(agents), migrations: [Migration("x", "CREATE TABLE x (y INTEGER) STRICT")],
+            key: nil
+        ).close()
+        _ = try restored(archive())
+        let mark = "again/profiles/%/" + ProfileFolders.restoredMark
+        #expect(access(folder.path(mark.replacing("%", with: "1")), F_OK) == 0)
+        #expect(access(folder.path(mark.replacing("%", with: "2")), F_OK) != 0)
+    }
 }

@@ -34,6 +34,23 @@ extension ConnectionMachine {
         sendKeys(keys)
     }
 
+    /// The state is of the past, and may have been gone on from since: nothing is encrypted with its keys again.
+    mutating func restored() throws {
+        guard state.ratchet != nil else { return }
+        try changing { machine in
+            switch machine.state.phase {
+            // What the other side was told since is not known, and would be told with the same keys.
+            case .joining, .confirming: machine.fail(.restored)
+            case .deleting: machine.emit(.failWaiting(.restored))
+            case .connected where machine.state.present?.isGone == false:
+                let keys = try machine.tools.agreementKeys()
+                machine.state.synchronisation.start(with: keys)
+                machine.sendKeys(keys)
+            case .connected, .inviting, .address, .requesting, .failed: break
+            }
+        }
+    }
+
     private mutating func sendKeys(_ keys: AgreementKeys) {
         // What nobody is known to have cannot be read with the new keys.
         emit(.encryptAgain)

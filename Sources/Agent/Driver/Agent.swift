@@ -42,19 +42,32 @@ public final class Agent: ConnectionAgent {
     }
 
     /// Subscribes to all queues, and goes on with everything that was not finished.
-    public func start() async throws(AgentError) {
+    /// - Parameters:
+    ///   - event: the last one that the application has seen. Those to come have higher numbers also where the database
+    ///     is another one than that event was in.
+    ///   - isRestored: the database is a copy of the past. Every connection agrees on new keys before anything is sent.
+    public func start(after event: Int64 = 0, isRestored: Bool = false) async throws(AgentError) {
         let unfinished = try await run { store in
             try store.change { tables in
+                try tables.events.begin(after: event)
                 // Another program may have ended; where it has not, this one takes over again.
                 for id in try tables.connections.all() {
                     try tables.step(id) { machine in
                         for place in machine.state.receiving.indices { machine.isReceivingAgain(place) }
+                        if isRestored { try machine.restored() }
                     }
                 }
                 try tables.goOn()
             }.1
         }
         traffic.start(with: unfinished)
+    }
+
+    /// Waits for what is on its way, for who is about to end: until all that can be sent is with its server, or at most
+    /// until `end`. Whether nothing is left that could have been sent.
+    @discardableResult
+    public func finishSending(until end: ContinuousClock.Instant) async -> Bool {
+        await traffic.finishSending(until: end)
     }
 
     /// Ends everything, after what is being stored. What is under way with servers is lost, and is done again after the
@@ -71,6 +84,9 @@ public final class Agent: ConnectionAgent {
         traffic.stop()
         store.close()
     }
+
+    /// What servers have delivered and is not in the database, for all queues together.
+    var waitingMessages: Int { traffic.waitingMessages }
 
     /// Whether it was not stopped.
     var isRunning: Bool { !store.isClosed }

@@ -64,6 +64,8 @@ final class AgentTraffic: Sendable {
         parts.outgoing.stop()
     }
 
+    var waitingMessages: Int { parts.receiver.waitingBodies }
+
     private func take(_ event: QueueServerEvent, _ parts: Parts) async {
         switch event {
         case .delivered(let server, let recipientID, let messageID, let body):
@@ -80,6 +82,16 @@ final class AgentTraffic: Sendable {
             hurry()
         case .disconnected(let server): parts.subscriptions.reset(server)
         }
+    }
+
+    /// Returns true when all that can be sent now is with its server, or its next try is after `end`; false at `end`.
+    func finishSending(until end: ContinuousClock.Instant) async -> Bool {
+        // A queue that was made has something to be sent, and what was sent may be the end of a queue.
+        while await parts.outgoing.rest(until: end) {
+            guard await parts.queues.rest(until: end) else { return false }
+            if parts.outgoing.rests(until: end) { return true }
+        }
+        return false
     }
 
     /// What waits after a failure is tried at once.

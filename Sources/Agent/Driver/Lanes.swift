@@ -20,11 +20,37 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         var isHurried = false
         var failures = 0
         var sleeper: Task<Void, Never>?
+        /// When that ends.
+        var wakes: ContinuousClock.Instant?
+
+        /// Whether nothing happens here before `end`.
+        func rests(until end: ContinuousClock.Instant) -> Bool {
+            !isRunning && (sleeper == nil || wakes.map { $0 >= end } ?? true)
+        }
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let end: ContinuousClock.Instant
+        let continuation: CheckedContinuation<Bool, Never>
     }
 
     private struct State {
         var lanes: [Key: Lane] = [:]
         var isStopped = false
+        var waiters: [Waiter] = []
+        var lastWaiter: UInt64 = 0
+
+        func rests(until end: ContinuousClock.Instant) -> Bool {
+            lanes.values.allSatisfy { $0.rests(until: end) }
+        }
+
+        mutating func takeSatisfied() -> [Waiter] {
+            guard !waiters.isEmpty else { return [] }
+            let satisfied = waiters.filter { rests(until: $0.end) }
+            waiters.removeAll { waiter in satisfied.contains { $0.number == waiter.number } }
+            return satisfied
+        }
     }
 
     private let state = Lock(State())
@@ -73,12 +99,45 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
 
     /// Whether the lane is at its end for now.
     private func finish(_ key: Key, _ turn: Turn) -> Bool {
-        state.withLock { state in
+        let (isOver, satisfied) = state.withLock { state in
             var lane = state.lanes[key] ?? Lane()
             lane.isRunning = goesOn(&lane, turn, isStopped: state.isStopped, key)
             state.lanes[key] = lane.isRunning || lane.sleeper != nil ? lane : nil
-            return !lane.isRunning
+            return (!lane.isRunning, state.takeSatisfied())
         }
+        for waiter in satisfied { waiter.continuation.resume(returning: true) }
+        return isOver
+    }
+
+    /// Returns true when nothing is under way, and nothing is tried again before `end`; false at `end`.
+    func rest(until end: ContinuousClock.Instant) async -> Bool {
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let timer = Task { [weak self] in
+            guard (try? await Task.sleep(until: end, clock: .continuous)) != nil else { return }
+            self?.giveUp(number)
+        }
+        defer { timer.cancel() }
+        return await withCheckedContinuation { continuation in
+            let rests: Bool? = state.withLock { state in
+                if state.rests(until: end) { return true }
+                if end <= .now { return false }
+                state.waiters.append(Waiter(number: number, end: end, continuation: continuation))
+                return nil
+            }
+            if let rests { continuation.resume(returning: rests) }
+        }
+    }
+
+    func rests(until end: ContinuousClock.Instant) -> Bool { state.withLock { $0.rests(until: end) } }
+
+    private func giveUp(_ number: UInt64) {
+        let waiter = state.withLock { state in
+            state.waiters.firstIndex { $0.number == number }.map { state.waiters.remove(at: $0) }
+        }
+        waiter?.continuation.resume(returning: false)
     }
 
     private func goesOn(_ lane: inout Lane, _ turn: Turn, isStopped: Bool, _ key: Key) -> Bool {
@@ -98,6 +157,7 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
             guard !wasHurried, let delay = policy.delay(beforeTry: lane.failures + 1) else {
                 return wasHurried
             }
+            lane.wakes = .now + delay
             lane.sleeper = Task { [weak self] in
                 guard (try? await Task.sleep(for: delay)) != nil else { return }
                 self?.hurry(key)

@@ -83,6 +83,8 @@ public enum FailureReason: String, Hashable, Sendable {
     case deleted
     /// The other side could not decrypt it, because one of both had lost its keys.
     case unreadable
+    /// The profile was restored from a backup that was made while the connection was.
+    case restored
 
     /// For people.
     public var sentence: String {
@@ -94,6 +96,8 @@ public enum FailureReason: String, Hashable, Sendable {
         case .refused: "The messaging server does not take this."
         case .incompatible: "The contact's program is of a version that ChatFS does not know."
         case .deleted: "The connection was deleted before this was sent."
+        case .restored:
+            "The profile was restored from a backup that was made just then: connect with a new link."
         case .unreadable: "The contact could not decrypt this, because keys had been lost: send it again."
         }
     }

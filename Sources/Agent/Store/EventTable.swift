@@ -26,6 +26,16 @@ struct EventTable {
         var receipt: MessageContent.Receipt
     }
 
+    /// Gives the next event a higher number than this.
+    func begin(after number: Int64) throws {
+        guard number > 0 else { return }
+        let isThere = try connection.exists("SELECT 1 FROM sqlite_sequence WHERE name = 'event'")
+        try connection.execute(
+            isThere
+                ? "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'event'"
+                : "INSERT INTO sqlite_sequence (seq, name) VALUES (?, 'event')", number)
+    }
+
     func append(_ content: AgentEvent.Content, of id: ConnectionID) throws -> AgentEvent {
         if case .received(let message) = content {
             return try append(message, receipt: nil, of: id)

@@ -11,6 +11,19 @@ public struct ProfileFolders: Sendable {
         "names.sqlite", "keep.sqlite", "links.sqlite", "agent.sqlite", "outbox/journal.sqlite",
     ]
 
+    /// Stands beside databases that came out of an archive, until they are used: the keys of connections in them are of
+    /// the past.
+    public static let restoredMark = "agent.restored"
+
+    var isRestored: Bool { access(path + "/" + Self.restoredMark, F_OK) == 0 }
+
+    /// The keys of the past will not be used.
+    func noteUsed() throws {
+        let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        unlinkat(folder.descriptor, Self.restoredMark, 0)
+        try folder.synchronise()
+    }
+
     /// Absolute path of the profile's own folder.
     let path: String
     private let files: OpenFile

@@ -10,7 +10,11 @@ import SMP
 final class People: Sendable {
     private struct State {
         var opening: Task<ProfileAgent, any Error>?
-        var work: [Task<Void, Never>] = []
+        var receiving: Task<Void, Never>?
+        /// Each goes on until there is nothing more to be handed over.
+        var sending: [Task<Void, Never>] = []
+        var opened: ProfileAgent?
+        var isSuspended = false
         var isClosed = false
     }
 
@@ -24,6 +28,8 @@ final class People: Sendable {
     private let outgoing: OutgoingMessages
     private let own: OwnIntroduction
     private let state = Lock(State())
+    /// One change after the other.
+    private let suspending = BlockingMutex()
 
     init(
         _ store: ProfileStore, key: SecretBytes?, network: NetworkChoice, isolation: String,
@@ -59,16 +65,52 @@ final class People: Sendable {
         }
     }
 
-    func shutDown() async {
-        let (opening, work) = state.withLock { state in
+    /// Closes all connections to messaging servers until `endSuspension`.
+    func suspend() {
+        state.withLock { $0.isSuspended = true }
+        followSuspension()
+    }
+
+    /// What waits is tried at once.
+    func endSuspension() {
+        state.withLock { $0.isSuspended = false }
+        followSuspension()
+    }
+
+    private func followSuspension() {
+        suspending.withLock {
+            let (opened, isSuspended) = state.withLock { ($0.opened, $0.isSuspended) }
+            if isSuspended { opened?.suspend() } else { opened?.resume() }
+        }
+    }
+
+    /// - Parameter time: for what is on its way. What is left goes on at the next start.
+    func shutDown(finishingWithin time: Duration) async {
+        let state = self.state.withLock { state in
             state.isClosed = true
-            return (state.opening, state.work)
+            return state
         }
         outgoing.close()
         answers.close()
-        for task in work { task.cancel() }
-        if let opened = try? await opening?.value { await opened.stop() }
-        for task in work { await task.value }
+        if let opened = try? await state.opening?.value {
+            await finish(opened, state.sending, until: .now + time)
+            state.receiving?.cancel()
+            await opened.stop()
+        }
+        for task in state.sending { await task.value }
+        await state.receiving?.value
+    }
+
+    /// What the profile has to say goes to its agent, and from there to servers, as far as that is possible by then.
+    private func finish(
+        _ opened: ProfileAgent, _ sending: [Task<Void, Never>], until end: ContinuousClock.Instant
+    ) async {
+        for task in sending {
+            _ = await task.result(within: max(.zero, ContinuousClock.now.duration(to: end)))
+            // A server may be asked something; that has its answer when connections are closed.
+            task.cancel()
+        }
+        await opened.finishSending(end)
     }
 
     // MARK: - The agent
@@ -96,14 +138,20 @@ final class People: Sendable {
     }
 
     private func open() async throws -> ProfileAgent {
-        let opened = try await blocking.run { [self] in
+        let (opened, past) = try await blocking.run { [self] in
+            let past = ProfileAgent.Past(
+                lastEvent: try store.read { try $0.people.lastEvent() },
+                isRestored: store.folders.isRestored)
             let servers = try servers()
-            return try make(
+            let opened = try make(
                 store.folders.path + "/agent.sqlite", key, servers,
                 network.connectionSettings(isolation: isolation, servers: servers))
+            return (opened, past)
         }
         do {
-            try await opened.start()
+            try await opened.start(past)
+            // Only after it is stored that there are to be new keys: once more than needed does no harm.
+            if past.isRestored { try await blocking.run { [store] in try store.folders.noteUsed() } }
         } catch {
             await opened.stop()
             throw error
@@ -115,12 +163,14 @@ final class People: Sendable {
         }
         state.withLock { [incoming, outgoing, answers] state in
             guard !state.isClosed else { return }
-            state.work = [
+            state.opened = opened
+            state.receiving = Task { await incoming.follow(opened.agent) }
+            state.sending = [
                 Task { await answers.give(to: opened.agent) },
-                Task { await incoming.follow(opened.agent) },
                 Task { await outgoing.send(over: opened.agent) },
             ]
         }
+        followSuspension()
         return opened
     }
 

@@ -7,8 +7,21 @@ import SMPClient
 /// The agent of a profile, with what begins and ends it.
 struct ProfileAgent: Sendable {
     let agent: any ConnectionAgent
-    let start: @Sendable () async throws(AgentError) -> Void
+    let start: @Sendable (_ past: Past) async throws(AgentError) -> Void
+    /// Waits for what is on its way, at most until then.
+    let finishSending: @Sendable (ContinuousClock.Instant) async -> Void
     let stop: @Sendable () async -> Void
+    /// Closes all connections until `resume`.
+    let suspend: @Sendable () -> Void
+    let resume: @Sendable () -> Void
+
+    /// What an agent cannot know of the time before its start.
+    struct Past: Sendable {
+        /// The last event that was taken in.
+        var lastEvent: Int64
+        /// Whether its database came out of an archive and was not used since.
+        var isRestored: Bool
+    }
 
     /// Makes one; nothing is asked of any server before `start`. Blocks.
     typealias Making =
@@ -21,11 +34,24 @@ struct ProfileAgent: Sendable {
         let connections = QueueConnections(network)
         let agent = try Agent(
             path: path, key: key, servers: connections, settings: AgentSettings(servers: servers))
-        return ProfileAgent(
-            agent: agent, start: { () async throws(AgentError) in try await agent.start() },
-            stop: {
-                await agent.stop()
-                await connections.close()
-            })
+        connections.followNetwork { [weak agent] in agent?.networkChanged() }
+        return ProfileAgent(agent, over: connections)
+    }
+
+    init(_ agent: Agent, over connections: QueueConnections) {
+        self.agent = agent
+        start = { (past: Past) async throws(AgentError) in
+            try await agent.start(after: past.lastEvent, isRestored: past.isRestored)
+        }
+        finishSending = { _ = await agent.finishSending(until: $0) }
+        suspend = { connections.suspend() }
+        resume = {
+            connections.resume()
+            agent.networkChanged()
+        }
+        stop = {
+            await agent.stop()
+            await connections.close()
+        }
     }
 }

@@ -54,7 +54,7 @@ struct MountedCore: Sendable {
             announceEnd: { core.announceEnd() }, suspend: { core.suspend() }, resume: { core.resume() },
             shutDown: {
                 await links.close()
-                await core.shutDown()
+                await core.shutDown(finishingWithin: .seconds(2))
             })
     }
 

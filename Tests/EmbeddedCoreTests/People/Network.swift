@@ -86,12 +86,7 @@ final class Machine: Sendable {
         let agent = try Agent(
             path: path, key: key, servers: connections,
             settings: AgentSettings(servers: servers, times: times))
-        return ProfileAgent(
-            agent: agent, start: { () async throws(AgentError) in try await agent.start() },
-            stop: {
-                await agent.stop()
-                await connections.close()
-            })
+        return ProfileAgent(agent, over: connections)
     }
 
     var core: EmbeddedCore {

@@ -1,6 +1,8 @@
 import Base
 import ChatCore
 import ChatProtocol
+import Glibc
+import Posix
 import TestSupport
 import Testing
 
@@ -99,6 +101,42 @@ struct PeopleTests {
             return isComplete ? items : nil
         }
         #expect(items.reversed().map { $0.file?.name ?? "" } == names)
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
+    @Test("what was sent just before the program ended arrives without it")
+    func endedAtOnce() async throws {
+        let (alice, bob) = try await Internet().pair()
+        let chat = try await alice.core.chat(named: "bob")
+        let sent = try await alice.core.send(alice.core.compose(pattern(1000), name: "last"), to: chat)
+        // When its chunks are on the relay its description is on its way.
+        _ = try await alice.core.item(in: "bob") { $0 == .sndComplete }
+        try await alice.core.shutDown(finishingWithin: .seconds(60))
+        let offered = try await bob.core.item(in: "alice") { $0 == .rcvInvitation(described: true) }
+        #expect(offered.file?.name == "last" && sent.file != nil)
+        try await bob.core.shutDown()
+    }
+
+    @Test("a profile out of an archive agrees on new keys with its contacts, once, and goes on")
+    func restored() async throws {
+        let (alice, bob) = try await Internet().pair()
+        try await bob.core.shutDown()
+        let code = try await alice.core.securityCode(of: alice.core.chat(named: "bob"))
+        let folders = try ProfileFolders(
+            of: bob.world.directory.profile(named: "bob"), in: bob.world.directory)
+        let mark = folders.path + "/" + ProfileFolders.restoredMark
+        _ = try OpenFile(mark, flags: O_WRONLY | O_CREAT | O_EXCL)
+        #expect(folders.isRestored)
+        try await bob.open()
+        _ = try await wait(for: "new keys") {
+            let now = try await alice.core.securityCode(of: alice.core.chat(named: "bob"))
+            return now != code ? now : nil
+        }
+        try await wait(until: "it is used") { !folders.isRestored }
+        let chat = try await bob.core.chat(named: "alice")
+        _ = try await bob.core.send(bob.core.compose(pattern(9), name: "after"), to: chat)
+        _ = try await alice.core.item(in: "bob") { $0 == .rcvInvitation(described: true) }
         try await alice.core.shutDown()
         try await bob.core.shutDown()
     }
