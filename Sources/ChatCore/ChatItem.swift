@@ -87,10 +87,13 @@ public struct ChatFile: Hashable, Sendable {
     public var expires: Timestamp?
     /// That leads to it, of a file in the folder of links. A secret.
     public var link: String?
+    /// Of a sent file: the other one's program has told that it has the message.
+    public var isDelivered: Bool
 
     public init(
         id: FileID, name: String, size: UInt64, status: FileStatus, transport: Transport,
-        source: FileSourceLocation? = nil, expires: Timestamp? = nil, link: String? = nil
+        source: FileSourceLocation? = nil, expires: Timestamp? = nil, link: String? = nil,
+        isDelivered: Bool = false
     ) {
         self.id = id
         self.name = name
@@ -100,6 +103,7 @@ public struct ChatFile: Hashable, Sendable {
         self.source = source
         self.expires = expires
         self.link = link
+        self.isDelivered = isDelivered
     }
 }
 

@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 
 /// Becoming a contact: done by the process that has the profile, be it the command itself or, asked with one line of
@@ -8,7 +9,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case invite
         /// Use one.
         case accept
-        /// Look who has connected.
+        /// Look who has connected, for some seconds while nobody has: who asks asks again.
         case look
         /// Tell the digits by which both sides know that nobody is in between.
         case verify
@@ -67,7 +68,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             let invitation = try await core.invite()
             return ContactAnswer(connection: invitation.connection, link: invitation.link)
         case .accept: return ContactAnswer(connection: try await core.accept(link ?? ""))
-        case .look: return ContactAnswer(name: try await core.contact(of: connection ?? 0)?.displayName)
+        case .look: return ContactAnswer(name: try await Self.name(of: connection ?? 0, on: core))
         case .verify:
             let chats = try await core.chats().filter(ChatKind.contact.fits)
             let chat = try Chat.named(chat ?? "", in: chats)
@@ -86,6 +87,27 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             try await core.rejectRequest(request ?? 0)
             return ContactAnswer()
         }
+    }
+
+    /// Answers when somebody connects, and not only when it is asked again.
+    private static func name(
+        of connection: Int64, on core: any ContactMaking & ChatReading
+    ) async throws(ChatError) -> String? {
+        let events = core.events()
+        if let chat = try await core.contact(of: connection) { return chat.displayName }
+        let waiting = Task { () -> Result<String?, ChatError> in
+            for await event in events {
+                guard case .chatUpdated = event else { continue }
+                do throws(ChatError) {
+                    if let chat = try await core.contact(of: connection) { return .success(chat.displayName) }
+                } catch {
+                    return .failure(error)
+                }
+            }
+            return .success(nil)
+        }
+        defer { waiting.cancel() }
+        return try await waiting.result(within: .seconds(5))?.get().get()
     }
 
     func reply(from core: any ContactMaking & AddressKeeping & ChatReading) async -> ContactAnswer {

@@ -74,6 +74,16 @@ public final class ControlClient: Sendable {
         guard reply.item != nil else { throw DesktopError.malformed }
     }
 
+    /// Has the daemon send a text. Returns when it is in the daemon's store; errors as of a file.
+    /// - Parameter chat: as `Chat.named` takes it.
+    public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
+        try channel.send(TextRequest(say: text.text, message: text.id, to: chat))
+        let reply = try channel.receive(ControlReply.self)
+        if let problem = reply.problem {
+            throw DesktopError(reply.isUnsure == true ? .unsure : .refused, problem)
+        }
+    }
+
     /// Asks something of the cache. Returns after about a second at the latest, also when a file is still
     /// coming: then it is for the caller to ask again. `.refused` with the daemon's reason.
     public func ask(_ request: CacheRequest) throws(DesktopError) -> CacheAnswer {

@@ -2,8 +2,8 @@ import Base
 import ChatCore
 import FoundationEssentials
 
-/// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file to
-/// send, a request about the cache, what is wanted of chats or links, becoming a contact, a file that belongs to
+/// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file or
+/// the text to send, a request about the cache, what is wanted of chats or links, becoming a contact, a file that belongs to
 /// none, or what is to be kept or freed.
 ///
 /// Nothing else needs the daemon: the state of a mount is a file in it, removing an entry cancels it,
@@ -18,9 +18,10 @@ enum ControlLine: Decodable {
     case link(LinkRequest)
     case contact(ContactRequest)
     case free(FreeRequest)
+    case text(TextRequest)
 
     private enum Key: CodingKey {
-        case action, connecting, destination, free, keep, linking, manage, transfer
+        case action, connecting, destination, free, keep, linking, manage, say, transfer
     }
 
     init(from decoder: any Decoder) throws {
@@ -37,6 +38,8 @@ enum ControlLine: Decodable {
             self = .contact(try ContactRequest(from: decoder))
         } else if keys.contains(.linking) {
             self = .link(try LinkRequest(from: decoder))
+        } else if keys.contains(.say) {
+            self = .text(try TextRequest(from: decoder))
         } else if keys.contains(.free) {
             self = .free(try FreeRequest(from: decoder))
         } else if keys.contains(.destination) {

@@ -90,6 +90,7 @@ public final class ControlServer: Sendable {
                             await inquiry.reply(from: core, removesMetadata: removesMetadata)
                         })
                 case .send(let request): try answer(request, channel)
+                case .text(let request): try answer(request, channel)
                 case .manage(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .link(let request):
@@ -155,6 +156,20 @@ public final class ControlServer: Sendable {
                         return ControlReply(problem: DesktopError.hungUp.sentence)
                     }
                     return await Self.send(message, to: request.chat, core, whenSent)
+                }
+            })
+    }
+
+    private func answer(_ request: TextRequest, _ channel: ControlChannel) throws(DesktopError) {
+        guard let text = request.composed else { throw DesktopError.malformed }
+        let (core, sends) = (core, sends)
+        try channel.send(
+            BlockingTask.value {
+                await sends.run(text.id) {
+                    guard !channel.isAbandoned else {
+                        return ControlReply(problem: DesktopError.hungUp.sentence)
+                    }
+                    return await request.reply(text, from: core)
                 }
             })
     }

@@ -33,6 +33,7 @@ public final class EmbeddedCore: ChatCore {
     let trust: RelayTrust
     private let scheduler: TransferScheduler
     private let sender: MessageSender
+    private let texts: TextSender
     private let uploads: Uploads
     private let downloads: Downloads
     private let deletions: ChunkDeletions
@@ -79,6 +80,7 @@ public final class EmbeddedCore: ChatCore {
         downloads = Downloads(store, scheduler, transfers, approvals, damaged)
         standaloneFiles = StandaloneFiles(store, scheduler, transfers, uploads)
         sender = MessageSender(store, uploads)
+        texts = TextSender(store)
         inlineFiles = InlineFiles(store)
         receiver = FileReceiver(store, scheduler, approvals, inlineFiles, downloads)
         claims = FileClaims(store, scheduler, approvals, downloads, damaged)
@@ -294,6 +296,10 @@ public final class EmbeddedCore: ChatCore {
     ) async -> [Result<ChatItem, ChatError>] {
         if let items = await sender.sendTogether(messages, to: chat) { return items.map { .success($0) } }
         return await sendOneByOne(messages, to: chat)
+    }
+
+    public func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
+        try await blocking.run { [texts] in try texts.send(text, to: chat) }
     }
 
     public func deleteItems(

@@ -151,6 +151,13 @@ public final class LinkedCore: ChatCore {
         try await core.messageLog(of: chat, from: offset, count: count)
     }
 
+    public func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
+        guard chat != .links else {
+            throw ChatError(.sendingRefused, "Nobody reads what is written into the folder of links.")
+        }
+        try await core.send(text, to: chat)
+    }
+
     public func noteOpened(_ item: ItemID, in chat: ChatReference) {
         if chat != .links { core.noteOpened(item, in: chat) }
     }

@@ -194,6 +194,10 @@ struct ScriptedCommand {
             name: path.split(separator: "/").last.map(String.init) ?? "")
         message.status = #"{"type":"sndStored"}"#
         message.path = path
+        if path.isEmpty {
+            message.type = "text"
+            message.text = text.firstMatch(of: /"text":"((?:[^"\\]|\\.)*)"/).map { String($0.1) } ?? ""
+        }
         state.history.append(message)
         return #"{"type":"newChatItems",\#(ScriptedSimpleX.user),"chatItems":[\#(state.pair(message))]}"#
     }

@@ -25,6 +25,8 @@ public struct ScriptedMessage: Sendable {
     public var time: Int64?
     /// What a stub says became of the message: `deleted`, `moderated`, `blocked`, `blockedByAdmin`.
     public var deletion: String?
+    /// What a message without a file says, as it stands in JSON; nil of one with a file.
+    public var text: String?
 
     public init(id: Int64, chat: String, isSent: Bool = false, name: String, size: Int64 = 1000) {
         self.id = id
@@ -67,12 +69,17 @@ public struct ScriptedMessage: Sendable {
         let time = time.map(Self.text) ?? Self.time(of: id)
         let timed = disappears ? #","itemTimed":{"ttl":60,"deleteAt":"\#(time)"}"# : ""
         let deleted = deletion.map { #","itemDeleted":{"type":"\#($0)"}"# } ?? ""
+        let file =
+            text != nil
+            ? ""
+            : """
+            ,"file":{"fileId":\(fileID),"fileName":"\(escaped(name))","fileSize":\(size),\
+            "fileStatus":\(status),"fileProtocol":"xftp"\(source)}
+            """
         return """
             {"chatDir":{"type":"\(kind)\(isSent ? "Snd" : "Rcv")"\(member)},"meta":{"itemId":\(id),\
             "itemTs":"\(time)","createdAt":"\(time)"\(timed)\(deleted)},"content":{"type":"rcvMsgContent",\
-            "msgContent":{"type":"\(type)","text":""\(picture)}},"file":{"fileId":\(fileID),\
-            "fileName":"\(escaped(name))","fileSize":\(size),"fileStatus":\(status),\
-            "fileProtocol":"xftp"\(source)}}
+            "msgContent":{"type":"\(type)","text":"\(text ?? "")"\(picture)}}\(file)}
             """
     }
 }

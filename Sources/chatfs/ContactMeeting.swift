@@ -71,9 +71,11 @@ struct ContactMeeting: Sendable {
         let begun = try await ask(first)
         try await told(begun)
         while true {
+            let asked = ContinuousClock.now
             if let name = try await ask(.look(begun.connection ?? 0)).name { return name }
-            // Somebody has to take up a telephone: nothing is lost by looking twice a second.
-            try await Task.sleep(for: .milliseconds(500))
+            try Task.checkCancellation()
+            // Whoever is asked waits. One that does not is not asked without a pause.
+            if asked.duration(to: .now) < .seconds(1) { try await Task.sleep(for: .milliseconds(500)) }
         }
     }
 

@@ -61,7 +61,8 @@ final class AgentEvents: Sendable {
         case .received(let message):
             return try take(message, of: connection, change)
         case .messageFailed(let number, let reason):
-            try fail(number, reason, of: connection, change)
+            try settle(number, .failed(reason.sentence), of: connection, change)
+        case .delivered(let number): try settle(number, .delivered, of: connection, change)
         case .conditionChanged(let condition) where condition.isGone:
             guard let chat = try change.tables.people.person(connection)?.chat else { break }
             try change.tables.chats.end(chat, .contactLeft)
@@ -71,8 +72,8 @@ final class AgentEvents: Sendable {
             try change.tables.people.setFailure(reason.sentence, of: connection)
         case .requested(let asked, let information):
             try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
-        // How a message fares is told by the file that it announces.
-        case .sent, .delivered, .delayed, .conditionChanged, .deleted: break
+        // That a server has a message is told by the file that it announces.
+        case .sent, .delayed, .conditionChanged, .deleted: break
         }
         return false
     }
@@ -122,19 +123,13 @@ final class AgentEvents: Sendable {
         return isReceiptDue
     }
 
-    /// A message that never left, with its file.
-    private func fail(
-        _ number: Int64, _ reason: FailureReason, of connection: ConnectionID, _ change: ProfileChange
+    /// What became of a message of this profile.
+    private func settle(
+        _ number: Int64, _ outcome: HandedMessageTable.Outcome, of connection: ConnectionID,
+        _ change: ProfileChange
     ) throws {
-        guard let chat = try change.tables.people.person(connection)?.chat,
-            let item = try change.tables.sharedMessages.item(sentAs: number, in: chat),
-            let file = try change.tables.items.item(item)?.file
-        else { return }
-        let problem = FileProblem(.other, reason.sentence)
-        guard
-            try change.setStatus(
-                .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete], problem: problem)
-        else { return }
-        try change.tell({ .sndFileError($0, problem) }, of: file.id)
+        let message = try change.tables.handed.take(
+            outcome, of: connection, number: number, at: store.clock.now())
+        if let message { try change.settle(message, of: connection, outcome) }
     }
 }

@@ -84,23 +84,14 @@ final class OutgoingMessages: Sendable {
     private func note(_ sent: OutgoingTable.Waiting, _ outcome: Handing) throws {
         try store.commit { change in
             try change.tables.outgoing.remove(sent.number)
-            guard let id = sent.id, let chat = try change.tables.people.person(sent.connection)?.chat else {
-                return
-            }
+            let message = HandedMessageTable.Message(id: sent.id, item: sent.item)
             switch outcome {
-            case .taken(let number): try change.tables.sharedMessages.noteSent(id, as: number, in: chat)
+            case .taken(let number):
+                let early = try change.tables.handed.note(
+                    message, of: sent.connection, as: number, at: store.clock.now())
+                if let early { try change.settle(message, of: sent.connection, early) }
             case .refused(let error):
-                let key = MessageKey(id, by: .own)
-                guard let item = try change.tables.sharedMessages.item(key, in: chat),
-                    let file = try change.tables.items.item(item)?.file
-                else { return }
-                let problem = FileProblem(.other, error.sentence)
-                if try change.setStatus(
-                    .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete],
-                    problem: problem)
-                {
-                    try change.tell({ .sndFileError($0, problem) }, of: file.id)
-                }
+                try change.settle(message, of: sent.connection, .failed(error.sentence))
             }
         }
     }

@@ -137,7 +137,7 @@ final class MessageSender: Sendable {
             ChatContent(message.content), file: FileInvitation(name: message.fileName, size: message.size))
         try change.tables.sharedMessages.keep(
             MessageRecord(time: time, hasFile: true), of: MessageKey(id, by: .own), in: chat, item: item)
-        try change.send(OutgoingMessage(ChatMessage(.message(new), id: id), to: connection))
+        try change.send(OutgoingMessage(ChatMessage(.message(new), id: id), to: connection, of: item))
     }
 
     private func inlineContent(of message: ComposedMessage) throws -> String {

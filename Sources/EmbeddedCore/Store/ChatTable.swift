@@ -165,6 +165,11 @@ struct ChatTable {
         try connection.execute("DELETE FROM chat WHERE id = ?", chat)
         try connection.execute("DELETE FROM shared_message WHERE chat = ?", chat)
         try connection.execute("DELETE FROM message_line WHERE chat = ?", chat)
+        try connection.execute(
+            """
+            DELETE FROM handed_message WHERE (profile, connection) IN
+            (SELECT profile, number FROM connection WHERE chat = ?)
+            """, chat)
         try connection.execute("UPDATE connection SET chat = NULL, is_ended = 1 WHERE chat = ?", chat)
         guard let group = group ?? nil else { return }
         try connection.execute(

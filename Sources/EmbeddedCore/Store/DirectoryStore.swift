@@ -97,6 +97,7 @@ struct ProfileTables {
     let outgoing: OutgoingTable
     let requests: RequestTable
     let messageLog: MessageLogTable
+    let handed: HandedMessageTable
 
     fileprivate init(
         _ connection: Connection, directory: DirectoryTables, profile: Int64,
@@ -114,6 +115,7 @@ struct ProfileTables {
         outgoing = OutgoingTable(connection, of: profile)
         requests = RequestTable(connection, of: profile)
         messageLog = MessageLogTable(connection)
+        handed = HandedMessageTable(connection, of: profile)
     }
 
     var chats: ChatTable { directory.chats }

@@ -31,7 +31,7 @@ struct ItemTable {
         SELECT i.id AS item, c.kind AS chat_kind, c.id AS chat, i.direction, i.sender, i.time,
             i.kind AS content_kind, i.preview, i.seconds, i.text,
             f.id AS file, f.name, f.size, f.status, f.transport, f.stored_name, f.key, f.nonce, f.expires,
-            f.problem, f.problem_sentence,
+            f.problem, f.problem_sentence, i.is_delivered,
             (f.description IS NOT NULL OR f.transport = 'inline') AS is_described
         FROM item i JOIN chat c ON c.id = i.chat JOIN file f ON f.item = i.id
         """
@@ -120,7 +120,13 @@ struct ItemTable {
                 context.progress[id] ?? TransferProgress(done: 0, total: 0), try row.problem(),
                 isDescribed: row.bool("is_described")),
             transport: try row.value("transport", as: ChatFile.Transport.self), source: source,
-            expires: row.timestampOrNil("expires"))
+            expires: row.timestampOrNil("expires"), isDelivered: row.bool("is_delivered"))
+    }
+
+    /// The other one's program has its message. False where that was known.
+    func setDelivered(_ item: ItemID) throws -> Bool {
+        try connection.execute(
+            "UPDATE item SET is_delivered = 1 WHERE id = ? AND is_delivered = 0", item.rawValue) > 0
     }
 
     // MARK: - Deleting
@@ -152,6 +158,7 @@ struct ItemTable {
     /// Deletes an item, also another profile's, with its file.
     func delete(_ item: ItemID) throws {
         try connection.execute("DELETE FROM item WHERE id = ?", item.rawValue)
+        try SharedMessageTable(connection).prune(item)
     }
 
     // MARK: - Disappearing

@@ -64,16 +64,29 @@ struct MessageLogTable {
         ) { SharedMessageID(bytes: $0.bytes("shared_id")) } ?? nil
     }
 
+    /// Whether there is a line of a message.
+    func holds(_ id: SharedMessageID, in chat: Int64) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM message_line WHERE chat = ? AND shared_id = ?", chat, id.bytes)
+    }
+
+    /// Whether what was to be sent was.
+    func holds(request: String, in chat: Int64) throws -> Bool {
+        try connection.exists("SELECT 1 FROM message_line WHERE chat = ? AND request = ?", chat, request)
+    }
+
     // MARK: - Writing
 
-    /// - Parameter time: of now, whatever the line says of its message.
-    func append(_ line: MessageLine, to chat: Int64, at time: Timestamp) throws {
+    /// - Parameters:
+    ///   - time: of now, whatever the line says of its message.
+    ///   - request: by which a repetition of what was to be sent is known.
+    func append(_ line: MessageLine, to chat: Int64, at time: Timestamp, request: String?) throws {
         try connection.execute(
             """
-            INSERT INTO message_line (chat, position, line, event, shared_id, item, written)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO message_line (chat, position, line, event, shared_id, item, request, written)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """, chat, Int64(clamping: log(of: chat)?.size ?? 0), line.bytes, line.event, line.id.bytes,
-            line.file?.item.rawValue, time)
+            line.file?.item.rawValue, request, time)
     }
 
     /// Takes the words out of all lines about the message of an item, because its time is over.

@@ -1,4 +1,5 @@
 import Agent
+import ChatCore
 import ChatProtocol
 import Store
 
@@ -9,11 +10,16 @@ struct OutgoingMessage {
     var notifies: Bool
     /// Of a message of its own, to know it again when it could not be sent.
     var id: SharedMessageID?
+    /// What suffers when it cannot be sent.
+    var item: ItemID?
     /// The last one: the connection is deleted afterwards.
     var ends = false
 
     /// - Throws: `ChatProtocolError.tooLong`.
-    init(_ message: ChatMessage, to connection: ConnectionID, ends: Bool = false) throws {
+    init(
+        _ message: ChatMessage, to connection: ConnectionID, of item: ItemID? = nil, ends: Bool = false
+    ) throws {
+        self.item = item
         self.connection = connection
         body = try ChatBody.write(message, room: .message, compression: Zstandard.installed)
         notifies = message.event.notifies
@@ -35,10 +41,10 @@ struct OutgoingTable {
     func add(_ message: OutgoingMessage) throws {
         try connection.execute(
             """
-            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, ends)
-            VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, item, ends)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             """, profile, message.connection.number, message.body, message.notifies, message.id?.bytes,
-            message.ends)
+            message.item?.rawValue, message.ends)
     }
 
     struct Waiting: Sendable {
@@ -48,13 +54,14 @@ struct OutgoingTable {
         var body: [UInt8]
         var notifies: Bool
         var id: SharedMessageID?
+        var item: ItemID?
         var ends: Bool
     }
 
     func first() throws -> Waiting? {
         try connection.first(
             """
-            SELECT id, connection, body, notifies, shared_id, ends FROM outgoing WHERE profile = ?
+            SELECT id, connection, body, notifies, shared_id, item, ends FROM outgoing WHERE profile = ?
             ORDER BY id LIMIT 1
             """, profile
         ) { row in
@@ -62,7 +69,7 @@ struct OutgoingTable {
                 number: row.integer("id"), connection: ConnectionID(row.integer("connection")),
                 body: row.bytes("body"), notifies: row.bool("notifies"),
                 id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
-                ends: row.bool("ends"))
+                item: row.integerOrNil("item").map { ItemID($0) }, ends: row.bool("ends"))
         }
     }
 

@@ -104,8 +104,9 @@ final class ProfileStore: Sendable {
 /// been committed.
 final class ProfileChange {
     let tables: ProfileTables
-    private let profile: Int64
-    private let time: Timestamp
+    let profile: Int64
+    /// When it began.
+    let time: Timestamp
     private var grownLogs: [Int64] = []
     private(set) var events: [ChatEvent] = []
     /// Entries were posted for other processes.
@@ -138,9 +139,14 @@ final class ProfileChange {
     // MARK: - Logs of chats
 
     /// Adds a line to the log of one profile's side of a chat.
-    func write(_ line: MessageLine, to side: ChatSide) throws {
-        try tables.messageLog.append(line, to: side.chat, at: time)
+    func write(_ line: MessageLine, to side: ChatSide, request: String? = nil) throws {
+        try tables.messageLog.append(line, to: side.chat, at: time, request: request)
         if side.profile == profile { noteLogGrew(in: side.chat) } else { try post(.messageLogGrew, to: side) }
+    }
+
+    /// What the profile is called now.
+    var ownName: String {
+        get throws { try tables.directory.profiles.name(of: profile) ?? "" }
     }
 
     func noteLogGrew(in chat: Int64) {

@@ -25,6 +25,7 @@ enum Schema {
         Migration("addresses", addresses),
         Migration("texts", texts),
         Migration("network", network),
+        Migration("deliveries", deliveries),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -131,7 +132,33 @@ enum Schema {
         CREATE INDEX item_disappearing ON item (profile, disappears) WHERE disappears IS NOT NULL;
         """
 
-    /// The logs of chats: `position` is where a line begins in its chat's log, `shared_id` of which message it is.
+    /// `handed_message` is what the agent has by its numbers (`HandedMessageTable`); `handed` the last of these that was
+    /// noted. `outgoing.item` suffers when its row cannot be sent.
+    private static let deliveries = """
+        ALTER TABLE item ADD COLUMN is_delivered INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE outgoing ADD COLUMN item INTEGER;
+        ALTER TABLE connection ADD COLUMN handed INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE handed_message (
+            profile INTEGER NOT NULL REFERENCES profile,
+            connection INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            shared_id BLOB,
+            item INTEGER,
+            outcome TEXT CHECK (outcome IN ('delivered', 'failed')),
+            problem TEXT,
+            noted INTEGER NOT NULL,
+            PRIMARY KEY (profile, connection, number)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO handed_message (profile, connection, number, shared_id, item, noted)
+            SELECT n.profile, n.number, m.sent_as, m.shared_id, m.item, m.time
+            FROM shared_message m JOIN connection n ON n.chat = m.chat
+            WHERE m.author = 'own' AND m.sent_as IS NOT NULL;
+        UPDATE connection SET handed = coalesce((SELECT max(sent_as) FROM shared_message
+            WHERE shared_message.chat = connection.chat), 0);
+        """
+
+    /// The logs of chats: `position` is where a line begins in its chat's log, `shared_id` of which message it is,
+    /// `request` by which a repetition of what was to be sent is known.
     private static let texts = """
         CREATE TABLE message_line (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -141,10 +168,12 @@ enum Schema {
             event TEXT NOT NULL,
             shared_id BLOB NOT NULL,
             item INTEGER,
+            request TEXT,
             written INTEGER NOT NULL,
             UNIQUE (chat, position)
         ) STRICT;
         CREATE INDEX message_line_by_id ON message_line (chat, shared_id);
+        CREATE UNIQUE INDEX message_line_by_request ON message_line (chat, request) WHERE request IS NOT NULL;
         CREATE INDEX message_line_by_item ON message_line (item) WHERE item IS NOT NULL;
         """
 

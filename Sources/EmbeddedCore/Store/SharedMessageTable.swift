@@ -99,15 +99,6 @@ struct SharedMessageTable {
         return found ?? nil
     }
 
-    /// The own item that the agent gave this number.
-    func item(sentAs number: Int64, in chat: Int64) throws -> ItemID? {
-        let found = try connection.first(
-            "SELECT item FROM shared_message WHERE chat = ? AND author = ? AND sent_as = ?", chat,
-            StoredAuthor.own, number
-        ) { $0.integerOrNil("item").map { ItemID($0) } }
-        return found ?? nil
-    }
-
     // MARK: - What is kept
 
     private func insert(_ key: MessageKey, in chat: Int64) throws {
@@ -149,9 +140,14 @@ struct SharedMessageTable {
             key.id.bytes)
     }
 
-    func noteSent(_ id: SharedMessageID, as number: Int64, in chat: Int64) throws {
+    /// The item is gone. Of what others sent it stays that it was there: what still comes of it is passed over.
+    func prune(_ item: ItemID) throws {
         try connection.execute(
-            "UPDATE shared_message SET sent_as = ? WHERE \(Self.isMeant)", number, chat, StoredAuthor.own,
-            id.bytes)
+            "DELETE FROM shared_message WHERE item = ? AND author = ?", item.rawValue, StoredAuthor.own)
+        try connection.execute(
+            """
+            UPDATE shared_message SET item = NULL, state = ?, has_file = 0, description = NULL, parts = 0,
+                is_described = 0 WHERE item = ?
+            """, StoredState.deleted, item.rawValue)
     }
 }

@@ -10,6 +10,7 @@ struct MessageLine {
         case message
         case edit
         case deletion
+        case state
     }
 
     /// The file of a message.
@@ -32,6 +33,9 @@ struct MessageLine {
     var isForwarded = false
     /// Still being written: edits follow.
     var isLive = false
+    /// Of `state`: what became of a message of this profile, and why.
+    var state: String?
+    var error: String?
 
     init(
         _ event: Event, of id: SharedMessageID, at time: Timestamp, _ direction: ChatItem.Direction,
@@ -54,7 +58,8 @@ struct MessageLine {
             "sender": JSONText.string(sender), "type": content.map { JSONText.string($0.typeName) },
             "text": content.map { JSONText.string($0.text) }, "quote": quote.map(Self.json),
             "file": file.map(Self.json), "forwarded": isForwarded ? "true" : nil,
-            "live": isLive ? "true" : nil,
+            "live": isLive ? "true" : nil, "state": state.map { JSONText.string($0) },
+            "error": error.map { JSONText.string($0) },
         ])
         return Array(text.utf8) + [UInt8(ascii: "\n")]
     }

@@ -15,7 +15,7 @@ struct EntryReport {
     var isTransfer: Bool {
         switch state {
         case .remote: problem != nil
-        case .stored, .hydrated, .sent, .cancelled, .expired, .blocked: false
+        case .stored, .hydrated, .sent, .delivered, .cancelled, .expired, .blocked: false
         case .receiving, .draft, .queued, .sending, .unsure, .failed, .recovered: true
         }
     }
@@ -94,7 +94,7 @@ extension EntryReport {
         case .sndStored: self.init(state: .sending, progress: 0)
         case .sndTransfer(let sent, let total): self.init(state: .sending, progress: percent(sent, total))
         case .sndWarning(let problem): self.init(state: .sending, progress: 0, problem: problem.sentence)
-        case .sndComplete: self.init(state: .sent, progress: 100)
+        case .sndComplete: self.init(state: file.isDelivered ? .delivered : .sent, progress: 100)
         case .sndCancelled: self.init(state: .cancelled, progress: 100, problem: "Sending was cancelled.")
         case .sndError(let problem): self.init(state: .failed, progress: 0, problem: problem.sentence)
         case .rcvInvitation: self.init(state: .remote, progress: 0)

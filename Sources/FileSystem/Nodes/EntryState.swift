@@ -4,7 +4,7 @@ import Outbox
 /// Where an entry stands, in the words of `user.chatfs.state` (`docs/semantics.md`, "States").
 public enum EntryState: String, Sendable, CaseIterable {
     case remote, receiving, stored, hydrated
-    case draft, queued, sending, sent, unsure
+    case draft, queued, sending, sent, delivered, unsure
     case expired, cancelled, blocked, failed
     /// Left unfinished by an earlier mount.
     case recovered

@@ -34,6 +34,7 @@ public final class OfficialCore: ChatCore {
     private let receiver: FileReceiver
     private let claims: FileClaims
     private let sender: MessageSender
+    private let texts: TextSender
     private let removals: Removals
     private let management: ChatManagement
     private let people: ConnectionMaking
@@ -70,6 +71,7 @@ public final class OfficialCore: ChatCore {
         claims = FileClaims(
             connection, index, receiver, descriptions, staging, filesFolder: settings.filesFolder)
         sender = MessageSender(connection, index, recent, staging, settings)
+        texts = TextSender(connection, index, recent)
         removals = Removals(connection, index)
         deliveries = PendingDeliveries(connection)
         management = ChatManagement(connection, index, deliveries)
@@ -278,6 +280,10 @@ public final class OfficialCore: ChatCore {
         case .sent(let item): item
         case .wasSent(let id): try await item(id, in: chat)
         }
+    }
+
+    public func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
+        try await texts.send(text, to: chat)
     }
 
     public func deleteItems(

@@ -159,12 +159,15 @@ extension APICommand {
     }
 
     private static func json(_ message: APIComposedMessage) throws(OfficialCoreError) -> String {
-        guard message.source.path.hasPrefix("/"),
-            message.source.path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        guard let file = message.source else {
+            return JSONText.object(["msgContent": json(message.content), "mentions": "{}"])
+        }
+        guard file.path.hasPrefix("/"),
+            file.path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { throw invalid("The staged file of a message has no usable path.") }
-        let path = JSONText.string(message.source.path)
+        let path = JSONText.string(file.path)
         let source: String
-        if let arguments = message.source.arguments {
+        if let arguments = file.arguments {
             guard arguments.key.count == 32, arguments.nonce.count == 24 else {
                 throw invalid("The staged file of a message has no usable key.")
             }

@@ -101,11 +101,11 @@ public enum APIPage: Hashable, Sendable {
 
 /// A message to send (`ComposedMessage` of the chat API).
 public struct APIComposedMessage: Hashable, Sendable {
-    /// The CryptoFile to send, absolute path; its last component is the name that recipients see.
-    public var source: FileSourceLocation
+    /// The CryptoFile to send, absolute path; its last component is the name that recipients see. nil: only a text.
+    public var source: FileSourceLocation?
     public var content: MessageContent
 
-    public init(source: FileSourceLocation, content: MessageContent) {
+    public init(source: FileSourceLocation?, content: MessageContent) {
         self.source = source
         self.content = content
     }

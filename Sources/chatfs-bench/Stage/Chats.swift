@@ -52,7 +52,7 @@ struct Chats: Sendable {
             let state = try ExtendedAttribute.text("user.chatfs.state", of: path)
             if queued == nil, state != "draft" { queued = .now }
             guard state != "failed" else { throw BenchError(.failed, "\(name) could not be sent.") }
-            return state == "sent"
+            return state == "sent" || state == "delivered"
         }
         let end = ContinuousClock.now
         if let receiver {

@@ -5,10 +5,10 @@ import EmbeddedCore
 import Media
 import Posix
 
-/// `chatfs send`: a file into a chat, without a mount or past it.
+/// `chatfs send`: a file or a text into a chat, without a mount or past it.
 enum SendCommand {
     static let command = Command(
-        "send", "Send a file into a chat.",
+        "send", "Send a file or a text into a chat.",
         discussion: """
             When the profile is mounted, its daemon takes the file over and the command ends. Otherwise \
             the command sends it itself and ends when the file is uploaded; interrupted, the upload goes \
@@ -16,14 +16,17 @@ enum SendCommand {
 
             Ctrl-C ends it at once and says what became of the file. Where that is not known, the same command \
             again is safe for a day: the same file with the same caption into the same chat is then the same \
-            message, sent once.
+            message, sent once. Of a text with --text all of this holds too.
             """,
         section: ChatFS.Section.chats,
         arguments: [
-            Argument("FILE", .file, "What to send. The recipients see its name."),
+            Argument("FILE", .file, count: .optional, "What to send. The recipients see its name."),
             Argument("CHAT", .listed("chats"), "The name of the chat, or its reference, such as @7."),
         ],
         options: [
+            .value(
+                "text", named: "TEXT", .text,
+                "Send this text instead of a file; - reads it from standard input."),
             .value("caption", named: "TEXT", .text, "A text to go with it."),
             .flag(
                 "anew",
@@ -33,15 +36,13 @@ enum SendCommand {
             CommonOptions.database,
         ] + CommonOptions.directory,
         examples: [
-            Example("chatfs send report.pdf bob --caption 'As promised'", "One file, with a word to it.")
+            Example("chatfs send report.pdf bob --caption 'As promised'", "One file, with a word to it."),
+            Example("chatfs send --text 'On my way' bob", "A text without a file."),
+            Example("date | chatfs send --text - bob", "What a program writes."),
         ],
         waitsForStop: true
     ) { invocation in
-        let letter = Letter(
-            path: invocation.argument("FILE"), chat: invocation.argument("CHAT"),
-            caption: invocation["caption"] ?? "",
-            metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
-            startsAnew: invocation.has("anew"))
+        let letter = try await Matter(invocation)
         let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
         let relays = try invocation.relays()
         if choice != nil, !relays.isEmpty || invocation["profile"] != nil {
@@ -67,7 +68,7 @@ enum SendCommand {
     }
 
     private static func send(
-        _ letter: Letter, through choice: OfficialCoreChoice, _ invocation: Invocation, _ stage: SendingStage
+        _ letter: Matter, through choice: OfficialCoreChoice, _ invocation: Invocation, _ stage: SendingStage
     ) async throws {
         let folder = choice.folder(
             dataPath: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()))
@@ -84,7 +85,7 @@ enum SendCommand {
     /// Through the daemon when there is one, else as the holder of the profile. A mount that has just
     /// begun, or is just leaving, has the profile but hears nobody: it is waited for.
     private static func send(
-        _ letter: Letter, from profile: Profile, _ directory: DataDirectory, _ stage: SendingStage
+        _ letter: Matter, from profile: Profile, _ directory: DataDirectory, _ stage: SendingStage
     ) async throws {
         let end = ContinuousClock.now + .seconds(5)
         while true {
@@ -100,13 +101,55 @@ enum SendCommand {
                 try await Task.sleep(for: .milliseconds(100))
                 continue
             }
+            let finish: @Sendable () -> Void
             do {
-                try await DirectSending(core: core, stage: stage).send(letter)
+                finish = try await letter.send(on: core, stage)
             } catch {
                 await core.shutDown()
                 throw error
             }
-            return await core.shutDown()
+            await core.shutDown()
+            return finish()
+        }
+    }
+}
+
+/// What is sent.
+private enum Matter: Sendable {
+    case file(Letter)
+    case text(TextLetter)
+
+    init(_ invocation: Invocation) async throws {
+        let (chat, startsAnew) = (invocation.argument("CHAT"), invocation.has("anew"))
+        if let text = invocation["text"] {
+            guard invocation.optionalArgument("FILE") == nil, invocation["caption"] == nil else {
+                throw UsageError("--text sends no file: a text that goes with one is its --caption")
+            }
+            self = .text(try await TextLetter(text, chat: chat, startsAnew: startsAnew))
+        } else {
+            guard let path = invocation.optionalArgument("FILE") else { throw UsageError("FILE is missing") }
+            self = .file(
+                Letter(
+                    path: path, chat: chat, caption: invocation["caption"] ?? "",
+                    metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
+                    startsAnew: startsAnew))
+        }
+    }
+
+    func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
+        switch self {
+        case .file(let letter): try await letter.handOver(to: daemon, stage)
+        case .text(let letter): try await letter.handOver(to: daemon, stage)
+        }
+    }
+
+    /// - Returns: what is to be done when the core is shut down.
+    func send(on core: EmbeddedCore, _ stage: SendingStage) async throws -> @Sendable () -> Void {
+        switch self {
+        case .file(let letter):
+            try await DirectSending(core: core, stage: stage).send(letter)
+            return {}
+        case .text(let letter): return try await letter.send(on: core, stage)
         }
     }
 }

@@ -150,6 +150,8 @@ struct Line {
     var fileName: String?
     var size: Int64?
     var item: Int64?
+    var state: String?
+    var error: String?
 
     init(_ bytes: ArraySlice<UInt8>) throws {
         let json = try #require(JSONValue.parse(Array(bytes)))
@@ -163,6 +165,8 @@ struct Line {
         fileName = json["file"]?["name"]?.string
         size = json["file"]?["size"]?.integer
         item = json["file"]?["item"]?.integer
+        state = json["state"]?.string
+        error = json["error"]?.string
     }
 
     static func all(_ log: [UInt8]) throws -> [Line] {

@@ -194,10 +194,10 @@ import Testing
             content: MessageContent(kind: .file))
         try database.transaction { connection in
             let tables = IndexTables(connection)
-            try tables.sends.begin(message, in: .direct(1), folder: "one", run: "a")
+            try tables.sends.begin(message.id, size: message.size, in: .direct(1), folder: "one", run: "a")
             let item = Self.item(30, .sndComplete, in: .direct(1))
             try tables.items.put(item, try #require(item.file), reference: "@1")
-            try tables.sends.begin(message, in: .direct(1), folder: "one", run: "b")
+            try tables.sends.begin(message.id, size: message.size, in: .direct(1), folder: "one", run: "b")
             let send = try #require(try tables.sends.send(of: "m"))
             #expect((send.run, send.newest, send.item) == ("b", ItemID(0), nil))
             try tables.sends.end("m", as: ItemID(30))
@@ -206,7 +206,7 @@ import Testing
             #expect(try tables.sends.remove(of: ItemID(30)) == ["one"])
             #expect(try tables.sends.send(of: "m") == nil)
             message.id = "n"
-            try tables.sends.begin(message, in: .direct(1), folder: "two", run: "a")
+            try tables.sends.begin(message.id, size: message.size, in: .direct(1), folder: "two", run: "a")
             #expect(try tables.sends.send(of: "n")?.newest == ItemID(30))
             try tables.sends.forget("n")
             #expect(try tables.sends.send(of: "n") == nil)

@@ -50,7 +50,7 @@ EMBLEMS = (
     (("remote",), ("emblem-chatfs-remote", "emblem-downloads", "vcs-update-required", "folder-download-symbolic")),
     (("receiving", "draft", "queued", "sending"),
      ("emblem-synchronizing", "vcs-locally-modified", "emblem-synchronizing-symbolic")),
-    (("stored", "hydrated", "sent"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
+    (("stored", "hydrated", "sent", "delivered"), ("emblem-default", "emblem-checked", "emblem-ok-symbolic")),
 )
 
 ATTRIBUTES = ("state", "direction", "error", "link", "pinned")

@@ -12,8 +12,8 @@ COMMON = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, COMMON)
 from chatfs_entries import ACTIONS, Entry, Mounts, header, offers, points, relays  # noqa: E402
 
-STATES = ("remote", "receiving", "stored", "hydrated", "draft", "queued", "sending", "sent", "unsure", "expired",
-          "cancelled", "blocked", "failed", "recovered")
+STATES = ("remote", "receiving", "stored", "hydrated", "draft", "queued", "sending", "sent", "delivered", "unsure",
+          "expired", "cancelled", "blocked", "failed", "recovered")
 UNKNOWN_RELAY = "It is on relays that would see your address. To allow them: chatfs approve xftp://key@relay.example:443"
 KILLED = "The program that wrote it was killed: write it again, or use chatfs retry to send it as it is."
 LINK = "https://relay.example/file#key"

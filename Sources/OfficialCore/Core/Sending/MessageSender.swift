@@ -69,7 +69,8 @@ final class MessageSender: Sendable {
         _ message: ComposedMessage, _ folder: String, _ chat: ChatReference
     ) throws -> (FileSourceLocation, BegunSend) {
         let begun = try index.commit(durably: true) { change in
-            try change.tables.sends.begin(message, in: chat, folder: folder, run: run)
+            try change.tables.sends.begin(
+                message.id, size: message.size, in: chat, folder: folder, run: run)
             return try change.tables.sends.send(of: message.id)
         }
         guard let begun else { throw ChatError(.internalError, "A send could not be noted.") }

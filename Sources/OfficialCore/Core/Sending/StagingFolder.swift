@@ -20,8 +20,10 @@ struct StagingFolder: Sendable {
     }
 
     /// The same for every attempt of one message, and fit for a path.
-    static func folder(of message: ComposedMessage) -> String {
-        "message-" + Hexadecimal.encode(Array(SHA256.hash(Array(message.id.utf8)).prefix(16)))
+    static func folder(of message: ComposedMessage) -> String { folder(ofMessage: message.id) }
+
+    static func folder(ofMessage id: String) -> String {
+        "message-" + Hexadecimal.encode(Array(SHA256.hash(Array(id.utf8)).prefix(16)))
     }
 
     /// Gives the file of a message the name that the recipients see, in its own folder, as a second name of what was

@@ -27,13 +27,15 @@ struct SendTable {
 
     /// An attempt begins. What the core makes from now on is newer than all it has: its items are numbered in one
     /// row, whatever chat they are in. A repetition keeps the first one's.
-    func begin(_ message: ComposedMessage, in chat: ChatReference, folder: String, run: String) throws {
+    func begin(
+        _ message: String, size: UInt64, in chat: ChatReference, folder: String, run: String
+    ) throws {
         try connection.execute(
             """
             INSERT INTO send (message, chat, folder, run, size, newest)
             VALUES (?, ?, ?, ?, ?, (SELECT coalesce(max(id), 0) FROM item))
             ON CONFLICT (message) DO UPDATE SET run = excluded.run
-            """, message.id, chat.description, folder, run, message.size)
+            """, message, chat.description, folder, run, size)
     }
 
     /// The core has it: the message is this item.

@@ -1,0 +1,58 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Sends texts without a file: in one transaction the line in the log of each side and what the agent is to send.
+struct TextSender: Sendable {
+    private let store: ProfileStore
+
+    init(_ store: ProfileStore) { self.store = store }
+
+    /// Blocks.
+    func send(_ text: ComposedText, to chat: ChatReference) throws {
+        try text.check()
+        try store.commit { change in
+            let chat = try change.tables.chats.id(of: chat, of: store.profile.id)
+            guard try !change.tables.messageLog.holds(request: text.id, in: chat) else { return }
+            if let refused = try change.tables.chats.chat(chat, of: store.profile.id)?.sendingRefused {
+                throw ChatError(.sendingRefused, refused)
+            }
+            try insert(text, in: chat, change)
+        }
+    }
+
+    private func insert(_ text: ComposedText, in chat: Int64, _ change: ProfileChange) throws {
+        let tables = change.tables
+        let recipients = try tables.chats.recipients(of: chat)
+        let connection = try tables.people.connection(ofChat: chat)
+        guard connection != nil || !recipients.isEmpty else {
+            throw ChatError(.sendingRefused, "Nobody else is in this chat.")
+        }
+        let (id, now) = (SharedMessageID(from: SystemRandomSource()), store.clock.now())
+        let content = ChatContent(.text, text: text.text)
+        let sender = try tables.directory.profiles.name(of: store.profile.id) ?? store.profile.displayName
+        if let connection {
+            try tables.sharedMessages.keep(
+                MessageRecord(time: now, hasFile: false), of: MessageKey(id, by: .own), in: chat, item: nil)
+            try change.send(
+                outgoing(ChatMessage(.message(NewMessage(content)), id: id), to: connection))
+        }
+        var line = MessageLine(.message, of: id, at: now, .sent, by: sender, content)
+        try tables.chats.noteMessage(in: chat, at: now)
+        try change.write(line, to: ChatSide(profile: store.profile.id, chat: chat), request: text.id)
+        line.direction = .received
+        for recipient in recipients {
+            try tables.chats.noteMessage(in: recipient.chat, at: now)
+            try change.write(line, to: recipient)
+        }
+    }
+
+    private func outgoing(_ message: ChatMessage, to connection: ConnectionID) throws -> OutgoingMessage {
+        do {
+            return try OutgoingMessage(message, to: connection)
+        } catch let error as ChatProtocolError where error.code == .tooLong {
+            throw ChatError.textTooLong
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import Store
+
+/// What the agent of a profile has, by its numbers, until it is known what became of it. The agent may tell that before
+/// it is noted here which message a number is: then that waits in the same row.
+struct HandedMessageTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    /// What a number is: a message, and the item that suffers when it does not arrive.
+    struct Message {
+        var id: SharedMessageID?
+        var item: ItemID?
+    }
+
+    enum Outcome: Equatable {
+        case delivered
+        /// Why not, a sentence.
+        case failed(String)
+    }
+
+    private enum Word: String, SQLBindable, CaseIterable {
+        case delivered, failed
+    }
+
+    /// Nothing is told of a message that is older.
+    private static let age = Duration.seconds(31 * 86_400)
+
+    private static let isMeant = "profile = ? AND connection = ? AND number = ?"
+
+    /// The agent has given a message its number; numbers of a connection rise.
+    /// - Returns: what was told of it already.
+    func note(
+        _ message: Message, of id: ConnectionID, as number: Int64, at time: Timestamp
+    ) throws -> Outcome? {
+        let early = try connection.first(
+            "SELECT outcome, problem FROM handed_message WHERE \(Self.isMeant)", profile, id.number, number
+        ) { row -> Outcome? in
+            switch try row.valueOrNil("outcome", as: Word.self) {
+            case .delivered: .delivered
+            case .failed: .failed(row.text("problem"))
+            case nil: nil
+            }
+        }
+        // What lies below has no message of ours, and never will.
+        try connection.execute(
+            """
+            DELETE FROM handed_message WHERE profile = ? AND connection = ? AND number <= ? AND outcome IS NOT NULL
+            """, profile, id.number, number)
+        try connection.execute(
+            "UPDATE connection SET handed = max(handed, ?) WHERE profile = ? AND number = ?", number, profile,
+            id.number)
+        if let early = early ?? nil { return early }
+        try connection.execute(
+            "DELETE FROM handed_message WHERE profile = ? AND noted < ?", profile,
+            time.advanced(by: .zero - Self.age))
+        guard message.id != nil || message.item != nil else { return nil }
+        try connection.execute(
+            """
+            INSERT OR IGNORE INTO handed_message (profile, connection, number, shared_id, item, noted)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, profile, id.number, number, message.id?.bytes, message.item?.rawValue, time)
+        return nil
+    }
+
+    /// What became of a message; its row goes.
+    /// - Returns: nil of one that is not known, or not yet.
+    func take(
+        _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: Timestamp
+    ) throws -> Message? {
+        let found = try connection.first(
+            "SELECT shared_id, item FROM handed_message WHERE \(Self.isMeant) AND outcome IS NULL", profile,
+            id.number, number
+        ) { row in
+            Message(
+                id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
+                item: row.integerOrNil("item").map { ItemID($0) })
+        }
+        if found != nil {
+            try connection.execute(
+                "DELETE FROM handed_message WHERE \(Self.isMeant)", profile, id.number, number)
+        } else {
+            try keep(outcome, of: id, number: number, at: time)
+        }
+        return found
+    }
+
+    /// Until it is noted which message it is. Of numbers that were given before the last one, it never will be.
+    private func keep(
+        _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: Timestamp
+    ) throws {
+        let (word, problem): (Word, String?) =
+            switch outcome {
+            case .delivered: (.delivered, nil)
+            case .failed(let sentence): (.failed, sentence)
+            }
+        try connection.execute(
+            """
+            INSERT OR IGNORE INTO handed_message (profile, connection, number, outcome, problem, noted)
+            SELECT profile, number, ?, ?, ?, ? FROM connection WHERE profile = ? AND number = ? AND handed < ?
+            """, number, word, problem, time, profile, id.number, number)
+    }
+}

@@ -1,0 +1,71 @@
+import ChatCore
+import CoreServices
+
+/// Has the core send texts without a file. Nothing tells such a message from another with the same words, so after an
+/// attempt without an answer nobody but the user knows whether it was sent.
+struct TextSender: Sendable {
+    private let connection: CoreConnection
+    private let index: IndexStore
+    private let recent: RecentEvents
+
+    init(_ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents) {
+        self.connection = connection
+        self.index = index
+        self.recent = recent
+    }
+
+    /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it; what the core refuses.
+    func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
+        try text.check()
+        let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: text.id) } }
+        if let begun {
+            guard begun.item == nil else { return }
+            throw Self.unsure
+        }
+        try await blocking.run { [index] in
+            try index.commit(durably: true) { change in
+                try change.tables.sends.begin(
+                    text.id, size: 0, in: chat, folder: StagingFolder.folder(ofMessage: text.id), run: "")
+            }
+        }
+        let item: APIItem
+        do throws(OfficialCoreError) {
+            item = try await give(text, to: chat)
+        } catch {
+            if error.code == .notUnderstood || error.leavesDoubt { throw Self.unsure }
+            // The next process does not know what became of it.
+            if error.code != .interrupted {
+                await blocking.attempt("forget a text that was not sent") { [index] in
+                    try index.write { try $0.sends.forget(text.id) }
+                }
+            }
+            throw error.chatError
+        }
+        recent.note([item.id])
+        try await blocking.run { [index] in
+            try index.commit(durably: true) { try $0.tables.sends.end(text.id, as: item.id) }
+        }
+    }
+
+    private func give(_ text: ComposedText, to chat: ChatReference) async throws(OfficialCoreError) -> APIItem
+    {
+        let composed = APIComposedMessage(
+            source: nil, content: MessageContent(kind: .text, text: text.text))
+        let command: APICommand =
+            if case .notes(let folder) = chat {
+                .createNotes(folder, [composed])
+            } else {
+                .send(APIChatReference(chat), [composed])
+            }
+        let response = try await connection.ask(command, timeout: .seconds(120))
+        guard case .newChatItems(let items) = response, let item = items.first else {
+            throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no message back.")
+        }
+        return item
+    }
+
+    private static let unsure = ChatError(
+        .sendingUnsure,
+        "The connection to the SimpleX core broke while this text was being sent; it cannot be known whether it "
+            + "was. Look into the chat.")
+}

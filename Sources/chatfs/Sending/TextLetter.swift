@@ -1,0 +1,115 @@
+import Base
+import ChatCore
+import CommandLineKit
+import Cryptography
+import Desktop
+import EmbeddedCore
+import Glibc
+import Posix
+
+/// A text that is to be sent, as the command line says. One request has one identity, as one for a file has (`Letter`).
+struct TextLetter: Sendable {
+    let text: String
+    let chat: String
+    /// An earlier request for the same whose outcome is not known does not count.
+    let startsAnew: Bool
+
+    /// - Parameter text: `-` reads it from standard input, without the line break at its end.
+    init(_ text: String, chat: String, startsAnew: Bool) async throws {
+        if text == "-" {
+            self.text = try await ThreadPool.shared.run { try Self.standardInput() }
+        } else {
+            self.text = text
+        }
+        self.chat = chat
+        self.startsAnew = startsAnew
+        try ComposedText(id: "", text: self.text).check()
+    }
+
+    private static func standardInput() throws -> String {
+        // Four bytes for each character, and one by which it is known that there are more.
+        let limit = 4 * ComposedText.longest + 2
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while bytes.count <= limit {
+            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw SystemError(code: errno, operation: "read the text")
+            }
+            if count == 0 { break }
+            bytes += buffer.prefix(count)
+        }
+        guard bytes.count <= limit else { throw ChatError.textTooLong }
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ChatError(.invalidCommand, "What comes from standard input is no text: send it as a file.")
+        }
+        return text
+    }
+
+    /// Gives it to the daemon of a mount, and returns when that has it durably.
+    func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
+        try await ThreadPool.shared.run {
+            let terms = try daemon.terms(for: chat)
+            let (composed, unanswered) = try begin(terms.chat, profileFolder: daemon.profileFolder, stage)
+            do throws(DesktopError) {
+                try daemon.send(composed, to: terms.chat)
+                unanswered.end(mark(of: terms.chat))
+            } catch {
+                switch error.code {
+                case .refused:
+                    unanswered.end(mark(of: terms.chat))
+                    throw error
+                case .unsure: throw Self.adding("With --anew this command sends it again.", to: error)
+                default:
+                    throw Self.adding(
+                        "It may still be sent. The same command again is safe: it sends nothing twice.",
+                        to: error)
+                }
+            }
+        }
+    }
+
+    /// Sends it as the process that holds the profile.
+    /// - Returns: what is to be done when that process is at its end: until then the same request is a repetition.
+    func send(on core: EmbeddedCore, _ stage: SendingStage) async throws -> @Sendable () -> Void {
+        let reference = try Chat.named(chat, in: try await core.chats()).reference
+        let mark = mark(of: reference.description)
+        let (composed, unanswered) = try await ThreadPool.shared.run {
+            try begin(reference.description, profileFolder: core.folder, stage)
+        }
+        do throws(ChatError) {
+            try await core.send(composed, to: reference)
+        } catch {
+            unanswered.end(mark)
+            throw error
+        }
+        return { unanswered.end(mark) }
+    }
+
+    /// Notes the request; the text under its lasting id. Blocks.
+    private func begin(
+        _ chat: String, profileFolder: String, _ stage: SendingStage
+    ) throws -> (ComposedText, UnansweredRequests) {
+        let unanswered = try UnansweredRequests(profileFolder: profileFolder)
+        try stage.enter(.unanswered)
+        let id = try unanswered.begin(
+            mark(of: chat), id: Hexadecimal.encode(SystemRandomSource().bytes(16)), startsAnew: startsAnew)
+        return (ComposedText(id: id, text: text), unanswered)
+    }
+
+    /// The same whenever the same is to be written into this chat.
+    private func mark(of chat: String) -> String {
+        var hash = SHA256()
+        for text in ["text", chat, text] {
+            let bytes = Array(text.utf8)
+            hash.update(Array("\(bytes.count):".utf8) + bytes)
+        }
+        return Hexadecimal.encode(hash.finalize())
+    }
+
+    private static func adding(_ words: String, to error: DesktopError) -> DesktopError {
+        DesktopError(error.code, "\(error.sentence) \(words)", cause: error)
+    }
+}

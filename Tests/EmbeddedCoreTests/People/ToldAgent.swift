@@ -1,0 +1,86 @@
+import Agent
+import Base
+import SMP
+
+@testable import EmbeddedCore
+
+/// An agent that sends nothing. What becomes of a message it tells before it answers with the number of the message, as
+/// a real one may, and waits until that was taken.
+final class ToldAgent: ConnectionAgent {
+    private struct State {
+        var number: Int64 = 0
+        var taken: Set<Int64> = []
+        var bodies: [[UInt8]] = []
+    }
+
+    let events: AsyncStream<AgentEvent>
+    private let feed: AsyncStream<AgentEvent>.Continuation
+    private let state = Lock(State())
+    private let outcome: @Sendable (_ message: Int64) -> AgentEvent.Content?
+    private let isEarly: Bool
+
+    /// - Parameter outcome: what becomes of a message; nil: nothing is told.
+    init(isEarly: Bool, outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?) {
+        (events, feed) = AsyncStream.makeStream(of: AgentEvent.self)
+        self.isEarly = isEarly
+        self.outcome = outcome
+    }
+
+    var sent: Int { state.withLock { $0.bodies.count } }
+
+    var making: ProfileAgent.Making {
+        { _, _, _ in
+            ProfileAgent(agent: self, start: {}, stop: { [feed = self.feed] in feed.finish() })
+        }
+    }
+
+    func send(
+        _ body: [UInt8], to connection: ConnectionID, notifies: Bool, identifier: [UInt8]?
+    ) async throws(AgentError) -> Int64 {
+        let number = state.withLock { state in
+            state.bodies.append(body)
+            state.number += 1
+            return state.number
+        }
+        guard let content = outcome(number) else { return number }
+        let event = AgentEvent(number: number, connection: connection, content: content)
+        if isEarly {
+            feed.yield(event)
+            while !state.withLock({ $0.taken.contains(number) }) { await Task.yield() }
+        } else {
+            // Long after the answer, as far as anybody can tell.
+            Task { [feed] in
+                try? await Task.sleep(for: .milliseconds(50))
+                feed.yield(event)
+            }
+        }
+        return number
+    }
+
+    func acknowledge(event number: Int64, withReceipt: Bool) async throws(AgentError) {
+        state.withLock { _ = $0.taken.insert(number) }
+    }
+
+    // MARK: - What is not asked
+
+    private static let none = AgentError(.notPossible, "This agent only sends.")
+
+    func invite(_ invitation: Invitation) async throws(AgentError) -> (
+        connection: ConnectionID, links: ConnectionLinks
+    ) { throw Self.none }
+    func open(link: String) async throws(AgentError) -> OpenedLink { throw Self.none }
+    func join(
+        link: String, information: [UInt8], confirmation: [UInt8]
+    ) async throws(AgentError) -> ConnectionID { throw Self.none }
+    func accept(
+        _ request: ContactRequestID, information: [UInt8]
+    ) async throws(AgentError) -> ConnectionID { throw Self.none }
+    func reject(_ request: ContactRequestID) async throws(AgentError) {}
+    func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
+    func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
+    func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {}
+    func securityCode(of connection: ConnectionID) async throws(AgentError) -> String? { nil }
+    func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {}
+    func resynchronise(_ connection: ConnectionID) async throws(AgentError) {}
+    func connections() async throws(AgentError) -> [ConnectionSummary] { [] }
+}

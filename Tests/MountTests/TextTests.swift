@@ -1,0 +1,129 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("Texts without a file", .serialized)
+struct TextTests {
+    private func send(_ text: String, _ mounts: TwoMounts, _ more: [String] = []) async throws {
+        try await mounts.run(["send", "--text", text, "bob", "--profile", "alice"] + more)
+    }
+
+    @Test("what is sent is read in the log of both, also by who follows it, and nothing can be changed there")
+    func logs() async throws {
+        let mounts = try await TwoMounts.start()
+        try await send("first \"words\"\nof two lines", mounts)
+        let log = mounts.path("bob/.chatfs/messages/alice.jsonl")
+        try await wait(until: "bob has a log") { access(log, F_OK) == 0 }
+        let tail = try await RunningProcess.start(
+            ChildProcess.Settings(Shell.find("tail"), ["-n", "+1", "-f", log]))
+        try await tail.line("the first text") { $0.contains(#""text":"first \"words\"\nof two lines""#) }
+        // From standard input, without the line break at its end; -- and - are what they are anywhere.
+        let piped = try await Shell.script(
+            #"printf 'from a pipe\n' | "$CHATFS" send --text - bob --profile alice --data "$DATA""#,
+            environment: [
+                "CHATFS": ChatFSProcess.path, "DATA": mounts.data,
+                "CREDENTIALS_DIRECTORY": ChatFSProcess.credentials,
+            ])
+        #expect(piped.succeeded, "\(piped.errors)")
+        try await tail.line("the second text") { $0.contains(#""text":"from a pipe""#) }
+        let sizes = try await Shell.run("stat", ["-c", "%s %a", log])
+        let bytes = try mounts.read("bob/.chatfs/messages/alice.jsonl")
+        #expect(sizes.output == "\(bytes.count) 400\n")
+        let own = try mounts.read("alice/.chatfs/messages/bob.jsonl")
+        #expect(String(decoding: own, as: UTF8.self).split(separator: "\n").count == 2)
+        for command in ["echo x >>", "rm", "truncate -s 0"] {
+            let refused = try await Shell.script("\(command) \"$LOG\"", environment: ["LOG": log])
+            #expect(!refused.succeeded, "\(command)")
+        }
+        #expect(try mounts.read("bob/.chatfs/messages/alice.jsonl") == bytes)
+        tail.send(SIGTERM)
+    }
+
+    @Test("what cannot be sent is refused with a sentence, and nothing is")
+    func refusals() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["bob"])
+        let long = String(repeating: "é", count: 15_001)
+        for (arguments, sentence, code) in [
+            (["--text", long, "bob"], "too long for one message", Int32(1)),
+            (["--text", "", "bob"], "no text to send", 1),
+            (["--text", "x", "nobody"], "nobody", 1),
+            (["--text", "x", "Saved notes"], "Nobody else is in this chat", 1),
+            (["--text", "x", "file", "bob"], "--text sends no file", 64),
+            (["bob"], "FILE is missing", 64),
+        ] {
+            let outcome = try await ChatFSProcess.run(
+                ["send"] + arguments + ["--profile", "alice", "--data", mounts.data])
+            #expect(outcome.ending == .code(code), "\(outcome.errors)")
+            #expect(outcome.errors.contains(sentence), "\(outcome.errors)")
+        }
+        #expect(access(mounts.path("bob/.chatfs/messages/alice.jsonl"), F_OK) != 0)
+        // As long as a message may be.
+        try await send(String(long.dropLast()), mounts)
+        try await wait(until: "bob has it") {
+            access(mounts.path("bob/.chatfs/messages/alice.jsonl"), F_OK) == 0
+        }
+    }
+
+    @Test("interrupted while the daemon is silent and given again, it is one line")
+    func repeated() async throws {
+        let mounts = try await TwoMounts.start()
+        let daemon = try mounts.daemon("alice")
+        let arguments = ["send", "--text", "once", "bob", "--profile", "alice", "--data", mounts.data]
+        for _ in 0..<3 {
+            daemon.send(SIGSTOP)
+            let command = try await ChatFSProcess.start(arguments)
+            try await Task.sleep(for: .milliseconds(300))
+            command.send(SIGINT)
+            #expect(try await command.ending() == .code(130))
+            daemon.send(SIGCONT)
+        }
+        try await mounts.run(["send", "--text", "once", "bob", "--profile", "alice"])
+        try await send("end", mounts)
+        let log = "bob/.chatfs/messages/alice.jsonl"
+        try await wait(until: "the last one is there") {
+            (try? mounts.read(log)).map { String(decoding: $0, as: UTF8.self).contains("end") } ?? false
+        }
+        let text = String(decoding: try mounts.read(log), as: UTF8.self)
+        #expect(text.split(separator: "\n").count == 2, "\(text)")
+    }
+
+    @Test("killed at any moment and given again, a text is sent once, past a mount and through one")
+    func killed() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["bob"])
+        var repeated: Set<String> = []
+        for isMounted in [false, true] {
+            if isMounted { try await mounts.mount("alice") }
+            for number in 0..<6 {
+                let text = "\(isMounted ? "mounted" : "direct") \(number)"
+                let arguments = ["send", "--text", text, "bob", "--profile", "alice"]
+                let command = try await ChatFSProcess.start(arguments + ["--data", mounts.data])
+                try await Task.sleep(for: .milliseconds(number * 25))
+                command.send(SIGKILL)
+                _ = try await command.ending()
+                // Where its request is not noted, it had not begun or was done.
+                let noted = (try? mounts.folder.names(in: "data/profiles/1/unanswered")) ?? []
+                guard !noted.isEmpty else { continue }
+                try await mounts.run(arguments)
+                repeated.insert(text)
+            }
+        }
+        try await send("end", mounts)
+        let log = "bob/.chatfs/messages/alice.jsonl"
+        try await wait(until: "the last one is there") {
+            (try? mounts.read(log)).map { String(decoding: $0, as: UTF8.self).contains(#""text":"end""#) }
+                ?? false
+        }
+        let text = String(decoding: try mounts.read(log), as: UTF8.self)
+        for way in ["direct", "mounted"] {
+            for number in 0..<6 {
+                let count = text.components(of: #""text":"\(way) \(number)""#)
+                #expect(count <= 1 && (count == 1 || !repeated.contains("\(way) \(number)")))
+            }
+        }
+    }
+}
+
+extension String {
+    fileprivate func components(of part: String) -> Int { ranges(of: part).count }
+}

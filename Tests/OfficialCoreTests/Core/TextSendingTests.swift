@@ -1,0 +1,43 @@
+import ChatCore
+import ScriptedCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("Texts are sent through an official core, once")
+struct TextSendingTests {
+    private func sent(_ stage: Stage) -> [String?] {
+        stage.simplex.change { $0.history.all.filter(\.isSent).map(\.text) }
+    }
+
+    @Test func aTextIsAMessageWithoutAFile() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        let text = ComposedText(id: "one", text: "two\n\"words\"")
+        for _ in 0..<2 { try await core.send(text, to: .direct(1)) }
+        #expect(sent(stage) == [#"two\n\"words\""#])
+        try await core.send(ComposedText(id: "two", text: "more"), to: .direct(1))
+        #expect(sent(stage).count == 2)
+        // Only messages with a file are entries.
+        #expect(try await core.items(of: .direct(1), before: nil, count: 9).isEmpty)
+        await core.shutDown()
+    }
+
+    @Test func afterABreakNobodyKnowsAndItIsNotSentAgain() async throws {
+        let stage = try Stage { $0.breaking = ["/_send"] }
+        let core = try await stage.open()
+        for _ in 0..<2 {
+            do throws(ChatError) {
+                try await core.send(ComposedText(id: "one", text: "x"), to: .direct(1))
+                Issue.record("it was told to be sent")
+            } catch {
+                #expect(error.code == .sendingUnsure)
+            }
+        }
+        #expect(sent(stage).count == 1)
+        // The user says so, with another request.
+        try await core.send(ComposedText(id: "two", text: "x"), to: .direct(1))
+        #expect(sent(stage).count == 2)
+        await core.shutDown()
+    }
+}
