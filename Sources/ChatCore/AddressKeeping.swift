@@ -1,6 +1,6 @@
 import Base
 
-/// An address at which anybody may ask to become a contact, and who does. That somebody became one is told by
+/// An address at which anybody may ask to become a contact, who does, and which contacts invite into groups. That somebody became one is told by
 /// `.chatUpdated`.
 public protocol AddressKeeping: OpenProfile {
     /// Makes the profile's address; where there is one, it stays, only what is done with requests changes.
@@ -18,7 +18,7 @@ public protocol AddressKeeping: OpenProfile {
     /// Who waits for an answer, in the order in which they asked.
     func requests() async throws(ChatError) -> [WaitingRequest]
 
-    /// Becomes the contact of who asked. The same number again is the same contact.
+    /// Becomes the contact of who asked, or a member of the group into which a contact invites. The same number again is the same contact.
     /// - Returns: by which `ContactMaking.contact(of:)` knows it.
     /// - Throws: `.invalidCommand` where nobody waits under this number.
     func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64
@@ -54,12 +54,15 @@ public struct WaitingRequest: Codable, Hashable, Sendable {
     public var time: Timestamp
     /// What they wrote along; empty for nothing.
     public var text: String
+    /// Into which they invite; nil of who asks at the address.
+    public var group: String?
 
-    public init(number: Int64, name: String, time: Timestamp, text: String) {
+    public init(number: Int64, name: String, time: Timestamp, text: String, group: String? = nil) {
         self.number = number
         self.name = name
         self.time = time
         self.text = text
+        self.group = group
     }
 }
 

@@ -92,6 +92,14 @@ final class OfficialClient: Sendable {
         return number
     }
 
+    /// The first text after `"key":` in a text of JSON.
+    static func text(_ key: String, in text: String) throws -> String {
+        guard let place = text.firstRange(of: "\"\(key)\":\"") else {
+            throw WaitedInVain("there is no \(key) in \(text)")
+        }
+        return String(text[place.upperBound...].prefix { $0 != "\"" })
+    }
+
     private static func quoted(_ text: String) -> String {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }

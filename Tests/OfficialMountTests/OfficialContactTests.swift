@@ -17,7 +17,7 @@ struct OfficialContactTests {
         for (number, kind) in ["connShortLink", "connFullLink"].enumerated() {
             let name = "reader\(number)"
             let invitation = try await client.command("/connect")
-            let link = try Self.text(kind, in: invitation)
+            let link = try OfficialClient.text(kind, in: invitation)
             let data = ["--data", relays.folder.path("\(name) data")]
             let accepted = try await ChatFSProcess.run(["accept", link, "--profile", name] + data + servers)
             #expect(accepted.output == "olga is connected.\n", "\(accepted.errors)")
@@ -37,7 +37,7 @@ struct OfficialContactTests {
         let relays = try await OfficialRelays()
         let olga = try await OfficialPerson("olga", relays)
         let client = try await olga.client()
-        let link = try Self.text("connShortLink", in: try await client.command("/connect"))
+        let link = try OfficialClient.text("connShortLink", in: try await client.command("/connect"))
         let data = ["--data", relays.folder.path("data")]
         let accepted = try await ChatFSProcess.run(
             [
@@ -85,12 +85,5 @@ struct OfficialContactTests {
         client.close()
         try await olga.stopProgram()
         try await relays.stop()
-    }
-
-    private static func text(_ key: String, in answer: String) throws -> String {
-        guard let place = answer.firstRange(of: "\"\(key)\":\"") else {
-            throw WaitedInVain("there is no \(key) in \(answer)")
-        }
-        return String(answer[place.upperBound...].prefix { $0 != "\"" })
     }
 }

@@ -121,7 +121,9 @@ final class OfficialPerson: Sendable {
     /// Runs a command about the core, to its end. Without a mount the program must not run for a way that is not
     /// `.attached`.
     func chatfs(_ arguments: [String], _ way: Way = .attached) async throws -> String {
-        let folder = ["contact", "group"].contains(arguments.first) ? ["--files-folder", files] : []
+        let folder =
+            ["contact", "group", "address", "requests", "accept"].contains(arguments.first)
+            ? ["--files-folder", files] : []
         let database = way == .attached ? [] : ["--database", database]
         let outcome = try await ChatFSProcess.run(
             arguments + core(way) + database + folder + data, environment: ["HOME": home])

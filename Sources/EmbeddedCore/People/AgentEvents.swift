@@ -12,6 +12,7 @@ final class AgentEvents: Sendable {
     /// Until the agent ends. What cannot be stored is tried again: the agent keeps it.
     func follow(_ agent: any ConnectionAgent) async {
         let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
+        await blocking.attempt("take in what groups wrote early") { [self] in try takeHeld() }
         for await event in agent.events {
             var number = 1
             while !Task.isCancelled {
@@ -56,8 +57,10 @@ final class AgentEvents: Sendable {
         _ content: AgentEvent.Content, of connection: ConnectionID, _ change: ProfileChange
     ) throws -> Bool {
         switch content {
-        case .connecting(let information), .connected(let information):
+        case .connecting(let information): try introduce(information, connection, change)
+        case .connected(let information):
             try introduce(information, connection, change)
+            try change.tables.people.noteConnected(connection)
         case .received(let message):
             return try take(message, of: connection, change)
         case .messageFailed(let number, let reason):
@@ -70,6 +73,10 @@ final class AgentEvents: Sendable {
         case .connectionFailed(let reason):
             log.notice("A connection could not be made: \(reason.sentence)")
             try change.tables.people.setFailure(reason.sentence, of: connection)
+            // Of a group, which has its folder before its host has answered.
+            guard let chat = try change.tables.groups.group(over: connection)?.chat else { break }
+            try change.tables.chats.end(chat, .refused)
+            try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .requested(let asked, let information):
             try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
         // That a server has a message is told by the file that it announces.
@@ -84,12 +91,29 @@ final class AgentEvents: Sendable {
     ) throws {
         guard !information.isEmpty,
             let message = try? ChatBody.readInformation(information, compression: Zstandard.installed),
-            case .information(let profile) = message.event,
             let person = try change.tables.people.person(connection), !person.isEnded, person.chat == nil
         else { return }
+        switch message.event {
+        case .information(let profile): try introduce(profile, message.versions, connection, change)
+        case .group(.linkInvitation(let invitation)):
+            let host = GroupMember(
+                host: invitation.host, profile: ContactProfile(displayName: invitation.hostName))
+            try change.join(
+                GroupConversation(invitation), over: connection, host: host, of: store.profile.id,
+                at: store.clock.now())
+        case .group(.linkRejection):
+            try change.tables.people.setFailure(StoredChatEnding.refused.sentence, of: connection)
+        default: break
+        }
+    }
+
+    private func introduce(
+        _ profile: ContactProfile, _ versions: ClosedRange<UInt16>?, _ connection: ConnectionID,
+        _ change: ProfileChange
+    ) throws {
         let chat = try change.tables.chats.insertContact(
             profile.displayName, of: store.profile.id, at: store.clock.now())
-        let conversation = ContactConversation(profile: profile, versions: message.versions)
+        let conversation = ContactConversation(profile: profile, versions: versions)
         try change.tables.people.keep(conversation, of: connection, chat: chat)
         try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
     }
@@ -97,9 +121,11 @@ final class AgentEvents: Sendable {
     private func take(
         _ message: ReceivedMessage, of connection: ConnectionID, _ change: ProfileChange
     ) throws -> Bool {
-        guard let person = try change.tables.people.person(connection), !person.isEnded,
-            let chat = person.chat, var conversation = person.conversation
-        else { return false }
+        guard let person = try change.tables.people.person(connection), !person.isEnded else { return false }
+        guard let chat = person.chat else {
+            try change.tables.groups.hold(message.body, at: message.received, over: connection)
+            return false
+        }
         let elements: [ChatBody.Element]
         do throws(ChatProtocolError) {
             elements = try ChatBody.read(message.body, compression: Zstandard.installed)
@@ -107,11 +133,16 @@ final class AgentEvents: Sendable {
             log.notice("A message was passed over: \(error.sentence)")
             return false
         }
+        let side = ChatSide(profile: store.profile.id, chat: chat)
+        if let group = try change.tables.groups.group(over: connection) {
+            return try take(elements, at: message.received, in: side, group.conversation, change)
+        }
+        guard var conversation = person.conversation else { return false }
         let known = conversation
         let arrived = ArrivedMessages(
-            change: change, side: ChatSide(profile: store.profile.id, chat: chat),
-            sender: conversation.profile.displayName)
-        let stored = StoredConversation(chat: chat, messages: change.tables.sharedMessages)
+            change: change, side: side, sender: conversation.profile.displayName)
+        let stored = StoredConversation(
+            chat: chat, messages: change.tables.sharedMessages, groups: change.tables.groups)
         var isReceiptDue = false
         for element in elements {
             let effects = try conversation.receive(element, at: message.received, from: stored)
@@ -120,6 +151,34 @@ final class AgentEvents: Sendable {
         if conversation != known {
             try change.tables.people.keep(conversation, of: connection, chat: chat)
         }
+        return isReceiptDue
+    }
+
+    /// What hosts of groups wrote before it was stored that this profile joined. Blocks.
+    func takeHeld() throws {
+        try store.commit { change in
+            for early in try change.tables.groups.takeHeld() {
+                let message = ReceivedMessage(body: early.body, received: early.time, integrity: .complete)
+                _ = try take(message, of: early.connection, change)
+            }
+        }
+    }
+
+    /// The same from the host of a group.
+    private func take(
+        _ elements: [ChatBody.Element], at time: Timestamp, in side: ChatSide, _ known: GroupConversation,
+        _ change: ProfileChange
+    ) throws -> Bool {
+        var group = known
+        let arrived = ArrivedMessages(change: change, side: side, sender: group.profile.displayName)
+        let stored = StoredConversation(
+            chat: side.chat, messages: change.tables.sharedMessages, groups: change.tables.groups)
+        var isReceiptDue = false
+        for element in elements {
+            let effects = try group.receive(element, at: time, from: stored)
+            if try arrived.perform(effects) { isReceiptDue = true }
+        }
+        if group != known { try change.keep(group, of: side) }
         return isReceiptDue
     }
 

@@ -7,8 +7,14 @@ import ChatProtocol
 struct ArrivedMessages {
     let change: ProfileChange
     let side: ChatSide
-    /// As they are called.
+    /// As the contact is called, or the group.
     let sender: String
+
+    /// As who wrote something is called.
+    private func name(of key: MessageKey) throws -> String {
+        guard case .member(let id) = key.author else { return sender }
+        return try change.tables.groups.member(id, of: side.chat)?.profile.displayName ?? sender
+    }
 
     private var messages: SharedMessageTable { change.tables.sharedMessages }
 
@@ -32,7 +38,7 @@ struct ArrivedMessages {
             } else {
                 try setContent(update.content, of: key)
             }
-            var line = line(.edit, of: key, at: time, update.content)
+            var line = try line(.edit, of: key, at: time, update.content)
             line.isLive = update.isLive
             try change.write(line, to: side)
         case .deleted(let key, let time, _): try delete(key, at: time)
@@ -43,34 +49,42 @@ struct ArrivedMessages {
         case .profileChanged(let profile):
             try change.tables.chats.renameContact(profile.displayName, of: side.chat)
             try change.post(.chatUpdated, to: side)
-        case .ended:
-            try change.tables.chats.end(side.chat, .contactLeft)
+        case .ended(let end):
+            try change.tables.chats.end(side.chat, StoredChatEnding(end))
             try change.post(.chatUpdated, to: side)
         case .seen(let key): try messages.noteSeen(key, in: side.chat)
-        // Signs at messages are not shown. Files within messages are refused when they are offered, and groups are not
-        // joined, so nothing else of these comes.
-        case .reacted, .chunk, .fileAccepted, .invitedToGroup, .receiptDue: break
-        case .groupProfileChanged, .memberChanged, .messagesOfMemberDeleted: break
+        case .groupProfileChanged(let profile):
+            try change.tables.chats.renameContact(profile.displayName, of: side.chat)
+            try change.post(.chatUpdated, to: side)
+        case .memberChanged(let member): try change.tables.groups.keep(member, of: side.chat)
+        case .messagesOfMemberDeleted(let id):
+            for key in try messages.keys(by: id, in: side.chat) { try delete(key, at: change.time) }
+        case .invitedToGroup(let invitation):
+            try ArrivedRequests(change: change, time: change.time).take(invitation, in: side.chat)
+        // Signs at messages are not shown. Files within messages are refused when they are offered, so nothing else of
+        // these comes.
+        case .reacted, .chunk, .fileAccepted, .receiptDue: break
         }
     }
 
     private func line(
         _ event: MessageLine.Event, of key: MessageKey, at time: Timestamp, _ content: ChatContent? = nil
-    ) -> MessageLine {
-        MessageLine(event, of: key.id, at: time, .received, by: sender, content)
+    ) throws -> MessageLine {
+        MessageLine(event, of: key.id, at: time, .received, by: try name(of: key), content)
     }
 
     /// Messages with a file are entries of the chat's folder; all are lines of its log.
     private func take(_ message: IncomingMessage, content: ChatContent) throws {
         var item: ItemID?
-        if let file = message.message.file {
+        if let file = message.message.file, !message.isHidden {
             item = try change.tables.items.insertReceived(
-                networkMessage(file, content, at: message.time), in: side.chat)
+                networkMessage(file, content, of: message), in: side.chat)
         }
         let record = MessageRecord(time: message.time, hasFile: item != nil)
         try messages.keep(record, of: message.key, in: side.chat, item: item)
         try change.tables.chats.noteMessage(in: side.chat, at: message.time)
-        var line = line(.message, of: message.key, at: message.time, content)
+        if message.isHidden { return }
+        var line = try line(.message, of: message.key, at: message.time, content)
         line.quote = message.message.quote
         line.isForwarded = message.message.isForwarded
         line.isLive = message.message.isLive
@@ -82,10 +96,12 @@ struct ArrivedMessages {
     }
 
     private func networkMessage(
-        _ file: FileInvitation, _ content: ChatContent, at time: Timestamp
-    ) -> ItemTable.NetworkMessage {
+        _ file: FileInvitation, _ content: ChatContent, of incoming: IncomingMessage
+    ) throws -> ItemTable.NetworkMessage {
+        let time = incoming.time
         var message = ItemTable.NetworkMessage(
-            sender: sender, time: time, content: MessageContent(content), fileName: file.name,
+            sender: try name(of: incoming.key), time: time, content: MessageContent(content),
+            fileName: file.name,
             size: file.size)
         if case .described = file.way {
             message.expires = time.advanced(by: FilePolicy.relayRetention)

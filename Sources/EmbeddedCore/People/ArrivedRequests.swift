@@ -3,7 +3,8 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Takes in who asks at the profile's address: strangers, of whom there may be any number.
+/// Takes in who asks at the profile's address, strangers, of whom there may be any number, and contacts who invite into
+/// groups.
 struct ArrivedRequests {
     let change: ProfileChange
     let time: Timestamp
@@ -35,6 +36,20 @@ struct ArrivedRequests {
             return try turnAway(asked)
         }
         try add(asked, request, message, .waiting)
+    }
+
+    /// The user answers, as with others who wait. The same group again takes the place of what was not answered.
+    func take(_ invitation: GroupInvitation, in chat: Int64) throws {
+        var invitation = invitation
+        (invitation.profile.image, invitation.profile.description) = (nil, nil)
+        let message = Array(ChatMessage(.group(.invitation(invitation)), id: nil).json.utf8)
+        let mark = Array("\(chat) \(invitation.profile.displayName)".utf8)
+        let none = ContactRequestID(0)
+        if let known = try table.waiting(sameAs: mark) {
+            return try table.replace(known.number, by: none, message: message, at: time)
+        }
+        guard try table.waitingCount() < Self.mostWaiting else { return }
+        try table.insert(none, sameAs: mark, message: message, at: time, .waiting, chat: chat)
     }
 
     private func add(
@@ -79,12 +94,18 @@ extension MessageEvent {
 
 extension WaitingRequest {
     /// nil for what cannot be read.
-    init?(_ request: RequestTable.Request) {
-        guard let message = ChatMessage(decoding: request.message),
-            case .contactRequest(let asked) = message.event
-        else { return nil }
-        self.init(
-            number: request.number, name: asked.profile.displayName, time: request.time,
-            text: asked.message?.text ?? "")
+    /// - Parameter contact: who invites into a group.
+    init?(_ request: RequestTable.Request, from contact: String?) {
+        switch ChatMessage(decoding: request.message)?.event {
+        case .contactRequest(let asked):
+            self.init(
+                number: request.number, name: asked.profile.displayName, time: request.time,
+                text: asked.message?.text ?? "")
+        case .group(.invitation(let invitation)):
+            self.init(
+                number: request.number, name: contact ?? "", time: request.time, text: "",
+                group: invitation.profile.displayName)
+        default: return nil
+        }
     }
 }

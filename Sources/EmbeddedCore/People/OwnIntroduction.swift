@@ -13,12 +13,18 @@ struct OwnIntroduction: Sendable {
     }
 
     /// For contacts.
-    func introduction() throws -> [UInt8] { try encoded(.information(profile())) }
+    func introduction() throws -> [UInt8] { try Self.encoded(.information(profile())) }
 
     /// For whose address it is: who asks, in a way that is known again when it is asked twice.
     func request() throws -> [UInt8] {
         let id = SharedMessageID(from: SystemRandomSource())
-        return try encoded(.contactRequest(MessageEvent.ContactRequest(profile: profile(), requestID: id)))
+        return try Self.encoded(
+            .contactRequest(MessageEvent.ContactRequest(profile: profile(), requestID: id)))
+    }
+
+    /// For the host of a group into which a contact invites.
+    static func acceptance(of invitation: GroupInvitation) throws -> [UInt8] {
+        try encoded(.group(.acceptance(invitation.invited.id)))
     }
 
     /// For who opens a short link.
@@ -26,7 +32,7 @@ struct OwnIntroduction: Sendable {
         LinkProfile.contact(try profile(), message: nil, isBusiness: false).encoded
     }
 
-    private func encoded(_ event: MessageEvent) throws -> [UInt8] {
+    private static func encoded(_ event: MessageEvent) throws -> [UInt8] {
         try ChatBody.write(
             ChatMessage(event, id: nil), room: .information, compression: Zstandard.installed)
     }

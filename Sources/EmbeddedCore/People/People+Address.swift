@@ -73,7 +73,12 @@ extension People {
 
     func requests() async throws(ChatError) -> [WaitingRequest] {
         try await blocking.run { [store] in
-            try store.read { try $0.requests.all(.waiting).compactMap(WaitingRequest.init) }
+            try store.read { tables in
+                try tables.requests.all(.waiting).compactMap { request in
+                    let chat = try request.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
+                    return WaitingRequest(request, from: chat?.displayName)
+                }
+            }
         }
     }
 

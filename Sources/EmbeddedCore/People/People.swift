@@ -42,7 +42,7 @@ final class People: Sendable {
         self.make = make
         incoming = AgentEvents(store)
         outgoing = OutgoingMessages(store, retry: retry)
-        answers = RequestAnswers(store)
+        answers = RequestAnswers(store) { [incoming] in try incoming.takeHeld() }
         own = OwnIntroduction(store: store)
         store.onOutgoing { [outgoing, answers] in
             outgoing.notify()
@@ -204,7 +204,6 @@ final class People: Sendable {
         } catch {
             throw ChatError(.invalidCommand, error.sentence, cause: error)
         }
-        guard kind != .group else { throw Self.groupLink }
         let told = try await blocking.run { [self] () throws -> (first: [UInt8], later: [UInt8]) in
             guard try !servers().isEmpty else { throw Self.noServer }
             let later = try own.introduction()
@@ -227,8 +226,11 @@ final class People: Sendable {
                 if let failure = try tables.people.failure(of: ConnectionID(connection)) {
                     throw ChatError(.invalidCommand, failure)
                 }
-                let person = try tables.people.person(ConnectionID(connection))
-                return try person?.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
+                guard let person = try tables.people.person(ConnectionID(connection)), let chat = person.chat,
+                    // The folder of a group is there before its host has answered.
+                    try person.isConnected || !tables.groups.contains(chat)
+                else { return nil }
+                return try tables.chats.chat(chat, of: store.profile.id)
             }
         }
     }
@@ -257,9 +259,6 @@ final class People: Sendable {
         .file(.noRelay),
         "No messaging server is configured, over which others reach this profile: give its address once with --server."
     )
-
-    private static let groupLink = ChatError(
-        .invalidCommand, "The link leads into a group, and ChatFS joins groups by invitations of a contact.")
 
     /// Blocks.
     func invitation(_ kind: Invitation.Kind) throws -> Invitation {

@@ -1,17 +1,21 @@
 import Agent
 import Base
 import ChatCore
+import ChatProtocol
 
 /// Has the agent of a profile do what its user, or a transaction, decided about requests and the address. A decision is
 /// in the store before, and goes from there when the agent has it durably; doing it twice is doing it once.
 final class RequestAnswers: Sendable {
     private let store: ProfileStore
     private let own: OwnIntroduction
+    private let joined: @Sendable () throws -> Void
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
 
-    init(_ store: ProfileStore) {
+    /// - Parameter joined: called when it is stored that a group was joined. Blocks.
+    init(_ store: ProfileStore, joined: @escaping @Sendable () throws -> Void) {
         self.store = store
+        self.joined = joined
         own = OwnIntroduction(store: store)
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -51,23 +55,54 @@ final class RequestAnswers: Sendable {
     func accept(
         _ request: RequestTable.Request, _ agent: any ConnectionAgent
     ) async throws -> ConnectionID {
-        let information = try await blocking.run { [own] in try own.introduction() }
         let id: ConnectionID
         do throws(AgentError) {
-            id = try await agent.accept(request.asked, information: information)
+            id = try await connect(request, agent)
         } catch {
-            if [.noSuchRequest, .unusableLink, .tooLong].contains(error.code) { try await forget(request) }
+            if [.noSuchRequest, .unusableLink, .linkGone, .tooLong].contains(error.code) {
+                try await forget(request)
+            }
             throw error
         }
         try await blocking.run { [store] in
             try store.commit { change in
                 try change.tables.people.insert(id)
                 try change.tables.requests.setJoined(request.number, by: id)
+                guard let chat = request.chat, let invitation = request.invitation else { return }
+                let contact = try change.tables.people.contact(ofChat: chat)
+                let host = GroupMember(
+                    host: invitation.host, profile: contact ?? ContactProfile(displayName: "unknown member"))
+                try change.join(
+                    GroupConversation(invitation), over: id, host: host, of: store.profile.id, at: change.time
+                )
             }
         }
-        // The agent knew it for the case that this had not been stored.
-        try? await agent.reject(request.asked)
+        if request.chat == nil {
+            // The agent knew it for the case that this had not been stored.
+            try? await agent.reject(request.asked)
+        } else {
+            await blocking.attempt("take in what a group wrote early") { [joined] in try joined() }
+        }
         return id
+    }
+
+    private func connect(
+        _ request: RequestTable.Request, _ agent: any ConnectionAgent
+    ) async throws(AgentError) -> ConnectionID {
+        guard request.chat != nil else {
+            let information: [UInt8]
+            do {
+                information = try await blocking.run { [own] in try own.introduction() }
+            } catch {
+                throw AgentError(.store, error.sentence, cause: error)
+            }
+            return try await agent.accept(request.asked, information: information)
+        }
+        // A short link asks its server: this task may wait for it, and nothing that is received waits for this task.
+        guard let invitation = request.invitation,
+            let acceptance = try? OwnIntroduction.acceptance(of: invitation)
+        else { throw AgentError(.unusableLink, "The invitation makes no sense.") }
+        return try await agent.join(link: invitation.link, information: acceptance, confirmation: acceptance)
     }
 
     /// It makes no sense, unless somebody else has answered it in the meantime.
@@ -81,10 +116,13 @@ final class RequestAnswers: Sendable {
     }
 
     private func reject(_ request: RequestTable.Request, _ agent: any ConnectionAgent) async throws {
-        do throws(AgentError) {
-            try await agent.reject(request.asked)
-        } catch {
-            guard error.code == .noSuchRequest else { throw error }
+        // Of an invitation nobody else knows.
+        if request.chat == nil {
+            do throws(AgentError) {
+                try await agent.reject(request.asked)
+            } catch {
+                guard error.code == .noSuchRequest else { throw error }
+            }
         }
         try await blocking.run { [store] in
             try store.commit { try $0.tables.requests.remove(request.number) }
@@ -97,5 +135,15 @@ final class RequestAnswers: Sendable {
         try await blocking.run { [store] in
             try store.commit { try $0.tables.requests.noteTold(address.untold) }
         }
+    }
+}
+
+extension RequestTable.Request {
+    /// Of a contact into a group.
+    fileprivate var invitation: GroupInvitation? {
+        guard case .group(.invitation(let invitation)) = ChatMessage(decoding: message)?.event else {
+            return nil
+        }
+        return invitation
     }
 }

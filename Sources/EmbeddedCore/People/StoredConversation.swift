@@ -4,6 +4,7 @@ import ChatProtocol
 struct StoredConversation: ConversationRecords {
     let chat: Int64
     let messages: SharedMessageTable
+    let groups: GroupTable
 
     func message(_ key: MessageKey) throws(any Error) -> MessageRecord? {
         try messages.record(of: key, in: chat)
@@ -17,6 +18,5 @@ struct StoredConversation: ConversationRecords {
 
     var waitingDescriptions: Int { get throws(any Error) { try messages.waitingDescriptions(in: chat) } }
 
-    /// A chat of two has none.
-    func member(_ id: MemberID) throws(any Error) -> GroupMember? { nil }
+    func member(_ id: MemberID) throws(any Error) -> GroupMember? { try groups.member(id, of: chat) }
 }

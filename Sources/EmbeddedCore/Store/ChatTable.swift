@@ -26,7 +26,7 @@ struct ChatTable {
         try connection.query(
             """
             SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, c.contact_name, '') AS name,
-                c.alias IS NOT NULL AS is_named, c.ended
+                c.alias IS NOT NULL AS is_named, c.ended, c.refused
             FROM chat c
             LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
             WHERE c.profile = ? AND c.id = coalesce(?, c.id) ORDER BY c.id
@@ -37,7 +37,8 @@ struct ChatTable {
                 reference: kind.reference(row.integer("id")),
                 displayName: kind == .notes ? Self.notesName : row.text("name"),
                 updatedAt: row.timestamp("updated"),
-                sendingRefused: try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence,
+                sendingRefused: try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence
+                    ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence,
                 isNamedByUser: row.bool("is_named"))
         }
     }
@@ -163,7 +164,9 @@ struct ChatTable {
             row.integerOrNil("chat_group")
         }
         try connection.execute("DELETE FROM chat WHERE id = ?", chat)
-        try connection.execute("DELETE FROM shared_message WHERE chat = ?", chat)
+        for table in ["shared_message", "network_group", "network_member"] {
+            try connection.execute("DELETE FROM \(table) WHERE chat = ?", chat)
+        }
         try connection.execute("DELETE FROM message_line WHERE chat = ?", chat)
         try connection.execute(
             """
@@ -198,6 +201,19 @@ struct ChatTable {
     /// Nothing goes in or comes any more.
     func end(_ chat: Int64, _ ending: StoredChatEnding) throws {
         try connection.execute("UPDATE chat SET ended = coalesce(ended, ?) WHERE id = ?", ending, chat)
+    }
+
+    /// A group on the network.
+    func insertGroup(named name: String, of profile: Int64, at time: Timestamp) throws -> Int64 {
+        try connection.execute(
+            "INSERT INTO chat (profile, kind, contact_name, updated) VALUES (?, ?, ?, ?)",
+            profile, StoredChatKind.group, name, time)
+        return connection.lastInsertedID
+    }
+
+    /// Why nothing can be sent at present; nil: it can.
+    func setRefusal(_ refusal: StoredChatRefusal?, of chat: Int64) throws {
+        try connection.execute("UPDATE chat SET refused = ? WHERE id = ?", refusal, chat)
     }
 
     // MARK: - Groups

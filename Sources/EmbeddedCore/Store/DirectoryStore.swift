@@ -57,12 +57,14 @@ struct DirectoryTables {
         for side in sides { try inbox.post(.chatUpdated, to: side) }
     }
 
-    /// Has the agent say farewell to the contact of a chat that is left, and delete the connection; nothing for a chat
+    /// Has the agent say farewell to the contact or group of a chat that is left, and delete the connection; nothing for a chat
     /// that is with nobody on the network.
     func part(fromContactOf chat: Int64, _ profile: Int64) throws {
         let people = PeopleTable(connection, of: profile)
         guard let id = try people.connection(ofChat: chat) else { return }
-        let farewell = ChatMessage(.contactDeleted, id: SharedMessageID(from: SystemRandomSource()))
+        let isGroup = try GroupTable(connection, of: profile).contains(chat)
+        let farewell = ChatMessage(
+            isGroup ? .group(.left) : .contactDeleted, id: SharedMessageID(from: SystemRandomSource()))
         try OutgoingTable(connection, of: profile).add(OutgoingMessage(farewell, to: id, ends: true))
         try people.end(id)
     }
@@ -96,6 +98,7 @@ struct ProfileTables {
     let sharedMessages: SharedMessageTable
     let outgoing: OutgoingTable
     let requests: RequestTable
+    let groups: GroupTable
     let messageLog: MessageLogTable
     let handed: HandedMessageTable
 
@@ -114,6 +117,7 @@ struct ProfileTables {
         sharedMessages = SharedMessageTable(connection)
         outgoing = OutgoingTable(connection, of: profile)
         requests = RequestTable(connection, of: profile)
+        groups = GroupTable(connection, of: profile)
         messageLog = MessageLogTable(connection)
         handed = HandedMessageTable(connection, of: profile)
     }

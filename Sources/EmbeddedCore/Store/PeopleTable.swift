@@ -18,8 +18,10 @@ struct PeopleTable {
         var connection: ConnectionID
         /// nil before they have said who they are, and after the chat was deleted.
         var chat: Int64?
-        /// The same.
+        /// The same; nil also of a group.
         var conversation: ContactConversation?
+        /// Both sides have confirmed it.
+        var isConnected: Bool
         /// This side has deleted it: nothing of it is taken in any more.
         var isEnded: Bool
     }
@@ -33,7 +35,7 @@ struct PeopleTable {
     func person(_ id: ConnectionID) throws -> Person? {
         try connection.first(
             """
-            SELECT n.number, n.chat, n.introduction, n.is_ended, c.ended IS NOT NULL AS is_over
+            SELECT n.number, n.chat, n.introduction, n.is_ended, n.is_connected, c.ended IS NOT NULL AS is_over
             FROM connection n LEFT JOIN chat c ON c.id = n.chat WHERE n.profile = ? AND n.number = ?
             """, profile, id.number
         ) { row in
@@ -45,7 +47,8 @@ struct PeopleTable {
             }
             return Person(
                 connection: ConnectionID(row.integer("number")), chat: row.integerOrNil("chat"),
-                conversation: conversation, isEnded: row.bool("is_ended"))
+                conversation: conversation, isConnected: row.bool("is_connected"),
+                isEnded: row.bool("is_ended"))
         }
     }
 
@@ -54,6 +57,11 @@ struct PeopleTable {
         try connection.first(
             "SELECT number FROM connection WHERE profile = ? AND chat = ? AND is_ended = 0", profile, chat
         ) { ConnectionID($0.integer("number")) }
+    }
+
+    /// What the contact of a chat says of themselves.
+    func contact(ofChat chat: Int64) throws -> ContactProfile? {
+        try connection(ofChat: chat).flatMap { try person($0)?.conversation?.profile }
     }
 
     /// Who they are now, and in which chat.
@@ -68,6 +76,11 @@ struct PeopleTable {
     func end(_ id: ConnectionID) throws {
         try connection.execute(
             "UPDATE connection SET is_ended = 1 WHERE profile = ? AND number = ?", profile, id.number)
+    }
+
+    func noteConnected(_ id: ConnectionID) throws {
+        try connection.execute(
+            "UPDATE connection SET is_connected = 1 WHERE profile = ? AND number = ?", profile, id.number)
     }
 
     /// Why it could not be made; nil while it may still be.

@@ -66,9 +66,11 @@ struct ProfileTable {
 
     /// Removes a profile with all of its rows. Its items are gone already.
     func remove(_ profile: Int64) throws {
+        try connection.execute(
+            "DELETE FROM network_member WHERE chat IN (SELECT id FROM chat WHERE profile = ?)", profile)
         for table in [
             "file", "chat", "member", "news", "relay", "approval", "chunk_deletion", "connection", "outgoing",
-            "messaging_server", "contact_address", "contact_request",
+            "messaging_server", "contact_address", "contact_request", "network_group", "early_message",
         ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
         }

@@ -14,7 +14,7 @@ enum StoredRequestState: String, SQLBindable, CaseIterable {
     case joined
 }
 
-/// The address of a profile, and who asked at it.
+/// The address of a profile, who asked at it, and into which groups contacts invite.
 struct RequestTable {
     private let connection: Connection
     private let profile: Int64
@@ -71,7 +71,8 @@ struct RequestTable {
     func removeAddress() throws {
         try connection.execute("DELETE FROM contact_address WHERE profile = ?", profile)
         try connection.execute(
-            "DELETE FROM contact_request WHERE profile = ? AND state != ?", profile, StoredRequestState.joined
+            "DELETE FROM contact_request WHERE profile = ? AND chat IS NULL AND state != ?", profile,
+            StoredRequestState.joined
         )
     }
 
@@ -81,6 +82,8 @@ struct RequestTable {
     struct Request: Sendable {
         var number: Int64
         var asked: ContactRequestID
+        /// With the contact who invites into a group; nil of who asks at the address.
+        var chat: Int64?
         var message: [UInt8]
         var time: Timestamp
         var state: StoredRequestState
@@ -89,11 +92,13 @@ struct RequestTable {
 
     func insert(
         _ asked: ContactRequestID, sameAs id: [UInt8]?, message: [UInt8], at time: Timestamp,
-        _ state: StoredRequestState
+        _ state: StoredRequestState, chat: Int64? = nil
     ) throws {
         try connection.execute(
-            "INSERT INTO contact_request (profile, asked, same_as, message, time, state) VALUES (?, ?, ?, ?, ?, ?)",
-            profile, asked.number, id, message, time, state)
+            """
+            INSERT INTO contact_request (profile, asked, same_as, message, time, state, chat)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """, profile, asked.number, id, message, time, state, chat)
     }
 
     /// Has the agent forget it.
@@ -115,12 +120,13 @@ struct RequestTable {
     private func requests(_ condition: String, _ value: some SQLBindable) throws -> [Request] {
         try connection.query(
             """
-            SELECT id, asked, message, time, state, connection FROM contact_request
+            SELECT id, asked, chat, message, time, state, connection FROM contact_request
             WHERE profile = ? AND \(condition) ORDER BY id
             """, profile, value
         ) { row in
             Request(
                 number: row.integer("id"), asked: ContactRequestID(row.integer("asked")),
+                chat: row.integerOrNil("chat"),
                 message: row.bytes("message"), time: row.timestamp("time"),
                 state: try row.value("state", as: StoredRequestState.self),
                 connection: row.integerOrNil("connection").map { ConnectionID($0) })

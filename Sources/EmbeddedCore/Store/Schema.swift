@@ -26,6 +26,7 @@ enum Schema {
         Migration("texts", texts),
         Migration("network", network),
         Migration("deliveries", deliveries),
+        Migration("groups", groups),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -264,6 +265,65 @@ enum Schema {
         ALTER TABLE profile ADD COLUMN routing TEXT NOT NULL DEFAULT 'never';
         ALTER TABLE profile ADD COLUMN routing_fallback TEXT NOT NULL DEFAULT 'protected';
         ALTER TABLE profile ADD COLUMN sends_receipts INTEGER NOT NULL DEFAULT 1;
+        """
+
+    /// Groups on the network: `connection` leads to who took this profile in, `introduction` holds what the group, or a member,
+    /// said of itself last. `refused` is why nothing can be sent at present (`StoredChatRefusal`). A request with a `chat` is
+    /// an invitation into a group by that contact; an `early_message` came from a host before that was stored. Authors of shared messages are `own`, `contact` or `member:` with their
+    /// id from now on.
+    private static let groups = """
+        ALTER TABLE chat ADD COLUMN refused TEXT;
+        ALTER TABLE connection ADD COLUMN is_connected INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE contact_request ADD COLUMN chat INTEGER;
+        CREATE TABLE network_group (
+            chat INTEGER PRIMARY KEY,
+            profile INTEGER NOT NULL REFERENCES profile,
+            connection INTEGER NOT NULL,
+            own_id BLOB NOT NULL,
+            own_role TEXT NOT NULL,
+            host_id BLOB NOT NULL,
+            introduction BLOB NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'joined', 'ended')),
+            UNIQUE (profile, connection)
+        ) STRICT;
+        CREATE TABLE network_member (
+            chat INTEGER NOT NULL,
+            member BLOB NOT NULL,
+            role TEXT NOT NULL,
+            introduction BLOB NOT NULL,
+            status TEXT NOT NULL,
+            is_blocked INTEGER NOT NULL,
+            PRIMARY KEY (chat, member)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE early_message (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            profile INTEGER NOT NULL REFERENCES profile,
+            connection INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            time INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE authored_message (
+            chat INTEGER NOT NULL,
+            author TEXT NOT NULL,
+            shared_id BLOB NOT NULL,
+            item INTEGER,
+            time INTEGER NOT NULL DEFAULT 0,
+            state TEXT CHECK (state IN ('present', 'changed', 'deleted')),
+            has_file INTEGER NOT NULL DEFAULT 0,
+            is_seen INTEGER NOT NULL DEFAULT 0,
+            description TEXT,
+            parts INTEGER NOT NULL DEFAULT 0,
+            is_described INTEGER NOT NULL DEFAULT 0,
+            sent_as INTEGER,
+            PRIMARY KEY (chat, author, shared_id)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO authored_message (chat, author, shared_id, item, time, state, has_file, is_seen, description, parts,
+            is_described, sent_as)
+            SELECT chat, author, shared_id, item, time, state, has_file, is_seen, description, parts, is_described,
+            sent_as FROM shared_message;
+        DROP TABLE shared_message;
+        ALTER TABLE authored_message RENAME TO shared_message;
+        CREATE INDEX shared_message_by_item ON shared_message (item) WHERE item IS NOT NULL;
         """
 
     /// `recipients` is how many descriptions an upload makes, `recipient` which of them, from 0, is for

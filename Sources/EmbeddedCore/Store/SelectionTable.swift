@@ -19,7 +19,7 @@ struct SelectionTable {
         // Connections belong to the profile that goes on: nobody else may take their messages.
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
-            "contact_request",
+            "contact_request", "network_group", "network_member", "early_message",
         ] {
             try connection.execute("DELETE FROM \(table)")
         }
@@ -30,7 +30,7 @@ struct SelectionTable {
             WHERE kind = 'direct'
             """, StoredChatEnding.contactDeleted)
         try connection.execute(
-            "UPDATE chat SET ended = coalesce(ended, ?) WHERE chat_group IS NOT NULL", StoredChatEnding.left)
+            "UPDATE chat SET ended = coalesce(ended, ?) WHERE kind = 'group'", StoredChatEnding.left)
         // The place for notes belongs to every profile.
         try connection.execute(
             "DELETE FROM chat WHERE profile != ? OR id NOT IN (\(kept)) AND kind != ?", profile,

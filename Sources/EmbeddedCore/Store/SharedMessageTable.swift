@@ -9,11 +9,16 @@ struct SharedMessageTable {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    private enum StoredAuthor: String, SQLBindable, CaseIterable {
-        case own, contact
-
-        init(_ author: Author) { self = author == .own ? .own : .contact }
+    /// The word for an author.
+    private static func word(_ author: Author) -> String {
+        switch author {
+        case .own: own
+        case .contact: "contact"
+        case .member(let id): "member:\(id.text)"
+        }
     }
+
+    private static let own = "own"
 
     private enum StoredState: String, SQLBindable, CaseIterable {
         case present, changed, deleted
@@ -40,7 +45,7 @@ struct SharedMessageTable {
     func record(of key: MessageKey, in chat: Int64) throws -> MessageRecord? {
         let found = try connection.first(
             "SELECT time, state, has_file FROM shared_message WHERE \(Self.isMeant)", chat,
-            StoredAuthor(key.author), key.id.bytes
+            Self.word(key.author), key.id.bytes
         ) { row -> MessageRecord? in
             try row.valueOrNil("state", as: StoredState.self).map {
                 MessageRecord(time: row.timestamp("time"), state: $0.state, hasFile: row.bool("has_file"))
@@ -54,13 +59,13 @@ struct SharedMessageTable {
     func isSeen(_ key: MessageKey, in chat: Int64) throws -> Bool {
         try connection.exists(
             "SELECT 1 FROM shared_message WHERE \(Self.isMeant) AND is_seen = 1", chat,
-            StoredAuthor(key.author), key.id.bytes)
+            Self.word(key.author), key.id.bytes)
     }
 
     func description(of key: MessageKey, in chat: Int64) throws -> PartialDescription? {
         let found = try connection.first(
             "SELECT description, parts, is_described FROM shared_message WHERE \(Self.isMeant)", chat,
-            StoredAuthor(key.author), key.id.bytes
+            Self.word(key.author), key.id.bytes
         ) { row in
             row.textOrNil("description").map {
                 PartialDescription(
@@ -82,7 +87,7 @@ struct SharedMessageTable {
 
     func item(_ key: MessageKey, in chat: Int64) throws -> ItemID? {
         let found = try connection.first(
-            "SELECT item FROM shared_message WHERE \(Self.isMeant)", chat, StoredAuthor(key.author),
+            "SELECT item FROM shared_message WHERE \(Self.isMeant)", chat, Self.word(key.author),
             key.id.bytes
         ) { $0.integerOrNil("item").map { ItemID($0) } }
         return found ?? nil
@@ -92,11 +97,20 @@ struct SharedMessageTable {
     func sent(_ item: ItemID) throws -> (id: SharedMessageID, chat: Int64)? {
         let found = try connection.first(
             "SELECT shared_id, chat FROM shared_message WHERE item = ? AND author = ?", item.rawValue,
-            StoredAuthor.own
+            Self.own
         ) { row in
             SharedMessageID(bytes: row.bytes("shared_id")).map { ($0, row.integer("chat")) }
         }
         return found ?? nil
+    }
+
+    /// What a member of a group wrote, as far as it has an item.
+    func keys(by member: MemberID, in chat: Int64) throws -> [MessageKey] {
+        try connection.query(
+            "SELECT shared_id FROM shared_message WHERE chat = ? AND author = ? AND item IS NOT NULL", chat,
+            Self.word(.member(member))
+        ) { SharedMessageID(bytes: $0.bytes("shared_id")).map { MessageKey($0, by: .member(member)) } }
+        .compactMap { $0 }
     }
 
     // MARK: - What is kept
@@ -104,7 +118,7 @@ struct SharedMessageTable {
     private func insert(_ key: MessageKey, in chat: Int64) throws {
         try connection.execute(
             "INSERT OR IGNORE INTO shared_message (chat, author, shared_id) VALUES (?, ?, ?)", chat,
-            StoredAuthor(key.author), key.id.bytes)
+            Self.word(key.author), key.id.bytes)
     }
 
     func keep(_ record: MessageRecord, of key: MessageKey, in chat: Int64, item: ItemID?) throws {
@@ -113,7 +127,7 @@ struct SharedMessageTable {
             """
             UPDATE shared_message SET time = ?, state = ?, has_file = ?, item = ? WHERE \(Self.isMeant)
             """, record.time, StoredState(record.state), record.hasFile, item?.rawValue, chat,
-            StoredAuthor(key.author), key.id.bytes)
+            Self.word(key.author), key.id.bytes)
     }
 
     /// It and its description go; that it was there stays.
@@ -121,7 +135,7 @@ struct SharedMessageTable {
         try keep(MessageRecord(time: time, state: .deleted, hasFile: false), of: key, in: chat, item: nil)
         try connection.execute(
             "UPDATE shared_message SET description = NULL, parts = 0, is_described = 0 WHERE \(Self.isMeant)",
-            chat, StoredAuthor(key.author), key.id.bytes)
+            chat, Self.word(key.author), key.id.bytes)
     }
 
     func keep(_ description: PartialDescription, of key: MessageKey, in chat: Int64) throws {
@@ -130,20 +144,20 @@ struct SharedMessageTable {
             """
             UPDATE shared_message SET description = ?, parts = ?, is_described = ? WHERE \(Self.isMeant)
             """, description.text, description.count, description.isComplete, chat,
-            StoredAuthor(key.author), key.id.bytes)
+            Self.word(key.author), key.id.bytes)
     }
 
     func noteSeen(_ key: MessageKey, in chat: Int64) throws {
         try insert(key, in: chat)
         try connection.execute(
-            "UPDATE shared_message SET is_seen = 1 WHERE \(Self.isMeant)", chat, StoredAuthor(key.author),
+            "UPDATE shared_message SET is_seen = 1 WHERE \(Self.isMeant)", chat, Self.word(key.author),
             key.id.bytes)
     }
 
     /// The item is gone. Of what others sent it stays that it was there: what still comes of it is passed over.
     func prune(_ item: ItemID) throws {
         try connection.execute(
-            "DELETE FROM shared_message WHERE item = ? AND author = ?", item.rawValue, StoredAuthor.own)
+            "DELETE FROM shared_message WHERE item = ? AND author = ?", item.rawValue, Self.own)
         try connection.execute(
             """
             UPDATE shared_message SET item = NULL, state = ?, has_file = 0, description = NULL, parts = 0,

@@ -33,12 +33,33 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
     case left
     case contactLeft = "contact_left"
     case contactDeleted = "contact_deleted"
+    case removed
+    case groupDeleted = "group_deleted"
+    case refused
 
     var sentence: String {
         switch self {
         case .left: "You have left this chat."
         case .contactLeft: "The contact has left this chat."
         case .contactDeleted: "The contact does not exist any more."
+        case .removed: "You were removed from this group."
+        case .groupDeleted: "Its owner has deleted this group."
+        case .refused: "The group did not let you in."
+        }
+    }
+}
+
+/// Why nothing can be sent into a chat at present.
+enum StoredChatRefusal: String, SQLBindable, CaseIterable {
+    case waiting
+    case reader
+    case noFiles = "no_files"
+
+    var sentence: String {
+        switch self {
+        case .waiting: "The members of this group have to let you in first."
+        case .reader: "Your role in this group only lets you read."
+        case .noFiles: "This group does not allow you to send files."
         }
     }
 }

@@ -8,8 +8,9 @@ enum AcceptCommand {
     static let command = Command(
         "accept", "Become the contact of whose link you have, or of who asks at your address.",
         discussion: """
-            LINK is a one-time link of SimpleX Chat or 'chatfs pair', short or long, or somebody's address, where it \
-            is a request that they have to accept; or the number of a request ('chatfs requests'). The command \
+            LINK is a one-time link of SimpleX Chat or 'chatfs pair', short or long; somebody's address, where it is a \
+            request that they have to accept; the link of a group; or the number of a request or an invitation \
+            ('chatfs requests'). The command \
             ends when the other one is connected; interrupted, it goes on the next time the profile is mounted or \
             used. The same link again is the same contact.
             """,
@@ -53,9 +54,17 @@ enum AcceptCommand {
                 return
             }
             request = .accept(text)
-            guard let kind = try? LinkKind(link: text), kind == .address else { return }
-            waiting = "They were asked, and have to accept you; Ctrl-C ends the waiting."
-            unanswered = "They have not accepted yet; when they do, the contact is there with the next mount."
+            switch try? LinkKind(link: text) {
+            case .address:
+                waiting = "They were asked, and have to accept you; Ctrl-C ends the waiting."
+                unanswered =
+                    "They have not accepted yet; when they do, the contact is there with the next mount."
+            case .group:
+                waiting = "The group was asked to let you in; Ctrl-C ends the waiting."
+                unanswered =
+                    "The group has not let you in yet; when it does, it is there with the next mount."
+            case .invitation, nil: break
+            }
         }
     }
 }

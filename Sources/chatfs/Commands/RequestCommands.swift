@@ -8,8 +8,9 @@ enum RequestCommands {
     static let requests = Command(
         "requests", "List who waits for your answer.",
         discussion: """
-            A line for each: its number, when they asked, how they call themselves, and what they wrote along. Who \
-            they are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'.
+            Of those who ask at the address, and of contacts who invite into groups. A line for each: its number, when \
+            they asked, how they call themselves, and what they wrote along or into which group. Who strangers \
+            are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'.
             """,
         section: ChatFS.Section.chats,
         options: [ProgramAsking.json] + CommonOptions.access,
@@ -20,9 +21,11 @@ enum RequestCommands {
                 Terminal.print(try ProgramAsking.json(Line(request)))
                 continue
             }
+            let group = request.group.map { " invites you into the group \($0)" } ?? ""
             let text = request.text.isEmpty ? "" : ": \(request.text)"
             Terminal.print(
-                PrintableText.escaping("\(request.number)  \(request.time.text)  \(request.name)\(text)"))
+                PrintableText.escaping(
+                    "\(request.number)  \(request.time.text)  \(request.name)\(group)\(text)"))
         }
     }
 
@@ -32,9 +35,10 @@ enum RequestCommands {
         var name: String
         var time: Int64
         var text: String
+        var group: String?
 
         init(_ request: WaitingRequest) {
-            (number, name, text) = (request.number, request.name, request.text)
+            (number, name, text, group) = (request.number, request.name, request.text, request.group)
             time = request.time.seconds
         }
     }

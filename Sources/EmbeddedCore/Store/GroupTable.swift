@@ -1,0 +1,202 @@
+import Agent
+import Base
+import ChatProtocol
+import Store
+
+/// Groups on the network that a profile is a member of, and their members. What they say of themselves is kept as the
+/// message in which it came.
+struct GroupTable {
+    private let connection: Connection
+    private let profile: Int64
+
+    init(_ connection: Connection, of profile: Int64) {
+        self.connection = connection
+        self.profile = profile
+    }
+
+    /// Members of one group that are remembered; what others write has their names all the same.
+    static let mostMembers: Int64 = 10_000
+
+    private enum StoredMembership: String, SQLBindable, CaseIterable {
+        case waiting, joined, ended
+
+        init(_ membership: GroupConversation.Membership) {
+            switch membership {
+            case .waiting: self = .waiting
+            case .joined: self = .joined
+            case .ended: self = .ended
+            }
+        }
+
+        var membership: GroupConversation.Membership {
+            switch self {
+            case .waiting: .waiting
+            case .joined: .joined
+            case .ended: .ended
+            }
+        }
+    }
+
+    // MARK: - Groups
+
+    /// The group to whose host a connection leads.
+    func group(over id: ConnectionID) throws -> (chat: Int64, conversation: GroupConversation)? {
+        let found = try connection.first(
+            """
+            SELECT chat, own_id, own_role, host_id, introduction, state FROM network_group
+            WHERE profile = ? AND connection = ?
+            """, profile, id.number
+        ) { row -> (Int64, GroupConversation)? in
+            guard let own = MemberID(bytes: row.bytes("own_id")),
+                let host = MemberID(bytes: row.bytes("host_id")),
+                let message = ChatMessage(decoding: row.bytes("introduction")),
+                case .group(.profile(let profile)) = message.event
+            else { return nil }
+            let role = try row.value("own_role", as: MemberRole.self)
+            return (
+                row.integer("chat"),
+                GroupConversation(
+                    own: MemberReference(id: own, role: role), host: host, profile: profile,
+                    versions: message.versions,
+                    membership: try row.value("state", as: StoredMembership.self).membership)
+            )
+        }
+        return found ?? nil
+    }
+
+    func insert(_ group: GroupConversation, chat: Int64, over id: ConnectionID) throws {
+        try connection.execute(
+            """
+            INSERT INTO network_group (chat, profile, connection, own_id, own_role, host_id, introduction, state)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """, chat, profile, id.number, group.own.id.bytes, group.own.role.rawValue, group.host.bytes,
+            introduction(of: group), StoredMembership(group.membership))
+        try connection.execute(
+            "UPDATE connection SET chat = ? WHERE profile = ? AND number = ?", chat, profile, id.number)
+    }
+
+    func keep(_ group: GroupConversation, of chat: Int64) throws {
+        try connection.execute(
+            "UPDATE network_group SET own_role = ?, introduction = ?, state = ? WHERE chat = ?",
+            group.own.role.rawValue, introduction(of: group), StoredMembership(group.membership), chat)
+    }
+
+    private func introduction(of group: GroupConversation) -> [UInt8] {
+        Array(ChatMessage(.group(.profile(group.profile)), id: nil, versions: group.versions).json.utf8)
+    }
+
+    /// Whether a chat is such a group.
+    func contains(_ chat: Int64) throws -> Bool {
+        try connection.exists("SELECT 1 FROM network_group WHERE chat = ?", chat)
+    }
+
+    // MARK: - What comes before a group is stored
+
+    /// Messages of one connection that are kept until it is known to be that of a group.
+    private static let mostEarly: Int64 = 64
+
+    /// A host may write before this side has stored that it joined; kept only while some invitation is being answered.
+    func hold(_ body: [UInt8], at time: Timestamp, over id: ConnectionID) throws {
+        guard
+            try connection.exists(
+                "SELECT 1 FROM contact_request WHERE profile = ? AND state = 'accepted' AND chat IS NOT NULL",
+                profile)
+        else { return }
+        let count = try connection.first(
+            "SELECT count(*) AS count FROM early_message WHERE profile = ? AND connection = ?", profile,
+            id.number
+        ) { $0.integer("count") }
+        guard count ?? 0 < Self.mostEarly else { return }
+        try connection.execute(
+            "INSERT INTO early_message (profile, connection, body, time) VALUES (?, ?, ?, ?)", profile,
+            id.number,
+            body, time)
+    }
+
+    struct Early {
+        var connection: ConnectionID
+        var body: [UInt8]
+        var time: Timestamp
+    }
+
+    /// What was held over connections that are known to be those of groups by now; it is gone here.
+    func takeHeld() throws -> [Early] {
+        let found = try connection.query(
+            """
+            SELECT e.connection, e.body, e.time FROM early_message e
+            JOIN network_group g ON g.profile = e.profile AND g.connection = e.connection
+            WHERE e.profile = ? ORDER BY e.id
+            """, profile
+        ) { row in
+            Early(
+                connection: ConnectionID(row.integer("connection")), body: row.bytes("body"),
+                time: row.timestamp("time"))
+        }
+        if !found.isEmpty {
+            try connection.execute(
+                """
+                DELETE FROM early_message WHERE profile = ? AND connection IN
+                (SELECT connection FROM network_group WHERE profile = ?)
+                """, profile, profile)
+        }
+        return found
+    }
+
+    // MARK: - Members
+
+    private enum StoredStatus: String, SQLBindable, CaseIterable {
+        case heardOf, joined, left, removed
+
+        init(_ status: GroupMember.Status) {
+            switch status {
+            case .heardOf: self = .heardOf
+            case .joined: self = .joined
+            case .left: self = .left
+            case .removed: self = .removed
+            }
+        }
+
+        var status: GroupMember.Status {
+            switch self {
+            case .heardOf: .heardOf
+            case .joined: .joined
+            case .left: .left
+            case .removed: .removed
+            }
+        }
+    }
+
+    func member(_ id: MemberID, of chat: Int64) throws -> GroupMember? {
+        let found = try connection.first(
+            "SELECT role, introduction, status, is_blocked FROM network_member WHERE chat = ? AND member = ?",
+            chat, id.bytes
+        ) { row -> GroupMember? in
+            guard let message = ChatMessage(decoding: row.bytes("introduction")),
+                case .information(let profile) = message.event
+            else { return nil }
+            return GroupMember(
+                id: id, role: try row.value("role", as: MemberRole.self), profile: profile,
+                status: try row.value("status", as: StoredStatus.self).status,
+                isBlocked: row.bool("is_blocked"))
+        }
+        return found ?? nil
+    }
+
+    /// Without the picture, which is shown nowhere.
+    func keep(_ member: GroupMember, of chat: Int64) throws {
+        let count = try connection.first(
+            "SELECT count(*) AS count FROM network_member WHERE chat = ? AND member != ?", chat,
+            member.id.bytes
+        ) { $0.integer("count") }
+        guard count ?? 0 < Self.mostMembers else { return }
+        var profile = member.profile
+        profile.image = nil
+        try connection.execute(
+            """
+            INSERT OR REPLACE INTO network_member (chat, member, role, introduction, status, is_blocked)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, chat, member.id.bytes, member.role.rawValue,
+            Array(ChatMessage(.information(profile), id: nil).json.utf8), StoredStatus(member.status),
+            member.isBlocked)
+    }
+}
