@@ -52,7 +52,8 @@ struct MarkedOfficialDayTests {
         _ alice: OfficialPerson, _ runtime: String, _ stage: OfficialStage
     ) async throws {
         try stage.relays.folder.write(Array(Self.marks.joined(separator: "\n").utf8), to: "patterns")
-        let folders = [alice.home + "/data", alice.home + "/cache", runtime].filter { access($0, F_OK) == 0 }
+        let all: [String] = [alice.home + "/data", alice.home + "/cache", runtime]
+        let folders = all.filter { (path: String) in access(path, F_OK) == 0 }
         #expect(folders.count >= 2, "\(folders)")
         let found = try await Shell.run(
             "grep", ["-rlaF", "-f", stage.relays.folder.path("patterns")] + folders,

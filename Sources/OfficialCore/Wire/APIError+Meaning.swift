@@ -133,7 +133,6 @@ extension APIError {
             "The passphrase of the SimpleX database is wrong, or it is damaged."),
         Meaning(["errorDatabase", "encrypted"], .storage, "The SimpleX database is encrypted already."),
         Meaning(["errorDatabase", "plaintext"], .storage, "The SimpleX database is not encrypted."),
-        Meaning(["errorDatabase", "noFile"], .storage, "The SimpleX database is not there."),
         Meaning(["errorDatabase"], .storage, "The SimpleX core could not work with its database."),
         Meaning(
             ["errorStore", "dBBusyError"], .storage, "The SimpleX database is busy; another program uses it."),

@@ -79,6 +79,7 @@ struct CoreArchiveTests {
         }
         #expect(other.simplex.count("/_stop") == 0)
         await core.shutDown()
+        stage.restart()
 
         let archive = try await open(stage, .attached)
         await #expect(throws: ChatError.self) {
