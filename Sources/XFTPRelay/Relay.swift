@@ -23,7 +23,7 @@ public final class Relay: Sendable {
     /// disk.
     public static func start(_ settings: RelaySettings) throws(RelayError) -> Relay {
         let folder = try RelayFolder(settings.folder)
-        let identity = try folder.identity(settings.certificate)
+        let identity = try IdentityFiles(folder.folder, key: settings.key).identity(settings.certificate)
         let service = try makeService(settings, folder, identity)
         let server = try listen(settings, folder, identity, RelayHandler(service: service))
         do throws(SystemError) {

@@ -46,6 +46,55 @@ struct LinkTests {
     }
 
     @Test(
+        "a block full of requests with answers of a block each is answered one by one, also to one who reads late"
+    )
+    func manyOpenings() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let (linkID, correlationID) = ([UInt8](repeating: 5, count: 24), SystemRandomSource().bytes(24))
+            let large = LinkBlobs(
+                fixed: [UInt8](repeating: 1, count: 2048), user: [UInt8](repeating: 2, count: 13_824))
+            let link = Command.NewLink(
+                id: linkID, senderID: Command.senderID(of: correlationID), data: large)
+            _ = try client.makeQueue(mode: .contact, link: link, correlationID: correlationID)
+            let requests = (0..<255).map { number in
+                Transmission(
+                    correlationID: [UInt8](repeating: UInt8(number), count: 24), entityID: linkID,
+                    body: Command.openContact.encoded(version: 17)
+                ).encoded(version: 17)
+            }
+            let answers = try RawClient.connected(to: place.relay.address).answers(to: requests)
+            #expect(answers.count == 255)
+            #expect(answers.allSatisfy { if case .link(_, large) = $0 { true } else { false } })
+        }
+        await place.stop()
+    }
+
+    @Test("an answer that fits into no block, because of what the client calls its request, is a refusal")
+    func longAnswer() async throws {
+        let place = try RelayPlace()
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let (linkID, correlationID) = ([UInt8](repeating: 6, count: 24), SystemRandomSource().bytes(24))
+            let large = LinkBlobs(
+                fixed: [UInt8](repeating: 1, count: 2048), user: [UInt8](repeating: 2, count: 14_050))
+            let link = Command.NewLink(
+                id: linkID, senderID: Command.senderID(of: correlationID), data: large)
+            _ = try client.makeQueue(mode: .contact, link: link, correlationID: correlationID)
+            let request = Transmission(
+                correlationID: [UInt8](repeating: 1, count: 255), entityID: linkID,
+                body: Command.openContact.encoded(version: 17))
+            let ping = Transmission(
+                correlationID: [UInt8](repeating: 2, count: 24), entityID: [], body: Array("PING".utf8))
+            let answers = try RawClient.connected(to: place.relay.address).answers(
+                to: [request, ping].map { $0.encoded(version: 17) })
+            #expect(answers == [.error(.internalError), .pong])
+        }
+        await place.stop()
+    }
+
+    @Test(
         "the data of an address can be changed by its owner, what it promised cannot, and it can be removed")
     func address() async throws {
         let place = try RelayPlace()

@@ -123,6 +123,19 @@ final class RawClient {
         }
     }
 
+    /// The same for as many answers as there are transmissions, in whatever blocks they come.
+    func answers(to transmissions: [[UInt8]]) throws -> [Answer] {
+        var answers = try say(transmissions)
+        guard var blocks else { throw WaitedInVain("a session") }
+        defer { self.blocks = blocks }
+        while answers.count < transmissions.count {
+            answers += (Batch.decode(try blocks.open(try block())) ?? []).compactMap { bytes in
+                Transmission(decoding: bytes, version: 17).flatMap { Answer(decoding: $0.body, version: 17) }
+            }
+        }
+        return answers
+    }
+
     /// The message that was delivered first and not taken yet.
     func message() throws -> (id: [UInt8], body: [UInt8], queue: [UInt8]) {
         for _ in 0..<1000 {

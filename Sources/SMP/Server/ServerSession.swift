@@ -84,10 +84,16 @@ public struct ServerSession: Sendable {
 
     /// Gives the client an answer, or tells it something: `correlationID` is empty then.
     public mutating func submit(_ answer: Answer, correlationID: [UInt8], entityID: [UInt8]) {
-        let transmission = Transmission(
-            correlationID: correlationID, entityID: entityID, body: answer.encoded(version: version))
-        waiting.append(transmission.encoded(version: version))
-        assert(Batch.count(waiting[(waiting.count - 1)...]) == 1, "an answer that no block holds")
+        let encoded = encode(answer, correlationID, entityID)
+        // Clients choose the length of their ids: one too many would never leave, and all behind it neither.
+        let fits = Batch.count(CollectionOfOne(encoded)) == 1
+        waiting.append(fits ? encoded : encode(.error(.internalError), correlationID, entityID))
+    }
+
+    private func encode(_ answer: Answer, _ correlationID: [UInt8], _ entityID: [UInt8]) -> [UInt8] {
+        Transmission(
+            correlationID: correlationID, entityID: entityID, body: answer.encoded(version: version)
+        ).encoded(version: version)
     }
 
     /// The next block that is to be sent, with as many answers as it holds; nil when there is none. What it gives must

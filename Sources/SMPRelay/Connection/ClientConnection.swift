@@ -10,10 +10,15 @@ struct ClientConnection {
     private let settings: MessageRelaySettings
     private let client: Client
     private var session: ServerSession
+    /// Commands of the last block that the service was not given yet, in their order.
+    private var commands: ArraySlice<ServerSession.Received> = []
 
     /// Commands without an answer with which no more blocks are read: who asks faster than the disk is waits in its own
     /// buffers.
     private static let mostUnanswered = 64
+    /// The same for commands whose answers fill a block: 255 of them, in one block, would have four mebibytes of answers
+    /// wait here, for each connection of a stranger.
+    private static let mostLargeUnanswered = 8
 
     private var stream: BlockStream { connection.stream }
 
@@ -74,7 +79,9 @@ struct ClientConnection {
                 moved = .now
                 isIdle = false
             }
-            let mayAsk = client.unanswered < Self.mostUnanswered && !stream.hasUnsent
+            if !stream.hasUnsent { submit() }
+            let mayAsk =
+                commands.isEmpty && client.unanswered < Self.mostUnanswered && !stream.hasUnsent
             if mayAsk, let block = try stream.receive() {
                 try receive(block)
                 heard = .now
@@ -91,16 +98,26 @@ struct ClientConnection {
         }
     }
 
-    /// Hands the commands of a block to the service.
+    /// Takes the commands of a block. The one before has none left.
     private mutating func receive(_ block: [UInt8]) throws {
-        var jobs: [QueueService.Job] = []
         for received in try session.receive(block) {
-            guard let received else {
+            if let received {
+                commands.append(received)
+            } else {
                 session.submit(.error(.block), correlationID: [], entityID: [])
-                continue
             }
+        }
+    }
+
+    /// Hands commands to the service, as many as may be without an answer.
+    private mutating func submit() {
+        var jobs: [QueueService.Job] = []
+        while let next = commands.first,
+            !next.hasLargeAnswer || client.unanswered < Self.mostLargeUnanswered
+        {
+            commands.removeFirst()
             client.asked()
-            jobs.append(.command(received, client, session.authority))
+            jobs.append(.command(next, client, session.authority))
         }
         if !jobs.isEmpty { service.submit(jobs) }
     }
@@ -128,6 +145,16 @@ struct ClientConnection {
             message.body.sealed(messageID: message.id, secret: secret).map {
                 .message(id: message.id, body: $0)
             }
+        }
+    }
+}
+
+extension ServerSession.Received {
+    /// Whether what is answered may fill a block.
+    fileprivate var hasLargeAnswer: Bool {
+        switch command {
+        case .success(.openContact), .success(.openInvitation), .success(.forward): true
+        default: false
         }
     }
 }

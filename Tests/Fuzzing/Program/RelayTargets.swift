@@ -85,7 +85,7 @@ private final class RelayFixture: Sendable {
             let quota = Quota(Self.quota)
             return RelayService(
                 settings: RelaySettings(folder: folder.folder.path, quota: Self.quota),
-                identity: try folder.identity(.ed25519),
+                identity: try IdentityFiles(folder.folder, key: nil).identity(.ed25519),
                 records: try RelayRecords(path: folder.recordsPath, random: SystemRandomSource()),
                 files: ChunkFiles(folder: folder, quota: quota), quota: quota)
         } catch {
