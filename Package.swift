@@ -71,7 +71,8 @@ let package = Package(
         module(
             "EmbeddedCore",
             uses: [
-                "Base", "Posix", "JSON", "Cryptography", "Store", "ChatCore", "Network", "XFTP", "CoreServices",
+                "Base", "Posix", "JSON", "Cryptography", "Store", "ChatCore", "Network", "XFTP",
+                "CoreServices",
                 "SMP", "SMPClient", "Agent", "ChatProtocol",
             ]),
         module(

@@ -80,7 +80,9 @@ struct NetworkChoiceTests {
 
     @Test(
         "what is no choice is refused before anything is done",
-        arguments: [[], ["--socks-proxy", "nowhere"], ["--private-routing", "often"], ["--receipts", "maybe"]])
+        arguments: [
+            [], ["--socks-proxy", "nowhere"], ["--private-routing", "often"], ["--receipts", "maybe"],
+        ])
     func refused(_ choice: [String]) async throws {
         let folder = try TemporaryFolder()
         let outcome = try await ChatFSProcess.run(

@@ -37,7 +37,9 @@ struct ProfileAgent: Sendable {
         connections.followNetwork { [weak agent] in agent?.networkChanged() }
         return ProfileAgent(agent, over: connections)
     }
+}
 
+extension ProfileAgent {
     init(_ agent: Agent, over connections: QueueConnections) {
         self.agent = agent
         start = { (past: Past) async throws(AgentError) in

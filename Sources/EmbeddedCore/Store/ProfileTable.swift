@@ -60,7 +60,8 @@ struct ProfileTable {
             """
             UPDATE profile SET proxy = ?, routing = ?, routing_fallback = ?, sends_receipts = ? WHERE id = ?
             """,
-            choice.proxy?.description, choice.routing.rawValue, choice.fallback.rawValue, choice.sendsReceipts,
+            choice.proxy?.description, choice.routing.rawValue, choice.fallback.rawValue,
+            choice.sendsReceipts,
             profile)
     }
 

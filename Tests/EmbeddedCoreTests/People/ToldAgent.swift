@@ -29,8 +29,10 @@ final class ToldAgent: ConnectionAgent {
     var sent: Int { state.withLock { $0.bodies.count } }
 
     var making: ProfileAgent.Making {
-        { _, _, _ in
-            ProfileAgent(agent: self, start: {}, stop: { [feed = self.feed] in feed.finish() })
+        { _, _, _, _ in
+            ProfileAgent(
+                agent: self, start: { _ in }, finishSending: { _ in },
+                stop: { [feed = self.feed] in feed.finish() }, suspend: {}, resume: {})
         }
     }
 
