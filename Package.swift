@@ -120,7 +120,7 @@ let package = Package(
                 "FileSystem",
                 "Fuse",
                 "Desktop", "Keeping", "MessageBus", "Notifications", "Verification", "QRCodes", "SMP",
-                "CommandLineKit",
+                "SMPClient", "CommandLineKit",
             ],
             swiftSettings: settings),
         .executableTarget(

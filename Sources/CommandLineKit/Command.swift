@@ -17,6 +17,8 @@ public struct Command: Sendable {
     public let examples: [Example]
     /// When not empty, the command only leads to these and does nothing itself.
     public let subcommands: [Command]
+    /// The subcommand that is meant where none is named.
+    let unnamed: String?
     /// True when the command lives until it is told to stop: SIGINT, SIGTERM and SIGHUP then reach
     /// it through `Invocation.stop` instead of ending the process.
     public let waitsForStop: Bool
@@ -65,20 +67,24 @@ public struct Command: Sendable {
         self.isHidden = isHidden
         self.begin = begin
         subcommands = []
+        unnamed = nil
     }
 
     /// A command that only groups others, as `file` groups `file send` and `file receive`; also the
     /// program itself.
+    /// - Parameter unnamed: the subcommand that is meant where none is named; nil: then one is missing.
     public init(
         _ name: String, _ abstract: String, discussion: String = "", section: String = "",
-        examples: [Example] = [], subcommands: [Command]
+        examples: [Example] = [], subcommands: [Command], unnamed: String? = nil
     ) {
+        precondition(unnamed == nil || subcommands.contains { $0.name == unnamed })
         self.name = name
         self.abstract = abstract
         self.discussion = discussion
         self.section = section
         self.examples = examples
         self.subcommands = subcommands
+        self.unnamed = unnamed
         arguments = []
         options = []
         waitsForStop = false

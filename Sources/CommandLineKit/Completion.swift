@@ -26,9 +26,11 @@ struct CompletionEntry {
     }
 
     private static func entries(of command: Command, path: [String], isProgram: Bool) -> [CompletionEntry] {
+        let unnamed = command.subcommands.first { $0.name == command.unnamed }
         let entry = CompletionEntry(
             path: path.joined(separator: " "), subcommands: command.subcommands.filter { !$0.isHidden },
-            options: Help.allOptions(of: command, isProgram: isProgram), arguments: command.arguments)
+            options: Help.allOptions(of: command, isProgram: isProgram) + (unnamed?.options ?? []),
+            arguments: command.arguments)
         return [entry]
             + entry.subcommands.flatMap { entries(of: $0, path: path + [$0.name], isProgram: false) }
     }

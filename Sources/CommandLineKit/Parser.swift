@@ -51,6 +51,7 @@ public struct Parser {
             }
             if word == "--help" || word == "-h" { return .help(commands) }
             if word == "--version", commands.count == 1 { return .version }
+            if word.hasPrefix("-"), word != "-", !Verbosity.isOption(word) { enterUnnamed() }
             if word.hasPrefix("--") {
                 try takeLong(word.dropFirst(2), &rest)
             } else if word.hasPrefix("-"), word != "-" {
@@ -59,6 +60,7 @@ public struct Parser {
                 try take(word)
             }
         }
+        enterUnnamed()
         let command = commands[commands.count - 1]
         guard command.begin != nil else {
             throw UsageError(commands.count == 1 ? "a command is missing" : "a subcommand is missing")
@@ -67,6 +69,15 @@ public struct Parser {
             Invocation(
                 path: commands.map(\.name), command: command, program: program, stop: stop,
                 options: options, arguments: try assign(words, to: command.arguments), verbosity: verbosity))
+    }
+
+    /// Options of a group are those of the subcommand that is meant without its name.
+    private mutating func enterUnnamed() {
+        let group = commands[commands.count - 1]
+        guard let name = group.unnamed, let next = group.subcommands.first(where: { $0.name == name }) else {
+            return
+        }
+        commands.append(next)
     }
 
     /// A word without dashes: the name of the next command, or an argument.

@@ -18,6 +18,14 @@ public enum Verbosity: Int, Comparable, Sendable {
     /// Understood by every command.
     static let options = [quietOption, verboseOption]
 
+    /// Whether a word is one of these options.
+    static func isOption(_ word: String) -> Bool {
+        options.contains { option in
+            word == "--" + option.name
+                || !word.hasPrefix("--") && word.dropFirst().first.map { $0 == option.short } == true
+        }
+    }
+
     /// What is logged at this verbosity, unless the environment variable `PROGRAM_LOG` names a level.
     func logLevel(environment text: String?) -> LogLevel {
         if let level = text.flatMap(LogLevel.init(word:)) { return level }

@@ -1,6 +1,7 @@
 import ChatCore
 import CommandLineKit
 import EmbeddedCore
+import Network
 import Posix
 import XFTP
 
@@ -84,6 +85,14 @@ extension Invocation {
     /// The relays of `--relay`.
     func relays() throws(UsageError) -> [RelayAddress] {
         try all("relay").map { text throws(UsageError) in try Self.relay(text) }
+    }
+
+    /// Through which everything goes.
+    static func proxy(_ text: String) throws(UsageError) -> SOCKSProxy {
+        guard let endpoint = Endpoint(text) else {
+            throw UsageError("--socks-proxy takes host:port, such as 127.0.0.1:9050")
+        }
+        return SOCKSProxy(endpoint)
     }
 
     static func relay(_ text: String) throws(UsageError) -> RelayAddress {

@@ -9,9 +9,9 @@ struct ApprovalTests {
     func approval() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
         let relay = mounts.relayAddress
-        try await mounts.run(["relay", "--remove", relay, "--profile", "bob"])
-        #expect(try await mounts.run(["relay", "--list", "--profile", "bob"]).output == "")
-        #expect(try await mounts.run(["relay", "--list", "--profile", "alice"]).output == relay + "\n")
+        try await mounts.run(["relay", "remove", relay, "--profile", "bob"])
+        #expect(try await mounts.run(["relay", "list", "--profile", "bob"]).output == "")
+        #expect(try await mounts.run(["relay", "list", "--profile", "alice"]).output == relay + "\n")
         try await mounts.mount("bob")
         try await mounts.send(TwoMounts.bytes(400_000), as: "first.bin")
         let first = mounts.path("bob/alice/first.bin")
@@ -38,7 +38,7 @@ struct ApprovalTests {
         "what makes no sense together is refused before anything is done",
         arguments: [
             ["approve", "--revoke"], ["approve", "--list", "--policy", "always"],
-            ["relay", "--profile", "bob"], ["relay", "--remove", "nonsense"],
+            ["relay", "--profile", "bob"], ["relay", "remove", "nonsense"],
         ])
     func combinations(arguments: [String]) async throws {
         let folder = try TemporaryFolder()

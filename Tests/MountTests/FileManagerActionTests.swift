@@ -53,7 +53,7 @@ struct FileManagerActionTests {
     @Test("the relays of a refused file are approved, and then it is received")
     func approving() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"])
-        try await mounts.run(["relay", "--remove", mounts.relayAddress, "--profile", "bob"])
+        try await mounts.run(["relay", "remove", mounts.relayAddress, "--profile", "bob"])
         try await mounts.mount("bob")
         try await mounts.send(TwoMounts.bytes(400_000), as: "report.bin")
         let file = mounts.path("bob/alice/report.bin")

@@ -37,7 +37,7 @@ struct LeavingTests {
     @Test("what could not be sent yet is counted by who leaves: the mount and the command")
     func waiting() async throws {
         let mounts = try await TwoMounts.start(mounting: [])
-        try await mounts.run(["relay", "--profile", "alice", "--remove", mounts.relayAddress])
+        try await mounts.run(["relay", "remove", "--profile", "alice", mounts.relayAddress])
         let words = "1 file is not sent yet"
         for leavesByCommand in [true, false] {
             try await mounts.mount("alice")

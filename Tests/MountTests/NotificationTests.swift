@@ -68,7 +68,7 @@ struct NotificationTests {
     func approval() async throws {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await TwoMounts.start(mounting: ["alice"])
-        try await mounts.run(["relay", "--remove", mounts.relayAddress, "--profile", "bob"])
+        try await mounts.run(["relay", "remove", mounts.relayAddress, "--profile", "bob"])
         try await Self.mountBob(mounts, desktop)
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
         let film = mounts.path("bob/alice/film.bin")

@@ -13,11 +13,20 @@ extension DataDirectory {
         }
     }
 
-    /// Keeps messaging servers in a profile, with their passwords: others reach it there.
+    /// Keeps messaging servers in a profile, with their passwords: others reach it there. One that is there keeps its
+    /// place; a password given now replaces the one that was kept.
     public func addMessagingServers(_ servers: [ServerAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
-            try store.change {
-                try $0.messagingServers.add(servers.map(\.textWithPassword), to: profile.id)
+            try store.change { tables in
+                for server in servers {
+                    let known = try tables.messagingServers.text(of: server, in: profile.id)
+                    if let known, server.password != nil {
+                        try tables.messagingServers.replace(
+                            known, by: server.textWithPassword, of: profile.id)
+                    } else if known == nil {
+                        try tables.messagingServers.add([server.textWithPassword], to: profile.id)
+                    }
+                }
             }
         }
     }
@@ -28,14 +37,17 @@ extension DataDirectory {
     ) throws(ChatError) -> [ServerAddress] {
         try wrapping {
             try store.change { tables in
-                try servers.filter {
-                    try tables.messagingServers.remove($0.textWithPassword, from: profile.id)
+                try servers.filter { server in
+                    guard let known = try tables.messagingServers.text(of: server, in: profile.id) else {
+                        return false
+                    }
+                    return try tables.messagingServers.remove(known, from: profile.id)
                 }
             }
         }
     }
 
-    /// Where others reach a profile.
+    /// Where others reach a profile, with passwords.
     public func messagingServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
         try wrapping {
             try store.read { try $0.messagingServers.configured(of: profile.id) }
@@ -49,6 +61,13 @@ extension DataDirectory {
             try store.read { try $0.relays.configured(of: profile.id) }.compactMap {
                 RelayAddress($0.address)
             }
+        }
+    }
+
+    /// The same with their passwords, which are secrets.
+    public func configuredRelaysWithPasswords(of profile: Profile) throws(ChatError) -> [RelayAddress] {
+        try wrapping {
+            try store.read { try $0.relays.configured(of: profile.id) }.compactMap(\.relayAddress)
         }
     }
 

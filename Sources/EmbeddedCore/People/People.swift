@@ -257,7 +257,7 @@ final class People: Sendable {
 
     private static let noServer = ChatError(
         .file(.noRelay),
-        "No messaging server is configured, over which others reach this profile: give its address once with --server."
+        "No messaging server is configured, over which others reach this profile: 'chatfs relay add' gives it one."
     )
 
     /// Blocks.

@@ -1,6 +1,7 @@
 import Agent
 import Base
 import ChatProtocol
+import SMP
 import Store
 
 /// The connections of a profile to people on the network, and which chats they are.
@@ -136,6 +137,17 @@ struct MessagingServerTable {
             try connection.execute(
                 "INSERT OR IGNORE INTO messaging_server (profile, address) VALUES (?, ?)", profile, address)
         }
+    }
+
+    /// A server as it is kept, with whichever password; nil when it is not.
+    func text(of server: ServerAddress, in profile: Int64) throws -> String? {
+        try configured(of: profile).first { ServerAddress($0) == server }
+    }
+
+    func replace(_ address: String, by other: String, of profile: Int64) throws {
+        try connection.execute(
+            "UPDATE messaging_server SET address = ? WHERE profile = ? AND address = ?", other, profile,
+            address)
     }
 
     /// False when there is no such server.

@@ -6,6 +6,17 @@ public enum PresetServers {
     /// nil of any other host.
     static func address(host: String) -> ServerAddress? { known[host.lowercased()] }
 
+    /// Those of a domain that take new queues: for a user who has chosen them.
+    public static func forNewQueues(domain: String) -> [ServerAddress] {
+        fingerprints.compactMap { host, _ in
+            host.hasSuffix("." + domain) && !onlyForLinks.contains(host) ? known[host] : nil
+        }
+    }
+
+    private static let onlyForLinks: Set<String> = [
+        "smp4.simplex.im", "smp5.simplex.im", "smp6.simplex.im", "smp7.simplex.im",
+    ]
+
     /// Among them those that take no new queues any more: links to them are still met.
     private static let known: [String: ServerAddress] = {
         var known: [String: ServerAddress] = [:]

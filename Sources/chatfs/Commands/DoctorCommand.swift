@@ -1,6 +1,5 @@
 import CommandLineKit
 import Glibc
-import Network
 import OfficialCore
 import Posix
 import XFTP
@@ -34,7 +33,8 @@ enum DoctorCommand {
         ]
     ) { invocation in
         let core = try examination(invocation)
-        let proxy = try proxy(invocation["socks-proxy"])
+        let proxy = try invocation["socks-proxy"].map { text throws(UsageError) in try Invocation.proxy(text)
+        }
         var relays = try invocation.relays()
         var findings = await ThreadPool.shared.run { MachineExamination.findings() }
         findings += await MachineExamination.previews()
@@ -77,13 +77,5 @@ enum DoctorCommand {
         let database = try DatabaseFiles(prefix: invocation["database"] ?? DatabaseFiles.defaultPrefix())
         return CoreExamination(
             address: address, database: database, filesFolder: invocation["files-folder"])
-    }
-
-    private static func proxy(_ text: String?) throws(UsageError) -> SOCKSProxy? {
-        guard let text else { return nil }
-        guard let endpoint = Endpoint(text) else {
-            throw UsageError("--socks-proxy takes host:port, such as 127.0.0.1:9050")
-        }
-        return SOCKSProxy(endpoint)
     }
 }

@@ -1,165 +1,59 @@
-import Base
 import ChatCore
 import CommandLineKit
 import EmbeddedCore
-import Network
 import Posix
-import SMPRelay
-import Unlocking
-import XFTP
-import XFTPRelay
 
-/// `chatfs relay`: an XFTP relay on this machine, and beside it one for messages (SMP).
+/// `chatfs relay`: the relays of a profile, for messages (SMP) and for files (XFTP), and one of one's own.
 enum RelayCommand {
     static let command = Command(
-        "relay", "Run a relay that keeps encrypted chunks and messages for a while.",
+        "relay", "Choose the relays of a profile, or run one.",
         discussion: """
-            Prints two lines when it is ready: its address for files (xftp://), which is what --relay takes \
-            elsewhere, and that for messages (smp://), which SimpleX programs take as a server. Both show the \
-            same certificates, which are made at the first start; the fingerprint in the addresses stays the \
-            same as long as DIR does. A chunk or a message that was acknowledged survives crashes and power \
-            cuts.
-
-            SIGINT (Ctrl-C), SIGTERM and SIGHUP end it cleanly.
-
-            With --list or --remove it runs nothing: these are about the relays that a profile uploads to, \
-            which --relay of other commands has added.
+            Others reach a profile over a relay for messages (smp://), and files above 255 KiB go over one for files \
+            (xftp://). A profile contacts those that were given to it, and those that a link or an approved file names; \
+            it has none by itself. Without a command this is 'chatfs relay run'.
             """,
         section: ChatFS.Section.other,
-        options: [
-            .value(
-                "listen", named: "HOST:PORT", .text, default: "127.0.0.1:0",
-                "Where to listen. Port 0 takes the port of the last time if it is free, else any."),
-            .value(
-                "dir", named: "DIR", .folder,
-                "Its folder; default ${XDG_DATA_HOME:-~/.local/share}/chatfs/relay."),
-            .value(
-                "quota", named: "SIZE", .byteCount, default: "10gb",
-                "Bytes of chunks and their records to keep at most."),
-            .value("expire", named: "TIME", .duration, default: "48h", "How long a chunk is kept."),
-            .value(
-                "smp-port", named: "PORT", .integer(0...65535), default: "0",
-                "Where messages go, on the host of --listen; 0 as there."),
-            .value(
-                "smp-quota", named: "SIZE", .byteCount, default: "1gb",
-                "Bytes of queues and messages to keep at most."),
-            .value(
-                "smp-expire", named: "TIME", .duration, default: "21d",
-                "How long a message is kept that nobody fetches."),
-            .flag("no-smp", "Keep no messages: only the first line is printed."),
-            .value(
-                "password", named: "P", .text,
-                "Ask this of who wants to create chunks or queues: xftp://FINGERPRINT:P@HOST:PORT."),
-            .value(
-                "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
-                "Algorithm of the certificates made at the first start; ed25519 when left out."),
-            .flag("list", "Print the relays that a profile uploads to, one a line, without passwords."),
-            .value(
-                "remove", named: "ADDR", .text, repeats: true,
-                "Have a profile forget a relay. What was uploaded there stays until it expires."),
-            CommonOptions.profile, CommonOptions.noEncryption,
-        ] + CommonOptions.directory,
-        examples: [
-            Example("chatfs relay", "A relay for this machine."),
-            Example(
-                "chatfs relay --listen 0.0.0.0:443 --password s3cret", "A relay for everybody who knows."),
-            Example("chatfs relay --list", "Where files above 255 KiB go."),
-        ],
-        waitsForStop: true
+        subcommands: [list, add, remove, RelayTestCommand.command, RelayPresetCommand.command]
+            + [RelayRunCommand.command], unnamed: "run")
+
+    private static let addresses = Argument(
+        "ADDR", .text, count: .oneOrMore, "smp://fingerprint@host:port or xftp://fingerprint@host:port.")
+
+    private static let list = Command(
+        "list", "Print the relays of a profile, one a line, without passwords.",
+        options: [CommonOptions.profile] + CommonOptions.directory,
+        examples: [Example("chatfs relay list", "Where messages and files go.")]
     ) { invocation in
-        if invocation.has("list") || !invocation.all("remove").isEmpty {
-            return try await manage(invocation)
-        }
-        for option in ["profile", "data"] where invocation[option] != nil {
-            throw UsageError("--\(option) goes with --list and --remove")
-        }
-        ProcessHardening.apply()
-        ProcessHardening.allowManyOpenFiles()
-        let wanted = try settings(from: invocation)
-        let isDefault = invocation["dir"] == nil
-        let access = try DirectoryAccess(path: DataDirectory.defaultPath(), ways: Ways(invocation))
-        let (relay, settings, directory) = try await ThreadPool.shared.run {
-            var settings = wanted
-            // The default lies inside the data directory, which only its own code may make: a folder
-            // without its marker would be refused to every other command. Any other has keys of its own.
-            let directory = isDefault ? try access.open(isMade: true) : nil
-            settings.key =
-                isDefault
-                ? directory?.key
-                : try DirectoryAccess.key(
-                    of: KeyedFolder(path: settings.folder, database: Relay.recordsFile),
-                    lockFile: Relay.lockFile, access.ways
-                ) {
-                    try Relay.makeFolder(settings.folder)
-                }
-            return (try Relay.start(settings), settings, directory)
-        }
-        var messages: MessageRelay?
-        if !invocation.has("no-smp") {
-            let settings = try messageSettings(from: invocation, beside: settings, relay)
-            messages = try await ThreadPool.shared.run { () throws(MessageRelayError) in
-                try MessageRelay.start(settings)
-            }
-        }
-        Terminal.print(relay.address.text)
-        if let messages { Terminal.print(messages.address.text) }
-        await invocation.stop.wait()
-        await messages?.stop()
-        await relay.stop()
-        // In use until now.
-        withExtendedLifetime(directory) {}
+        let relays = try await ProfileRelays(invocation)
+        for relay in try await relays.list() { Terminal.print(relay.text) }
     }
 
-    private static func messageSettings(
-        from invocation: Invocation, beside files: RelaySettings, _ relay: Relay
-    ) throws -> MessageRelaySettings {
-        guard let expiry = invocation.duration("smp-expire"), expiry >= .seconds(1) else {
-            throw UsageError("--smp-expire must be at least 1s")
-        }
-        let port = invocation["smp-port"].flatMap { UInt16($0) } ?? 0
-        return MessageRelaySettings(
-            folder: files.folder + "/messages", listen: Endpoint(host: files.listen.host, port: port),
-            identity: relay.identity, password: files.password, quota: invocation.byteCount("smp-quota"),
-            expiry: expiry, key: files.key)
+    private static let add = Command(
+        "add", "Have a profile use relays.",
+        discussion: """
+            Files go over a new relay at once; people are met over one for messages from the next mount on. New contacts \
+            and links use it: those that are there stay where they are.
+
+            The password of a relay is in its address: smp://fingerprint:password@host. Given as -, addresses are read \
+            from standard input, one a line, so that nobody sees them among the processes.
+            """,
+        arguments: [addresses], options: [CommonOptions.profile] + CommonOptions.directory,
+        examples: [Example("chatfs relay add smp://…@relay.example xftp://…@relay.example", "One's own.")]
+    ) { invocation in
+        let added = try await AnyRelay.read(invocation)
+        try await ProfileRelays(invocation).add(added)
     }
 
-    /// The relays of a profile.
-    private static func manage(_ invocation: Invocation) async throws {
-        let removed = try invocation.all("remove").map { text throws(UsageError) in
-            try Invocation.relay(text).withoutPassword
-        }
-        let directory = try await invocation.dataDirectory()
-        let (name, lists) = (invocation["profile"], invocation.has("list"))
-        let lines = try await ThreadPool.shared.run { () throws(ChatError) -> [String] in
-            let profile = try directory.profile(named: name)
-            let known = try directory.removeRelays(removed, from: profile)
-            if let unknown = removed.first(where: { !known.contains($0) }) {
-                throw ChatError(
-                    .invalidCommand, "\(profile.displayName) does not upload to this relay: \(unknown.text)")
-            }
-            return lists ? try directory.configuredRelays(of: profile).map(\.text) : []
-        }
-        for line in lines { Terminal.print(line) }
-    }
-
-    private static func settings(from invocation: Invocation) throws -> RelaySettings {
-        let text = invocation["listen"] ?? ""
-        guard let endpoint = Endpoint(text) else {
-            throw UsageError("'\(text)' is no address to listen on: expected HOST:PORT")
-        }
-        guard let expiry = invocation.duration("expire"), expiry >= .seconds(1) else {
-            throw UsageError("--expire must be at least 1s")
-        }
-        if let quota = invocation.byteCount("quota"), quota < RelaySettings.minQuota {
-            throw UsageError("--quota must hold one chunk and its record at least: 65kb")
-        }
-        if let password = invocation["password"] {
-            guard (1...255).contains(password.utf8.count), password.utf8.allSatisfy({ $0 > 32 && $0 < 127 })
-            else { throw UsageError("--password takes 1 to 255 ASCII characters without spaces") }
-        }
-        return RelaySettings(
-            folder: invocation["dir"] ?? DataDirectory.defaultPath() + "/relay", listen: endpoint,
-            quota: invocation.byteCount("quota"), expiry: expiry, password: invocation["password"],
-            certificate: invocation["certificate"].flatMap(CertificateKind.init))
+    private static let remove = Command(
+        "remove", "Have a profile forget relays.",
+        discussion: """
+            What was uploaded to a relay stays there until it expires. Contacts that reach the profile over a relay for \
+            messages go on doing so: new ones do not.
+            """,
+        arguments: [addresses], options: [CommonOptions.profile] + CommonOptions.directory,
+        examples: [Example("chatfs relay remove xftp://…@relay.example", "No more files go there.")]
+    ) { invocation in
+        let removed = try await AnyRelay.read(invocation)
+        try await ProfileRelays(invocation).remove(removed)
     }
 }

@@ -83,10 +83,7 @@ struct MountSettings: Sendable {
         }
         try official?.checkFilesFolder()
         proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
-            guard let endpoint = Endpoint(text) else {
-                throw UsageError("--socks-proxy takes HOST:PORT, for example 127.0.0.1:9050")
-            }
-            return SOCKSProxy(endpoint)
+            try Invocation.proxy(text)
         }
         for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath] {
             if let path, path == mountpoint || path.hasPrefix(mountpoint + "/") {

@@ -1,0 +1,55 @@
+import CommandLineKit
+import EmbeddedCore
+import Posix
+
+/// `chatfs relay preset`: the relays that the official apps begin with.
+enum RelayPresetCommand {
+    static let command = Command(
+        "preset", "Have a profile use the relays of an operator that the official apps begin with.",
+        discussion: """
+            Says whose they are and under which conditions they may be used, and asks. Nothing is sent to them before they \
+            were added, and then only when the profile makes a contact or sends a file.
+            """,
+        arguments: [
+            Argument(
+                "OPERATOR", .choice(RelayOperator.allCases.map(\.rawValue)), count: .oneOrMore,
+                "SimpleX Chat itself, or Flux.")
+        ],
+        options: [
+            .flag("yes", "Their conditions were read and are accepted: do not ask."),
+            .flag("show", "Print the addresses; change nothing."),
+            CommonOptions.profile,
+        ] + CommonOptions.directory,
+        examples: [
+            Example("chatfs relay preset simplex", "Those of SimpleX Chat."),
+            Example("chatfs relay preset simplex flux --yes", "Those of both, in a script."),
+        ]
+    ) { invocation in
+        let operators = invocation.allArguments("OPERATOR").compactMap(RelayOperator.init)
+        let relays = operators.flatMap(\.relays)
+        if invocation.has("show") {
+            for relay in relays { Terminal.print(relay.text) }
+            return
+        }
+        let profile = try await ProfileRelays(invocation)
+        try await agree(to: operators, invocation)
+        try await profile.add(relays)
+        Terminal.note("\(relays.count) relays were added; 'chatfs relay list' names them.")
+    }
+
+    private static func agree(to operators: [RelayOperator], _ invocation: Invocation) async throws {
+        if invocation.has("yes") { return }
+        let names = operators.map(\.name).joined(separator: " and ")
+        Terminal.complain(
+            """
+            These relays belong to \(names). They see when this machine connects, from which address, and how much \
+            it sends, but neither messages nor files. Their conditions of use: \(RelayOperator.conditions)
+            """)
+        let answer = await ThreadPool.shared.run {
+            Question.line("Accept the conditions and use them? [y/N] ")
+        }
+        guard answer?.lowercased().hasPrefix("y") == true else {
+            throw UsageError("nothing was changed; --yes answers the question beforehand")
+        }
+    }
+}

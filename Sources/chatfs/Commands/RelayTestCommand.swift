@@ -1,0 +1,39 @@
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import Network
+import Posix
+
+/// `chatfs relay test`: whether relays work.
+enum RelayTestCommand {
+    static let command = Command(
+        "test", "Look whether relays work.",
+        discussion: """
+            Connects to each relay, looks whether it is the one of its address, makes a queue or a chunk of 64 KiB of \
+            random bytes there, and deletes it. Ends with 1 when one does not work.
+            """,
+        arguments: [
+            Argument(
+                "ADDR", .text, count: .any, "Its address, with its password; those of the profile without.")
+        ],
+        options: [
+            .value("socks-proxy", named: "HOST:PORT", .text, "Reach them through this SOCKS5 proxy."),
+            CommonOptions.profile,
+        ] + CommonOptions.directory,
+        examples: [
+            Example("chatfs relay test", "All that the profile uses."),
+            Example("chatfs relay test smp://…@relay.example", "Before it is added."),
+        ]
+    ) { invocation in
+        var trial = RelayTrial()
+        if let text = invocation["socks-proxy"] { trial.proxy = try Invocation.proxy(text) }
+        var relays = try await AnyRelay.read(invocation)
+        if relays.isEmpty { relays = try await ProfileRelays(invocation).listWithPasswords() }
+        guard !relays.isEmpty else {
+            throw ChatError(.file(.noRelay), "The profile has no relays: 'chatfs relay add' gives it some.")
+        }
+        let findings = await trial.findings(of: relays)
+        for finding in findings { Terminal.print(finding.line) }
+        if findings.contains(where: { $0.kind == .bad }) { throw ExitCode.failure }
+    }
+}

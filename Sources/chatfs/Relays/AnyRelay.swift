@@ -1,0 +1,54 @@
+import CommandLineKit
+import Posix
+import SMP
+import XFTP
+
+/// A relay of a profile: for messages or for files.
+enum AnyRelay: Hashable, Sendable {
+    case messages(ServerAddress)
+    case files(RelayAddress)
+
+    /// nil when it is the address of neither.
+    init?(_ text: some StringProtocol) {
+        if let server = ServerAddress(text) {
+            self = .messages(server)
+        } else if let relay = RelayAddress(text) {
+            self = .files(relay)
+        } else {
+            return nil
+        }
+    }
+
+    /// Without its password.
+    var text: String {
+        switch self {
+        case .messages(let server): server.text
+        case .files(let relay): relay.text
+        }
+    }
+
+    /// The arguments `ADDR` of a command; `-` stands for the lines of standard input.
+    static func read(_ invocation: Invocation) async throws -> [AnyRelay] {
+        var relays: [AnyRelay] = []
+        for argument in invocation.allArguments("ADDR") {
+            let texts = argument == "-" ? await lines() : [argument]
+            relays += try texts.map { text throws(UsageError) in
+                guard let relay = AnyRelay(text) else {
+                    throw UsageError(
+                        "the address of a relay looks like smp://fingerprint@host:port or "
+                            + "xftp://fingerprint@host:port")
+                }
+                return relay
+            }
+        }
+        return relays
+    }
+
+    private static func lines() async -> [String] {
+        await ThreadPool.shared.run {
+            var lines: [String] = []
+            while lines.count < 1000, let line = readLine() { if !line.isEmpty { lines.append(line) } }
+            return lines
+        }
+    }
+}

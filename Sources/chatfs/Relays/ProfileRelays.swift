@@ -1,0 +1,72 @@
+import ChatCore
+import CommandLineKit
+import EmbeddedCore
+import Posix
+import SMP
+import XFTP
+
+/// The relays of the profile that a command names.
+struct ProfileRelays: Sendable {
+    private let directory: DataDirectory
+    private let profile: Profile
+
+    /// From `CommonOptions.profile` and `CommonOptions.directory`.
+    init(_ invocation: Invocation) async throws {
+        let directory = try await invocation.dataDirectory()
+        let name = invocation["profile"]
+        profile = try await ThreadPool.shared.run { () throws(ChatError) in try directory.profile(named: name)
+        }
+        self.directory = directory
+    }
+
+    /// Those for messages first, each kind in the order in which they were given.
+    func list() async throws -> [AnyRelay] {
+        try await blocking { () throws(ChatError) in
+            try directory.messagingServers(of: profile).map(AnyRelay.messages)
+                + directory.configuredRelays(of: profile).map(AnyRelay.files)
+        }
+    }
+
+    /// The same with their passwords.
+    func listWithPasswords() async throws -> [AnyRelay] {
+        try await blocking { () throws(ChatError) in
+            try directory.messagingServers(of: profile).map(AnyRelay.messages)
+                + directory.configuredRelaysWithPasswords(of: profile).map(AnyRelay.files)
+        }
+    }
+
+    func add(_ relays: [AnyRelay]) async throws {
+        try await blocking { () throws(ChatError) in
+            try directory.addMessagingServers(relays.compactMap(\.server), to: profile)
+            try directory.addRelays(relays.compactMap(\.relay), to: profile)
+        }
+    }
+
+    /// - Throws: for one that the profile does not use; the others are gone.
+    func remove(_ relays: [AnyRelay]) async throws {
+        let known = try await blocking { () throws(ChatError) in
+            try directory.removeMessagingServers(relays.compactMap(\.server), from: profile)
+                .map(AnyRelay.messages)
+                + directory.removeRelays(relays.compactMap(\.relay), from: profile).map(AnyRelay.files)
+        }
+        guard let unknown = relays.first(where: { !known.contains($0) }) else { return }
+        throw ChatError(
+            .invalidCommand, "\(profile.displayName) does not use this relay: \(unknown.text)")
+    }
+
+    private func blocking<Result: Sendable>(
+        _ body: @escaping @Sendable () throws(ChatError) -> Result
+    ) async throws -> Result {
+        try await ThreadPool.shared.run(body)
+    }
+}
+
+extension AnyRelay {
+    fileprivate var server: ServerAddress? {
+        if case .messages(let server) = self { server } else { nil }
+    }
+
+    fileprivate var relay: RelayAddress? {
+        if case .files(let relay) = self { relay } else { nil }
+    }
+}

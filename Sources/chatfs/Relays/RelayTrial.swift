@@ -1,0 +1,98 @@
+import Base
+import Cryptography
+import Network
+import SMP
+import SMPClient
+import XFTP
+
+/// Whether relays do what profiles ask of them: makes something there, and deletes it.
+struct RelayTrial: Sendable {
+    var proxy: SOCKSProxy?
+
+    /// The smallest chunk that there is.
+    private static let chunkSize = 65_536
+
+    /// What came of each, in their order; all are tried at once.
+    func findings(of relays: [AnyRelay]) async -> [Finding] {
+        await withTaskGroup(of: (Int, Finding).self) { group in
+            for (number, relay) in relays.enumerated() {
+                group.addTask { (number, await finding(of: relay)) }
+            }
+            var findings: [(Int, Finding)] = []
+            for await finding in group { findings.append(finding) }
+            return findings.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    private func finding(of relay: AnyRelay) async -> Finding {
+        let begun = ContinuousClock.now
+        do {
+            let done =
+                switch relay {
+                case .messages(let server): try await tryMessages(server)
+                case .files(let relay): try await tryFiles(relay)
+                }
+            let time = begun.duration(to: .now) / .milliseconds(1)
+            return .good(
+                "\(relay.text) is who its address says; \(done), in \(Int(time.rounded(.up))) ms")
+        } catch {
+            return .bad("\(relay.text): \(sentence(of: error))")
+        }
+    }
+
+    private func tryMessages(_ server: ServerAddress) async throws -> String {
+        let connections = QueueConnections(ConnectionSettings(proxy: proxy))
+        do {
+            try await makeQueue(on: server, connections)
+        } catch {
+            await connections.close()
+            throw error
+        }
+        await connections.close()
+        return "a queue was made and deleted"
+    }
+
+    private func makeQueue(on server: ServerAddress, _ connections: QueueConnections) async throws {
+        let key = SigningKey.generate()
+        let queue = Command.NewQueue(
+            recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey,
+            password: server.password.map { Array($0.utf8) }, subscribes: false, mode: .messaging)
+        let answer = try await connections.ask(
+            ClientRequest(.create(queue), key: .signing(key)), of: server)
+        guard case .created(let ids) = answer else { throw refusal(answer, of: "makes no queue") }
+        let deleted = try await connections.ask(
+            ClientRequest(.delete, of: ids.recipientID, key: .signing(key)), of: server)
+        guard deleted == .ok else { throw refusal(deleted, of: "does not delete the queue that it made") }
+    }
+
+    private func refusal(_ answer: Answer, of what: String) -> SMPError {
+        guard case .error(let error) = answer else {
+            return SMPError(.malformed, "It \(what): its answer makes no sense.")
+        }
+        if error == .authorization {
+            return SMPError(
+                SMPError(error).code,
+                "It takes no new queues from you: its password is missing or wrong, or it is closed.")
+        }
+        return SMPError(SMPError(error).code, "It \(what).", cause: SMPError(error))
+    }
+
+    private func tryFiles(_ relay: RelayAddress) async throws -> String {
+        var settings = XFTPClientSettings(policy: .everything)
+        settings.retry.tries = 1
+        settings.proxy = proxy
+        let client = XFTPClient(settings: settings)
+        defer { client.close() }
+        let bytes = SystemRandomSource().bytes(Self.chunkSize)
+        let buffer = ChunkBuffer(capacity: Self.chunkSize)
+        buffer.count = Self.chunkSize
+        buffer.bytes.copyBytes(from: bytes)
+        let key = SigningKey.generate()
+        let chunk = try await client.create(
+            size: UInt32(Self.chunkSize), digest: SHA256.hash(bytes), senderKey: key,
+            recipientKeys: [.generate()], on: relay)
+        try await client.upload(buffer, to: chunk.senderID, signedBy: key, on: relay)
+        try await client.delete(chunk.senderID, signedBy: key, on: relay)
+        return "a chunk was uploaded and deleted"
+    }
+}
