@@ -65,7 +65,8 @@ let package = Package(
         module("ChatProtocol", uses: ["Base", "JSON"]),
         module("XFTP", uses: ["Base", "Posix", "Cryptography", "Network", "CLinux"]),
         module("XFTPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "XFTP"]),
-        module("SMPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "SMP"]),
+        module(
+            "SMPRelay", uses: ["Base", "Posix", "Cryptography", "Store", "Network", "SMP", "SMPClient"]),
         module("SMPClient", uses: ["Base", "Posix", "Cryptography", "Network", "SMP"]),
         module("CoreServices", uses: ["Base", "Posix", "Cryptography", "Store", "ChatCore", "XFTP"]),
         module(

@@ -16,6 +16,8 @@ public struct ConnectionSettings: Sendable {
     /// Delays after failures: the next try for who listens, and at once when somebody asks something after `first`.
     public var retry: RetryPolicy
     public var random: any RandomSource
+    /// Of the numeric addresses of a server, 4 or 16 bytes, those that may be reached; nil: all.
+    public var mayReach: (@Sendable ([UInt8]) -> Bool)?
 
     public init(
         proxy: SOCKSProxy? = nil, routing: PrivateRouting = PrivateRouting(),

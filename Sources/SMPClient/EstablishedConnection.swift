@@ -70,7 +70,8 @@ struct EstablishedConnection {
                 to: endpoint,
                 tls: TLSClientSettings(
                     identityFingerprint: connection.server.fingerprint, applicationProtocols: ["smp/1"]),
-                proxy: settings.proxy, size: TransportBlock.size, timeout: settings.connectTimeout,
+                proxy: settings.proxy, mayReach: settings.mayReach, size: TransportBlock.size,
+                timeout: settings.connectTimeout,
                 stop: connection.stop, wakeUp: connection.wakeUp)
             let block = try firstBlock(of: stream, until: end, connection)
             let peer = TLSPeer(
@@ -121,6 +122,7 @@ struct EstablishedConnection {
         self.stream = stream
         self.start = start
         lastUse = start.duration(to: .now)
+        connection.become(keys.handing)
         session = ClientSession(keys: keys, now: lastUse, random: connection.settings.random)
     }
 
@@ -151,6 +153,7 @@ struct EstablishedConnection {
         handle(session.disconnect())
         end.wasSubscribed = !subscriptions.isEmpty && !end.isStopping
         stream.shutDown()
+        connection.become(nil)
         return end
     }
 

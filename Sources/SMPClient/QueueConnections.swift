@@ -85,6 +85,22 @@ public final class QueueConnections: QueueServers {
         }
     }
 
+    /// How requests of others are handed on to a server, over the connection that there is or is made now.
+    public func handing(to server: ServerAddress) async throws(SMPError) -> HandingOn {
+        let connection = try connection(to: server)
+        if let handing = connection.handing { return handing }
+        _ = try await ask(ClientRequest(.ping), of: server)
+        guard let handing = connection.handing else {
+            throw SMPError(.disconnected, "The connection to the messaging server broke off.")
+        }
+        return handing
+    }
+
+    /// The same over the connection that there is; nil: there is none.
+    public func currentHanding(to server: ServerAddress) async -> HandingOn? {
+        state.withLock { $0.connections[server] }?.handing
+    }
+
     public var events: AsyncStream<QueueServerEvent> {
         AsyncStream { [mailbox, weak self] in
             guard let next = await mailbox.next() else { return nil }

@@ -30,6 +30,7 @@ final class ServerConnection: Sendable {
         /// Nobody needed it, and another one takes its place.
         var isForgotten = false
         var waiting: [CheckedContinuation<Void, Never>] = []
+        var handing: HandingOn?
     }
 
     let server: ServerAddress
@@ -134,7 +135,12 @@ final class ServerConnection: Sendable {
         }
     }
 
+    /// How something is handed on over the connection that there is now; nil: there is none.
+    var handing: HandingOn? { state.withLock { $0.handing } }
+
     // MARK: The thread
+
+    func become(_ handing: HandingOn?) { state.withLock { $0.handing = handing } }
 
     var isStopping: Bool { state.withLock { $0.work.isStopping } }
 

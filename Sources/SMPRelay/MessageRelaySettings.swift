@@ -18,9 +18,18 @@ public struct MessageRelaySettings: Sendable {
     public var expiry: Duration
     /// With which the records are sealed; nil: they are in clear.
     public var key: SecretBytes?
+    public var handsOn: HandsOn = .toNobody
     public var limits = Limits()
     public var clock: any WallClock
     public var random: any RandomSource
+
+    /// Whether requests of clients are handed on to other servers, which then do not see where clients are. Who may
+    /// make queues may ask for it.
+    public enum HandsOn: Sendable {
+        case toNobody
+        /// To servers at numeric addresses, of 4 or 16 bytes, that are let through.
+        case to(@Sendable ([UInt8]) -> Bool)
+    }
 
     /// What a client may cost.
     public struct Limits: Sendable {
@@ -36,6 +45,10 @@ public struct MessageRelaySettings: Sendable {
         public var idle: Duration = .seconds(6 * 3600)
         /// Queues that a connection may make in an hour.
         public var newQueues = 1000
+        /// Other servers that something is handed on to at once, each a connection and a thread.
+        public var otherServers = 64
+        /// Of which one connection opens a way to so many.
+        public var waysOut = 16
         /// Messages that a queue holds; the next one is refused until all were fetched.
         public var messages = 128
 

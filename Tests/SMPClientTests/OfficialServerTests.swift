@@ -119,6 +119,30 @@ struct OfficialServerTests {
         try await theirs.stop()
     }
 
+    @Test("our relay hands on to the official one, and the official one to ours")
+    func handedOnBothWays() async throws {
+        let (relay, official) = try await Self.start()
+        let ours = try Place { $0.handsOn = .to { _ in true } }
+        for (proxy, server) in [(ours.server, official), (official, ours.server)] {
+            var settings = ConnectionSettings.forTests
+            settings.routing = PrivateRouting(.unknownServers, fallback: .none, servers: [proxy])
+            let (alice, bob) = (Person(), Person(settings))
+            let queue = try await alice.makeQueue(server)
+            let key = SigningKey.generate()
+            #expect(
+                try await bob.ask(
+                    .secureAsSender(key: key.publicKey), of: queue.ids.senderID, key: key, server) == .ok)
+            #expect(
+                try await bob.ask(.text("from nowhere"), of: queue.ids.senderID, key: key, server) == .ok)
+            #expect(try await alice.message(of: queue).body.text == "from nowhere")
+            #expect(
+                try await bob.ask(.text("unsigned"), of: queue.ids.senderID, server)
+                    == .error(.authorization))
+        }
+        await ours.relay.stop()
+        try await relay.stop()
+    }
+
     @Test("a server of another fingerprint is refused")
     func wrongFingerprint() async throws {
         let (relay, server) = try await Self.start()

@@ -178,7 +178,9 @@ struct RoutingTests {
         #expect(routes(.always, send, mine) && !routes(.always, subscribe, far))
     }
 
-    @Test("our relay hands nothing on: who needs that is told, and not reached directly")
+    @Test(
+        "a relay of ours that is to hand nothing on says so: who needs that is told, and not reached directly"
+    )
     func ourRelay() async throws {
         let (mine, far) = (try Place(), try Place())
         var settings = ConnectionSettings.forTests

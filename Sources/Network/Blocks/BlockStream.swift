@@ -21,14 +21,17 @@ public final class BlockStream {
     /// Connects, within a time, to a server that proves to be the one of the settings. Blocks.
     /// - Parameters:
     ///   - size: bytes of each block.
+    ///   - mayReach: which of the numeric addresses that the host has, 4 or 16 bytes; nil: all.
     ///   - stop: gives up connecting when it is rung.
     ///   - wakeUp: ends a wait of the stream.
     public static func connect(
-        to endpoint: Endpoint, tls: TLSClientSettings, proxy: SOCKSProxy? = nil, size: Int,
-        timeout: Duration, stop: WakeUp, wakeUp: WakeUp
+        to endpoint: Endpoint, tls: TLSClientSettings, proxy: SOCKSProxy? = nil,
+        mayReach: (@Sendable ([UInt8]) -> Bool)? = nil, size: Int, timeout: Duration, stop: WakeUp,
+        wakeUp: WakeUp
     ) throws(NetworkError) -> BlockStream {
         let stream = try TLSStream.connect(
-            ClientRoute(endpoint: endpoint, tls: tls, proxy: proxy), deadline: Deadline(after: timeout),
+            ClientRoute(endpoint: endpoint, tls: tls, proxy: proxy, mayReach: mayReach),
+            deadline: Deadline(after: timeout),
             stop: stop)
         return BlockStream(stream, size: size, wakeUp: wakeUp)
     }

@@ -6,6 +6,8 @@ struct ClientRoute: Sendable {
     let endpoint: Endpoint
     let tls: TLSClientSettings
     let proxy: SOCKSProxy?
+    /// Of the numeric addresses that a name leads to, 4 or 16 bytes, those that may be reached; nil: all.
+    var mayReach: (@Sendable ([UInt8]) -> Bool)?
 }
 
 extension TLSStream {
@@ -14,7 +16,8 @@ extension TLSStream {
         _ route: ClientRoute, deadline: Deadline, stop: WakeUp
     ) throws(NetworkError) -> TLSStream {
         let next = route.proxy?.endpoint ?? route.endpoint
-        let addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
+        var addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
+        if let mayReach = route.mayReach { addresses.removeAll { !mayReach($0.hostBytes) } }
         let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
         try route.proxy?.connect(socket, to: route.endpoint, deadline: deadline, stop: stop)
         let stream = try TLSStream(context: TLSContext(client: route.tls), socket: socket, isClient: true)

@@ -142,7 +142,9 @@ public struct ClientSession: Sendable {
         case .end: [.ended(recipientID: entityID)]
         case .deleted: [.deleted(recipientID: entityID)]
         case .error(let error): [.complaint(error)]
-        case .created, .subscribed, .ok, .link, .information, .pong, .proxyOpened, .forwarded, .unknown: []
+        case .created, .subscribed, .ok, .link, .information, .pong, .proxyOpened, .forwarded, .handedOn,
+            .unknown:
+            []
         }
     }
 
@@ -219,7 +221,7 @@ extension Command {
         switch (self, answer) {
         case (.subscribe, .ok): return .subscribed
         case (.create, .created), (.subscribe, .subscribed), (.queueInformation, .information),
-            (.ping, .pong), (.openProxy, .proxyOpened), (.forward, .forwarded),
+            (.ping, .pong), (.openProxy, .proxyOpened), (.forward, .forwarded), (.handOn, .handedOn),
             (.openInvitation, .link), (.openContact, .link), (.secure, .ok), (.acknowledge, .ok),
             (.suspend, .ok),
             (.delete, .ok), (.setLink, .ok), (.deleteLink, .ok), (.secureAsSender, .ok), (.send, .ok):

@@ -6,6 +6,8 @@ public struct SessionAuthority: Sendable {
     public let sessionID: [UInt8]
     /// The server's key of this session.
     let key: AgreementKey
+    /// Of both sides of the session; nil where nobody hands anything on.
+    var secret: WipedBytes?
 
     /// Whether the owner of a key has authorised a command, in this session. Costs as much time whatever is wrong.
     /// - Parameter key: SubjectPublicKeyInfo, for signatures or for agreements.
@@ -39,7 +41,8 @@ public struct ServerSession: Sendable {
 
     public let version: UInt16
     public let authority: SessionAuthority
-    private var blocks: BlockCipher
+    /// nil of a client that is a server: what it hands on is in boxes anyway.
+    private var blocks: BlockCipher?
     /// Encoded answers, in the order in which they were given.
     private var waiting: [[UInt8]] = []
 
@@ -67,14 +70,15 @@ public struct ServerSession: Sendable {
             throw SMPError(.malformed, "A client's key is unusable.", cause: error)
         }
         version = hello.version
-        authority = SessionAuthority(sessionID: sessionID, key: key)
-        blocks = BlockCipher(secret: secret, sessionID: sessionID, side: .server)
+        authority = SessionAuthority(sessionID: sessionID, key: key, secret: secret)
+        // What servers hand on is in boxes of its own.
+        blocks = hello.isProxy ? nil : BlockCipher(secret: secret, sessionID: sessionID, side: .server)
     }
 
     /// What is in the next block; nil in the place of what is no transmission. Throws when the connection is to be
     /// closed.
     public mutating func receive(_ block: [UInt8]) throws(SMPError) -> [Received?] {
-        guard let transmissions = Batch.decode(try blocks.open(block)) else { throw .malformed }
+        guard let transmissions = Batch.decode(try open(block)) else { throw .malformed }
         return transmissions.map { bytes in
             Transmission(decoding: bytes, version: version).map { transmission in
                 Received(transmission, Command.read(transmission.body, version: version))
@@ -90,6 +94,12 @@ public struct ServerSession: Sendable {
         waiting.append(fits ? encoded : encode(.error(.internalError), correlationID, entityID))
     }
 
+    private mutating func open(_ block: [UInt8]) throws(SMPError) -> [UInt8] {
+        if let content = try blocks?.open(block) { return content }
+        guard block.count == TransportBlock.size, let content = Padding.unpad(block) else { throw .malformed }
+        return content
+    }
+
     private func encode(_ answer: Answer, _ correlationID: [UInt8], _ entityID: [UInt8]) -> [UInt8] {
         Transmission(
             correlationID: correlationID, entityID: entityID, body: answer.encoded(version: version)
@@ -102,7 +112,9 @@ public struct ServerSession: Sendable {
         let count = Batch.count(waiting)
         guard count > 0 else { return nil }
         defer { waiting.removeFirst(count) }
-        return blocks.seal(Batch.encode(Array(waiting[..<count])))
+        let content = Batch.encode(Array(waiting[..<count]))
+        if blocks != nil { return blocks?.seal(content) }
+        return Padding.pad(content, to: TransportBlock.size)
     }
 }
 
@@ -121,6 +133,6 @@ extension Command {
 
     private static let words: Set<String> = [
         "NEW", "SUB", "KEY", "ACK", "OFF", "DEL", "QUE", "LSET", "LDEL", "SKEY", "SEND", "LKEY", "LGET",
-        "PING",
+        "PING", "PRXY", "PFWD", "RFWD",
     ]
 }

@@ -23,6 +23,8 @@ public enum Answer: Hashable, Sendable {
     case proxyOpened(ProxiedServer)
     /// PRES: what that server answered, which this one cannot read.
     case forwarded(box: [UInt8])
+    /// RRES: the answer to what was handed on, in a box of both servers.
+    case handedOn(box: [UInt8])
     case error(ServerError)
     /// A word of a later version, which is no reason to disconnect.
     case unknown(word: String)
@@ -79,6 +81,7 @@ public enum Answer: Hashable, Sendable {
             bytes += Array("PKEY ".utf8)
             bytes.append(server)
         case .forwarded(let box): bytes = Array("PRES ".utf8) + box
+        case .handedOn(let box): bytes = Array("RRES ".utf8) + box
         case .error(let error): bytes = Array("ERR \(error.text)".utf8)
         case .unknown(let word): bytes = Array(word.utf8)
         }
@@ -105,6 +108,7 @@ public enum Answer: Hashable, Sendable {
         case "PONG": read = .pong
         case "PKEY": read = reader.proxiedServer().map { .proxyOpened($0) }
         case "PRES": read = .forwarded(box: reader.rest())
+        case "RRES": read = .handedOn(box: reader.rest())
         case "ERR": read = .error(ServerError(reader.rest()))
         default:
             let printable = word.prefix(16).map { (33..<127).contains($0) ? $0 : UInt8(ascii: "?") }

@@ -27,6 +27,8 @@ public enum Command: Hashable, Sendable {
     case openProxy(to: ServerAddress, password: [UInt8]?)
     /// PFWD: something for the server of such a session, which this one cannot read (`ProxiedSession`).
     case forward(version: UInt16, key: [UInt8], box: [UInt8])
+    /// RFWD: what one server hands on to another, in a box of both (`HandedOn`).
+    case handOn(box: [UInt8])
 
     /// What a new queue is to be.
     public struct NewQueue: Hashable, Sendable {
@@ -120,6 +122,7 @@ extension Command {
                 bytes.append(byteString: key)
                 bytes += box
             }
+        case .handOn(let box): Self.word("RFWD ") { $0 += box }
         }
     }
 
@@ -157,6 +160,7 @@ extension Command {
             read = reader.integer(UInt16.self).flatMap { version in
                 reader.agreementKey().map { .forward(version: version, key: $0, box: reader.rest()) }
             }
+        case ("RFWD", true): read = .handOn(box: reader.rest())
         case ("LSET", true):
             read = reader.byteString().flatMap { id in reader.linkBlobs().map { .setLink(id: id, data: $0) } }
         case ("SEND", true):

@@ -60,11 +60,14 @@ public struct ClientHello: Hashable, Sendable {
     public var identity: [UInt8]
     /// SubjectPublicKeyInfo of an X25519 key.
     public var key: [UInt8]
+    /// The client is a server that hands on: then blocks are not encrypted beyond TLS.
+    public var isProxy: Bool
 
-    public init(version: UInt16, identity: [UInt8], key: [UInt8]) {
+    public init(version: UInt16, identity: [UInt8], key: [UInt8], isProxy: Bool = false) {
         self.version = version
         self.identity = identity
         self.key = key
+        self.isProxy = isProxy
     }
 
     /// Without padding.
@@ -73,21 +76,20 @@ public struct ClientHello: Hashable, Sendable {
         bytes.append(bigEndian: version)
         bytes.append(byteString: identity)
         bytes.append(byteString: key)
-        // No proxy of others.
-        bytes.append(bool: false)
-        // And no service.
+        bytes.append(bool: isProxy)
+        // No service.
         if version >= SMPVersion.withServices { bytes.append(optional: [UInt8]?.none) { $0 += $1 } }
         return bytes
     }
 
-    /// Reads the unpadded block, or nil. Of clients that are no ordinary ones, and later fields are not looked at.
+    /// Reads the unpadded block, or nil. Later fields are not looked at.
     public init?(decoding message: [UInt8]) {
         var reader = ByteReader(message)
         guard let version = reader.integer(UInt16.self), SMPVersion.servers.contains(version),
             let identity = reader.byteString(), identity.count == 32, let key = reader.agreementKey(),
-            reader.bool() != nil
+            let isProxy = reader.bool()
         else { return nil }
-        self.init(version: version, identity: identity, key: key)
+        self.init(version: version, identity: identity, key: key, isProxy: isProxy)
     }
 }
 
@@ -113,8 +115,9 @@ public struct SessionKeys: Sendable {
     public let sessionID: [UInt8]
     /// The server's key of this session, with which commands are authenticated.
     public let serverKey: [UInt8]
-    /// The client's key of this session.
     let blocks: BlockCipher
+    /// For a server that hands something on.
+    public var handing: HandingOn?
 
     /// Reads the server's first block and answers it.
     /// - Parameter key: made for this connection.
@@ -145,7 +148,8 @@ public struct SessionKeys: Sendable {
         guard let padded = Padding.pad(answer.encoded, to: TransportBlock.size) else { throw .malformed }
         let keys = SessionKeys(
             version: version, sessionID: hello.sessionID, serverKey: serverKey,
-            blocks: BlockCipher(secret: secret, sessionID: hello.sessionID, side: .client))
+            blocks: BlockCipher(secret: secret, sessionID: hello.sessionID, side: .client),
+            handing: HandingOn(hello, secret))
         return (keys, padded)
     }
 }

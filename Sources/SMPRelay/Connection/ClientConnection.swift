@@ -153,7 +153,9 @@ extension ServerSession.Received {
     /// Whether what is answered may fill a block.
     fileprivate var hasLargeAnswer: Bool {
         switch command {
-        case .success(.openContact), .success(.openInvitation), .success(.forward): true
+        case .success(.openContact), .success(.openInvitation), .success(.openProxy), .success(.forward),
+            .success(.handOn):
+            true
         default: false
         }
     }

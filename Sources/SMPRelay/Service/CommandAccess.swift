@@ -29,8 +29,8 @@ struct CommandAccess {
             guard transmission.entityID.isEmpty else { throw ServerError.command(.hasAuthorization) }
             try check(transmission, queue.recipientKey)
             return nil
-        // This relay hands nothing on: it would connect to whatever a stranger names.
-        case .openProxy, .forward: throw ServerError.command(.prohibited)
+        // Opened before (`HandedOn`), or this relay hands nothing on.
+        case .openProxy, .forward, .handOn: throw ServerError.command(.prohibited)
         case .openContact:
             guard transmission.authorization.isEmpty else { throw ServerError.command(.hasAuthorization) }
             return try contact(transmission)

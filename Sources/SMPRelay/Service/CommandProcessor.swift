@@ -73,6 +73,11 @@ struct CommandProcessor {
         let transmission = received.transmission
         do {
             let command = try received.command.get()
+            if case .handOn(let box) = command {
+                let inner = try HandedOn(box, correlationID: transmission.correlationID, authority)
+                let answer = try performHandedOn(inner.received, of: client, authority, records)
+                return replies.answer(inner.sealed(answer), to: transmission, of: client)
+            }
             let access = CommandAccess(records: records, authority: authority)
             let queue = try access.queue(of: transmission, command)
             if queue != nil, !transmission.authorization.isEmpty { client.becomesKnown() }
@@ -82,6 +87,22 @@ struct CommandProcessor {
             }
         } catch let refusal as ServerError {
             replies.answer(.error(refusal), to: transmission, of: client)
+        }
+    }
+
+    /// What a client asked that this relay does not see, over another server. It never becomes known by that.
+    private mutating func performHandedOn(
+        _ received: ServerSession.Received, of client: Client, _ authority: SessionAuthority,
+        _ records: QueueRecords
+    ) throws -> Answer {
+        do {
+            let command = try received.command.get()
+            let queue = try CommandAccess(records: records, authority: authority)
+                .queue(of: received.transmission, command)
+            let request = Request(command: command, transmission: received.transmission, client: client)
+            return try perform(request, queue, records) ?? .error(.internalError)
+        } catch let refusal as ServerError {
+            return .error(refusal)
         }
     }
 

@@ -23,6 +23,7 @@ final class QueueService: Sendable {
 
     private let database: Database
     private let settings: MessageRelaySettings
+    private let waysOut: WaysOut?
     private let wakeUp: WakeUp
     private let state = Lock(State())
 
@@ -54,17 +55,36 @@ final class QueueService: Sendable {
     private init(_ database: Database, _ settings: MessageRelaySettings) throws(SystemError) {
         self.database = database
         self.settings = settings
+        waysOut = WaysOut(settings)
         wakeUp = try WakeUp()
     }
 
-    /// Never blocks.
+    /// Never blocks. What goes to other servers waits for nothing here, and nothing for that.
     func submit(_ jobs: [Job]) {
-        state.withLock { $0.jobs += jobs }
+        let own = jobs.filter { !handOn($0) }
+        guard !own.isEmpty else { return }
+        state.withLock { $0.jobs += own }
         wakeUp.ring()
+    }
+
+    private func handOn(_ job: Job) -> Bool {
+        guard case .command(let received, let client, _) = job, let waysOut,
+            case .success(let command) = received.command, WaysOut.isAbout(command)
+        else { return false }
+        Task {
+            let answer = await waysOut.answer(command, received.transmission)
+            client.tell(
+                Client.Message(
+                    correlationID: received.transmission.correlationID,
+                    entityID: received.transmission.entityID, content: .answer(answer), isAnswer: true))
+            client.wake()
+        }
+        return true
     }
 
     /// Ends the thread after what was submitted, and closes the database.
     func stop() async {
+        await waysOut?.close()
         state.withLock { $0.isStopping = true }
         wakeUp.ring()
         await withCheckedContinuation { continuation in

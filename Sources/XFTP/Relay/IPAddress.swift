@@ -1,7 +1,7 @@
 import Glibc
 
 /// Which numeric addresses lead back into this machine or its network.
-enum IPAddress {
+package enum IPAddress {
     /// The four octets of `192.0.2.1`, nil for anything else.
     static func octetsOfIPv4(_ text: some StringProtocol) -> [UInt8]? {
         var address = in_addr()
@@ -18,7 +18,7 @@ enum IPAddress {
 
     /// Loopback, private, link-local, shared, unspecified, multicast and reserved addresses
     /// (RFC 1122, 1918, 3927, 4193, 4291, 6598), also those written as IPv6 (mapped, 6to4, NAT64).
-    static func isInternal(_ octets: [UInt8]) -> Bool {
+    package static func isInternal(_ octets: [UInt8]) -> Bool {
         if octets.count == 4 {
             switch (octets[0], octets[1]) {
             case (0, _), (10, _), (127, _), (169, 254), (172, 16...31), (192, 168), (100, 64...127),

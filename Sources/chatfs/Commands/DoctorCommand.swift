@@ -36,6 +36,7 @@ enum DoctorCommand {
         let proxy = try invocation["socks-proxy"].map { text throws(UsageError) in try Invocation.proxy(text)
         }
         var relays = try invocation.relays()
+        var proxies: [RelayAddress: SOCKSProxy] = [:]
         var findings = await ThreadPool.shared.run { MachineExamination.findings() }
         findings += await MachineExamination.previews()
         findings += await DesktopExamination.findings()
@@ -51,13 +52,14 @@ enum DoctorCommand {
             let result = await ThreadPool.shared.run { MachineExamination.embedded(access) }
             more = result.findings
             relays += result.relays
+            proxies = result.proxies
         }
         for finding in more { Terminal.print(finding.line) }
         findings += more
         // The library and the program tell their relays only with their database open.
         let knowsRelays = !relays.isEmpty || invocation["core"] == nil
         if knowsRelays {
-            let answers = await MachineExamination.relays(relays, through: proxy)
+            let answers = await MachineExamination.relays(relays, through: proxy, else: proxies)
             for finding in answers { Terminal.print(finding.line) }
             findings += answers
         }

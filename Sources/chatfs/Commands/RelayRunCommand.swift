@@ -42,6 +42,10 @@ enum RelayRunCommand {
             .value(
                 "smp-expire", named: "TIME", .duration, default: "21d",
                 "How long a message is kept that nobody fetches."),
+            .flag(
+                "no-hand-on",
+                "Hand nothing on to other relays for messages; else they do not see the addresses of who sends to "
+                    + "them over this one."),
             .flag("no-smp", "Keep no messages: only the first line is printed."),
             .value(
                 "password", named: "P", .text,
@@ -102,10 +106,12 @@ enum RelayRunCommand {
             throw UsageError("--smp-expire must be at least 1s")
         }
         let port = invocation["smp-port"].flatMap { UInt16($0) } ?? 0
-        return MessageRelaySettings(
+        var settings = MessageRelaySettings(
             folder: files.folder + "/messages", listen: Endpoint(host: files.listen.host, port: port),
             identity: relay.identity, password: files.password, quota: invocation.byteCount("smp-quota"),
             expiry: expiry, key: files.key)
+        if !invocation.has("no-hand-on") { settings.handsOn = .to { !IPAddress.isInternal($0) } }
+        return settings
     }
 
     private static func settings(from invocation: Invocation) throws -> RelaySettings {

@@ -17,7 +17,7 @@ enum RelayTestCommand {
                 "ADDR", .text, count: .any, "Its address, with its password; those of the profile without.")
         ],
         options: [
-            .value("socks-proxy", named: "HOST:PORT", .text, "Reach them through this SOCKS5 proxy."),
+            .value("socks-proxy", named: "HOST:PORT", .text, "Reach them through this SOCKS5 proxy; else by that of 'chatfs network', where the profile has one."),
             CommonOptions.profile,
         ] + CommonOptions.directory,
         examples: [
@@ -26,8 +26,14 @@ enum RelayTestCommand {
         ]
     ) { invocation in
         var trial = RelayTrial()
-        if let text = invocation["socks-proxy"] { trial.proxy = try Invocation.proxy(text) }
         var relays = try await AnyRelay.read(invocation)
+        // What a profile reaches by its proxy is reached past it by nothing.
+        trial.proxy =
+            if let text = invocation["socks-proxy"] {
+                try Invocation.proxy(text)
+            } else {
+                try await ProfileRelays.proxy(invocation)
+            }
         if relays.isEmpty { relays = try await ProfileRelays(invocation).listWithPasswords() }
         guard !relays.isEmpty else {
             throw ChatError(.file(.noRelay), "The profile has no relays: 'chatfs relay add' gives it some.")

@@ -62,39 +62,48 @@ enum MachineExamination {
     }
 
     /// The data directory of the core that ChatFS brings along, and its relays. Blocks.
-    static func embedded(_ access: DirectoryAccess) -> (findings: [Finding], relays: [RelayAddress]) {
+    /// - Returns: `proxies`: where a profile goes through one, no relay of it is asked past that.
+    static func embedded(
+        _ access: DirectoryAccess
+    ) -> (findings: [Finding], relays: [RelayAddress], proxies: [RelayAddress: SOCKSProxy]) {
         guard access.folder.condition != .new else {
-            return ([.note("there is no data directory yet: chatfs profile create NAME makes it")], [])
+            return ([.note("there is no data directory yet: chatfs profile create NAME makes it")], [], [:])
         }
         do {
             let directory = try access.open()
             let profiles = try directory.profiles()
-            let relays = try profiles.flatMap { try directory.configuredRelays(of: $0) }
+            var relays: [RelayAddress] = []
+            var proxies: [RelayAddress: SOCKSProxy] = [:]
+            for profile in profiles {
+                let own = try directory.configuredRelays(of: profile)
+                relays += own
+                guard let proxy = try directory.networkChoice(of: profile).proxy else { continue }
+                for relay in own { proxies[relay] = SOCKSProxy(proxy) }
+            }
             let count: Finding =
                 profiles.isEmpty
                 ? .note("the data directory has no profile: chatfs profile create NAME makes one")
                 : .good("profiles: \(profiles.map(\.displayName).joined(separator: ", "))")
-            return ([count], relays)
+            return ([count], relays, proxies)
         } catch {
-            return ([.bad("the data directory cannot be used: \(sentence(of: error))")], [])
+            return ([.bad("the data directory cannot be used: \(sentence(of: error))")], [], [:])
         }
     }
 
     /// Whether relays answer, all at once.
-    static func relays(_ relays: [RelayAddress], through proxy: SOCKSProxy?) async -> [Finding] {
+    /// - Parameters:
+    ///   - proxy: for all; nil: for each that of `proxies`, or none.
+    static func relays(
+        _ relays: [RelayAddress], through proxy: SOCKSProxy?, else proxies: [RelayAddress: SOCKSProxy] = [:]
+    ) async -> [Finding] {
         guard !relays.isEmpty else {
             return [.note("no relay is configured: files above 255 KiB cannot be sent")]
         }
-        var settings = XFTPClientSettings(policy: .everything)
-        settings.connectDeadline = .seconds(10)
-        settings.retry.tries = 1
-        settings.proxy = proxy
-        let client = XFTPClient(settings: settings)
-        defer { client.close() }
         return await withTaskGroup(of: (Int, Finding).self) { group in
             let chosen = relays.reduce(into: [RelayAddress]()) { if !$0.contains($1) { $0.append($1) } }
             for (number, relay) in chosen.enumerated() {
-                group.addTask { (number, await answer(of: relay, to: client)) }
+                let way = proxy ?? proxies[relay]
+                group.addTask { (number, await answer(of: relay, through: way)) }
             }
             var findings: [(Int, Finding)] = []
             for await finding in group { findings.append(finding) }
@@ -102,7 +111,13 @@ enum MachineExamination {
         }
     }
 
-    private static func answer(of relay: RelayAddress, to client: XFTPClient) async -> Finding {
+    private static func answer(of relay: RelayAddress, through proxy: SOCKSProxy?) async -> Finding {
+        var settings = XFTPClientSettings(policy: .everything)
+        settings.connectDeadline = .seconds(10)
+        settings.retry.tries = 1
+        settings.proxy = proxy
+        let client = XFTPClient(settings: settings)
+        defer { client.close() }
         do throws(XFTPError) {
             try await client.ping(relay)
             return .good("the relay \(relay.hosts[0]):\(relay.port) answers")

@@ -1,6 +1,7 @@
 import ChatCore
 import CommandLineKit
 import EmbeddedCore
+import Network
 import Posix
 import SMP
 import XFTP
@@ -32,6 +33,21 @@ struct ProfileRelays: Sendable {
         try await blocking { () throws(ChatError) in
             try directory.messagingServers(of: profile).map(AnyRelay.messages)
                 + directory.configuredRelaysWithPasswords(of: profile).map(AnyRelay.files)
+        }
+    }
+
+    /// Through which the profile of a command goes, or, where none is named, any that there is; nil: directly.
+    static func proxy(_ invocation: Invocation) async throws -> SOCKSProxy? {
+        guard try DirectoryAccess(invocation).isThere() else { return nil }
+        let directory = try await invocation.dataDirectory()
+        let name = invocation["profile"]
+        return try await ThreadPool.shared.run { () throws(ChatError) -> SOCKSProxy? in
+            let profiles = try name.map { name throws(ChatError) in [try directory.profile(named: name)] }
+            for profile in try profiles ?? directory.profiles() {
+                guard let proxy = try directory.networkChoice(of: profile).proxy else { continue }
+                return SOCKSProxy(proxy, isolation: "test")
+            }
+            return nil
         }
     }
 

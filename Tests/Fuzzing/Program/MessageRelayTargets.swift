@@ -39,7 +39,7 @@ private struct MessageRelayFixture {
     private static let keys = (0..<2).map { _ in SigningKey.generate() }
     private static let boxKey = AgreementKey.generate()
     private static let secret = WipedBytes([UInt8](repeating: 7, count: 32))
-    private static let authority = SessionAuthority(sessionID: [1, 2, 3], key: boxKey)
+    private static let authority = SessionAuthority(sessionID: [1, 2, 3], key: boxKey, secret: secret)
     private struct DiskFailure: Error {}
 
     private let clients: [Client]
@@ -97,6 +97,7 @@ private struct MessageRelayFixture {
             .delete, .queueInformation, .setLink(id: ids[2], data: link.data), .deleteLink,
             .secureAsSender(key: key.publicKey), .send(flags: [], body: input.some()),
             .openInvitation(key: key.publicKey), .openContact, .ping,
+            .handOn(box: Self.handedOn(input.some(), correlationID)),
         ]
         let command = commands[input.number(below: commands.count)]
         var transmission = Transmission(
@@ -105,6 +106,22 @@ private struct MessageRelayFixture {
             transmission.authorization = key.sign(transmission.signedBytes(sessionID: [1, 2, 3]))
         }
         return transmission
+    }
+
+    /// What another server hands on: its box can be opened, and that of its client where the bytes are long.
+    private static func handedOn(_ bytes: [UInt8], _ nonce: [UInt8]) -> [UInt8] {
+        let client = AgreementKey.generate()
+        var content: [UInt8] = []
+        content.append(byteString: nonce)
+        content.append(bigEndian: UInt16(17))
+        content.append(byteString: client.publicKey)
+        if bytes.count > 8, let secret = try? client.wipedSecret(with: boxKey.publicKey) {
+            content +=
+                MessageBox.seal(Batch.encode([bytes]), paddedTo: 16_226, key: secret, nonce: nonce) ?? []
+        } else {
+            content += bytes
+        }
+        return MessageBox.seal(content, key: secret, nonce: nonce)
     }
 
     private mutating func perform(_ transmission: Transmission, of client: Client, _ fails: Bool) {
