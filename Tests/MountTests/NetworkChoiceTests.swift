@@ -63,18 +63,23 @@ struct NetworkChoiceTests {
         let paired = proxy.targets.count
         #expect(paired >= 1)
 
+        let tested = try await person.run(["relay", "test", person.files])
+        #expect(tested.succeeded, "\(tested.output)")
+        #expect(proxy.targets.count > paired)
+
         // A file for bob goes through it too, and its description.
         let file = person.folder.path("file")
         _ = try await Shell.run("truncate", ["--size", "600000", file])
         let sent = try await person.run(["send", file, "bob"])
         #expect(sent.succeeded, "\(sent.errors)")
-        #expect(proxy.targets.count > paired)
+        #expect(proxy.targets.count > paired + 1)
 
         // Without it nothing is reached, though the relay is there.
         proxy.stop()
         let doomed = try await ChatFSProcess.start(["pair", "--data", person.folder.path("data")])
         #expect(try await doomed.ending() != .code(0))
         #expect(!doomed.output.contains("https://"))
+        #expect(try await person.run(["relay", "test"]).ending == .code(1))
         #expect(try await person.relay.terminate() == .code(0))
     }
 

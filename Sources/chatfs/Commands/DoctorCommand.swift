@@ -1,5 +1,6 @@
 import CommandLineKit
 import Glibc
+import Network
 import OfficialCore
 import Posix
 import XFTP

@@ -17,7 +17,9 @@ enum RelayTestCommand {
                 "ADDR", .text, count: .any, "Its address, with its password; those of the profile without.")
         ],
         options: [
-            .value("socks-proxy", named: "HOST:PORT", .text, "Reach them through this SOCKS5 proxy; else by that of 'chatfs network', where the profile has one."),
+            .value(
+                "socks-proxy", named: "HOST:PORT", .text,
+                "Reach them through this SOCKS5 proxy; else through that of 'chatfs network'."),
             CommonOptions.profile,
         ] + CommonOptions.directory,
         examples: [

@@ -42,8 +42,9 @@ struct ProfileRelays: Sendable {
         let directory = try await invocation.dataDirectory()
         let name = invocation["profile"]
         return try await ThreadPool.shared.run { () throws(ChatError) -> SOCKSProxy? in
-            let profiles = try name.map { name throws(ChatError) in [try directory.profile(named: name)] }
-            for profile in try profiles ?? directory.profiles() {
+            let profiles =
+                name == nil ? try directory.profiles() : [try directory.profile(named: name)]
+            for profile in profiles {
                 guard let proxy = try directory.networkChoice(of: profile).proxy else { continue }
                 return SOCKSProxy(proxy, isolation: "test")
             }

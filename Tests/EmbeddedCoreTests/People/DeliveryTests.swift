@@ -58,7 +58,7 @@ struct DeliveryTests {
         "of a message that never left its file says why, whichever of both is told first",
         arguments: [true, false])
     func failed(early: Bool) async throws {
-        let (_, core, _) = try await stage(early: early) {
+        let (world, core, _) = try await stage(early: early) {
             $0 == 1 ? .messageFailed(message: 1, .queueFull) : nil
         }
         let item = try await core.send(core.compose(pattern(10)), to: core.chat(named: "bob"))
@@ -73,11 +73,12 @@ struct DeliveryTests {
         }
         #expect(lines[1].state == "failed" && lines[1].error == FailureReason.queueFull.sentence)
         await core.shutDown()
+        withExtendedLifetime(world) {}
     }
 
     @Test("where its description never left, the file has failed too", arguments: [true, false])
     func failedDescription(early: Bool) async throws {
-        let (_, core, _) = try await stage(early: early) {
+        let (world, core, _) = try await stage(early: early) {
             $0 == 2 ? .messageFailed(message: 2, .expired) : nil
         }
         _ = try await core.send(core.compose(pattern(10)), to: core.chat(named: "bob"))
@@ -86,6 +87,7 @@ struct DeliveryTests {
         }
         #expect(failed.file?.status == .sndError(FileProblem(.other, FailureReason.expired.sentence)))
         await core.shutDown()
+        withExtendedLifetime(world) {}
     }
 
     @Test(

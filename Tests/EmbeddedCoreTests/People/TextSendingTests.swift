@@ -23,7 +23,8 @@ struct TextSendingTests {
         try await alice.core.send(ComposedText(id: "another", text: "text 2"), to: chat)
         let lines = try await bob.lines(of: "alice", count: 4)
         #expect(lines.map(\.text) == ["text 0", "text 1", "text 2", "text 2"])
-        #expect(try await alice.lines(of: "bob", count: 4).map(\.id) == lines.map(\.id))
+        let own = try await alice.lines(of: "bob", count: 4).filter { $0.event == "message" }
+        #expect(own.map(\.id) == lines.map(\.id))
         try await alice.core.shutDown()
         try await bob.core.shutDown()
     }
