@@ -149,7 +149,7 @@ struct KeepTests {
     @Test("a relay that nobody approved is not asked; its files come when it is")
     func approval() async throws {
         let mounts = try await TwoMounts.start(mounting: ["alice"], encrypted: false)
-        try await mounts.run(["relay", "--remove", mounts.relayAddress, "--profile", "bob"])
+        try await mounts.run(["relay", "remove", mounts.relayAddress, "--profile", "bob"])
         _ = try await keep(mounts, ["set", "--what", "all"])
         try await mounts.mount("bob")
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")

@@ -44,12 +44,17 @@ final class AgentEvents: Sendable {
     /// Whether a receipt is due. Blocks.
     private func take(_ event: AgentEvent) throws -> Bool {
         try store.commit { change in
-            guard try event.number > change.tables.people.lastEvent() else { return false }
+            guard try event.number > change.tables.people.lastEvent() else {
+                return try change.tables.people.isReceiptDue(event.number)
+            }
             try change.tables.people.setLastEvent(event.number)
             try change.tables.people.insert(event.connection)
             let isReceiptDue = try take(event.content, of: event.connection, change)
-            guard isReceiptDue else { return false }
-            return try change.tables.directory.profiles.network(of: store.profile.id).sendsReceipts
+            guard isReceiptDue,
+                try change.tables.directory.profiles.network(of: store.profile.id).sendsReceipts
+            else { return false }
+            try change.tables.people.noteReceiptDue(event.number)
+            return true
         }
     }
 

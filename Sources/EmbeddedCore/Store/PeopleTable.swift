@@ -124,6 +124,16 @@ struct PeopleTable {
     func setLastEvent(_ number: Int64) throws {
         try connection.execute("UPDATE profile SET agent_event = ? WHERE id = ?", number, profile)
     }
+
+    /// A receipt is due for the message of this event, also when the process dies before the agent has been told.
+    func noteReceiptDue(_ number: Int64) throws {
+        try connection.execute("UPDATE profile SET agent_receipt = ? WHERE id = ?", number, profile)
+    }
+
+    /// Whether it is, of the event that was taken in last.
+    func isReceiptDue(_ number: Int64) throws -> Bool {
+        try connection.exists("SELECT 1 FROM profile WHERE id = ? AND agent_receipt = ?", profile, number)
+    }
 }
 
 /// The messaging servers of profiles: where others reach them.

@@ -134,9 +134,11 @@ enum Schema {
         """
 
     /// `handed_message` is what the agent has by its numbers (`HandedMessageTable`); `handed` the last of these that was
-    /// noted. `outgoing.item` suffers when its row cannot be sent.
+    /// noted. `outgoing.item` suffers when its row cannot be sent. `agent_receipt` is the last event of the agent that a
+    /// receipt is due for.
     private static let deliveries = """
         ALTER TABLE item ADD COLUMN is_delivered INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE profile ADD COLUMN agent_receipt INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE outgoing ADD COLUMN item INTEGER;
         ALTER TABLE connection ADD COLUMN handed INTEGER NOT NULL DEFAULT 0;
         CREATE TABLE handed_message (
