@@ -114,16 +114,14 @@ struct TextTests {
             (try? mounts.read(log)).map { String(decoding: $0, as: UTF8.self).contains(#""text":"end""#) }
                 ?? false
         }
-        let text = String(decoding: try mounts.read(log), as: UTF8.self)
+        let lines = String(decoding: try mounts.read(log), as: UTF8.self).split(separator: "\n")
         for way in ["direct", "mounted"] {
             for number in 0..<6 {
-                let count = text.components(of: #""text":"\(way) \(number)""#)
-                #expect(count <= 1 && (count == 1 || !repeated.contains("\(way) \(number)")))
+                let count = lines.count { $0.hasSuffix(#""text":"\#(way) \#(number)"}"#) }
+                #expect(
+                    count <= 1 && (count == 1 || !repeated.contains("\(way) \(number)")),
+                    "\(way) \(number): \(count)")
             }
         }
     }
-}
-
-extension String {
-    fileprivate func components(of part: String) -> Int { ranges(of: part).count }
 }

@@ -70,6 +70,17 @@ public final class Agent: ConnectionAgent {
         await traffic.finishSending(until: end)
     }
 
+    /// Waits for what servers have, for who looks once and ends: until every server that can be reached was asked and all
+    /// events so far were acknowledged, or at most until `end`.
+    public func receiveWaiting(until end: ContinuousClock.Instant) async {
+        await traffic.receiveWaiting(until: end)
+        while ContinuousClock.now < end, isRunning {
+            let waiting = try? await stored { try $0.events.events(after: 0, limit: 1) }
+            if waiting?.isEmpty ?? true { return }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
     /// Ends everything, after what is being stored. What is under way with servers is lost, and is done again after the
     /// next start. Nothing can be asked afterwards.
     public func stop() async {

@@ -94,6 +94,18 @@ final class AgentTraffic: Sendable {
         return false
     }
 
+    /// Returns when every server that can be asked has been asked for messages, and what it had is in the database; at
+    /// `end` at the latest.
+    func receiveWaiting(until end: ContinuousClock.Instant) async {
+        while await parts.subscribing.rest(until: end), ContinuousClock.now < end {
+            // What a server has comes right behind its answer.
+            try? await Task.sleep(for: .milliseconds(100))
+            guard await parts.incoming.rest(until: end) else { return }
+            let isQuiet = parts.subscribing.rests(until: end) && parts.incoming.rests(until: end)
+            if isQuiet, parts.receiver.waitingBodies == 0 { return }
+        }
+    }
+
     /// What waits after a failure is tried at once.
     func hurry() {
         parts.outgoing.hurryAll()

@@ -72,7 +72,8 @@ extension People {
     // MARK: - Requests
 
     func requests() async throws(ChatError) -> [WaitingRequest] {
-        try await blocking.run { [store] in
+        try await receiveWaiting()
+        return try await blocking.run { [store] in
             try store.read { tables in
                 try tables.requests.all(.waiting).compactMap { request in
                     let chat = try request.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }

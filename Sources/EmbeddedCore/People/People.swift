@@ -14,6 +14,7 @@ final class People: Sendable {
         /// Each goes on until there is nothing more to be handed over.
         var sending: [Task<Void, Never>] = []
         var opened: ProfileAgent?
+        var hasReceivedWaiting = false
         var isSuspended = false
         var isClosed = false
     }
@@ -112,6 +113,26 @@ final class People: Sendable {
         }
         await opened.finishSending(end)
     }
+
+    /// What servers have is taken in, where that was not waited for since the profile was opened: a command that looks and
+    /// ends sees what a mount would.
+    func receiveWaiting() async throws(ChatError) {
+        guard !state.withLock({ $0.hasReceivedWaiting }) else { return }
+        guard try await blocking.run({ [store] in try store.read { try $0.people.areThereAny() } }) else {
+            return
+        }
+        do throws(ChatError) {
+            _ = try await agent()
+        } catch {
+            // What is here can be seen all the same.
+            log.notice("Nothing can be received: \(error.sentence)")
+            return
+        }
+        await state.withLock { $0.opened }?.receiveWaiting(.now + Self.receivingTimeout)
+        state.withLock { $0.hasReceivedWaiting = true }
+    }
+
+    private static let receivingTimeout = Duration.seconds(5)
 
     // MARK: - The agent
 

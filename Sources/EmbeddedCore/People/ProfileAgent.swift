@@ -10,6 +10,8 @@ struct ProfileAgent: Sendable {
     let start: @Sendable (_ past: Past) async throws(AgentError) -> Void
     /// Waits for what is on its way, at most until then.
     let finishSending: @Sendable (ContinuousClock.Instant) async -> Void
+    /// Waits for what servers have, at most until then.
+    let receiveWaiting: @Sendable (ContinuousClock.Instant) async -> Void
     let stop: @Sendable () async -> Void
     /// Closes all connections until `resume`.
     let suspend: @Sendable () -> Void
@@ -46,6 +48,7 @@ extension ProfileAgent {
             try await agent.start(after: past.lastEvent, isRestored: past.isRestored)
         }
         finishSending = { _ = await agent.finishSending(until: $0) }
+        receiveWaiting = { await agent.receiveWaiting(until: $0) }
         suspend = { connections.suspend() }
         resume = {
             connections.resume()

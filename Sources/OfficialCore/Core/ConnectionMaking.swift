@@ -148,7 +148,7 @@ struct ConnectionMaking: Sendable {
             """
             SELECT r.contact_request_id, strftime('%s', r.created_at), hex(p.display_name) FROM contact_requests r \
             JOIN contact_profiles p ON p.contact_profile_id = r.contact_profile_id WHERE r.user_id = \(user) \
-            ORDER BY r.contact_request_id
+            AND NOT EXISTS (SELECT 1 FROM connections c WHERE c.contact_id = r.contact_id) ORDER BY r.contact_request_id
             """)
         guard let rows else { throw Self.noAnswers }
         return rows.compactMap { row in

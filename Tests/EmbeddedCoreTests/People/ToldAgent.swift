@@ -31,7 +31,7 @@ final class ToldAgent: ConnectionAgent {
     var making: ProfileAgent.Making {
         { _, _, _, _ in
             ProfileAgent(
-                agent: self, start: { _ in }, finishSending: { _ in },
+                agent: self, start: { _ in }, finishSending: { _ in }, receiveWaiting: { _ in },
                 stop: { [feed = self.feed] in feed.finish() }, suspend: {}, resume: {})
         }
     }
