@@ -37,6 +37,7 @@ final class AgentEvents: Sendable {
             try await agent.acknowledge(event: event.number, withReceipt: withReceipt)
         } catch {
             // It comes again, and is known then.
+            guard error.code != .stopped else { return }
             log.notice("An event was not acknowledged: \(error.sentence)")
         }
     }
