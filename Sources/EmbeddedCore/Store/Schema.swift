@@ -316,13 +316,12 @@ enum Schema {
             description TEXT,
             parts INTEGER NOT NULL DEFAULT 0,
             is_described INTEGER NOT NULL DEFAULT 0,
-            sent_as INTEGER,
             PRIMARY KEY (chat, author, shared_id)
         ) STRICT, WITHOUT ROWID;
         INSERT INTO authored_message (chat, author, shared_id, item, time, state, has_file, is_seen, description, parts,
-            is_described, sent_as)
-            SELECT chat, author, shared_id, item, time, state, has_file, is_seen, description, parts, is_described,
-            sent_as FROM shared_message;
+            is_described)
+            SELECT chat, author, shared_id, item, time, state, has_file, is_seen, description, parts, is_described
+            FROM shared_message;
         DROP TABLE shared_message;
         ALTER TABLE authored_message RENAME TO shared_message;
         CREATE INDEX shared_message_by_item ON shared_message (item) WHERE item IS NOT NULL;
