@@ -1,3 +1,5 @@
+import Glibc
+
 /// Takes an input apart, for targets that need more than one value. What is not there reads as nothing, so
 /// that every input means something.
 struct Input {
@@ -47,4 +49,15 @@ extension [UInt8] {
     }
 
     var text: String { String(decoding: self, as: UTF8.self) }
+}
+
+extension ArraySlice<UInt8> {
+    /// Whether both hold the same bytes. By memcmp(3): each comparison that the compiler makes of two bytes is
+    /// reported to the fuzzer, which then does little else.
+    func hasBytes(of other: ArraySlice<UInt8>) -> Bool {
+        guard count == other.count, !isEmpty else { return count == other.count }
+        return withUnsafeBytes { mine in
+            other.withUnsafeBytes { memcmp(mine.baseAddress!, $0.baseAddress!, mine.count) == 0 }
+        }
+    }
 }

@@ -8,7 +8,7 @@ import Outbox
 extension Target {
     /// Names that others chose.
     static let names = [
-        Target("file-name", "names of files, made safe", longest: 1024) { bytes in
+        Target("file-name", "names of files, made safe", longest: 400) { bytes in
             let title = SafeFileName.make(fromTitle: bytes.text)
             for name in [SafeFileName.make(from: bytes.text), title].compactMap(\.self) {
                 check(name)
@@ -23,7 +23,7 @@ extension Target {
             }
             _ = (TemporaryName.matches(bytes), MediaType(fileName: bytes.text), EntryName(bytes).description)
         },
-        Target("entry-name", "names of entries and folders", longest: 600) { bytes in
+        Target("entry-name", "names of entries and folders", longest: 400) { bytes in
             var input = Input(bytes)
             let kinds: [MessageContent.Kind] = [
                 .text, .file, .image(preview: ""), .video(preview: "", seconds: 1), .voice(seconds: 1),

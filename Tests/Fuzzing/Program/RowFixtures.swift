@@ -1,4 +1,5 @@
 import Base
+import Namespace
 import Store
 
 @testable import Outbox
@@ -63,7 +64,8 @@ final class IndexFixture: Sendable {
                 throw TakenBack()
             }
         } catch {
-            let isDamage = (error as? StoreError)?.code == .damaged
+            let isDamage =
+                (error as? StoreError)?.code == .damaged || (error as? NamespaceError)?.code == .damaged
             hold(error is TakenBack || isDamage, "rows are read, or damage: \(error)")
         }
     }
