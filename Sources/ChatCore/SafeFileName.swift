@@ -30,7 +30,8 @@ public enum SafeFileName {
     private static func made(of scalars: some Sequence<Unicode.Scalar>) -> String? {
         let kept = VisibleText.removingInvisible(scalars.lazy.filter { !isDropped($0) }.map(replaced))
         // Composed after the dropping, which may bring a letter and its accent together.
-        var safe = ArraySlice(Array(String(String.UnicodeScalarView(kept))._nfc))
+        let isComposed = kept.allSatisfy(\.isASCII)
+        var safe = isComposed ? kept[...] : Array(String(String.UnicodeScalarView(kept))._nfc)[...]
         while let first = safe.first, isDroppedAtEnds(first) { safe.removeFirst() }
         while let end = safe.last, isDroppedAtEnds(end) { safe.removeLast() }
         guard let first = safe.first else { return nil }
@@ -90,12 +91,20 @@ public enum SafeFileName {
         return (stem, name[dot...])
     }
 
+    // Most names are ASCII, and Unicode's tables are looked up for each character of every name of a folder:
+    // here and in `isDropped`, what is known without them comes first.
+
     private static func isDroppedAtEnds(_ scalar: Unicode.Scalar) -> Bool {
-        scalar == "." || scalar.properties.isWhitespace
+        switch scalar.value {
+        case 0x2E, 0x20, 0x09...0x0D: true
+        case 0..<0x80: false
+        default: scalar.properties.isWhitespace
+        }
     }
 
     private static func isDropped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
+        case 0x20..<0x7F: false
         case 0..<0x20, 0x7F..<0xA0: true
         // Line and paragraph separator, annotations between lines.
         case 0x2028, 0x2029, 0xFFF9...0xFFFB: true

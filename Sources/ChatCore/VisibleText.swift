@@ -17,7 +17,7 @@ public enum VisibleText {
         var index = 0
         while index < scalars.count {
             let scalar = scalars[index]
-            if !scalar.properties.isDefaultIgnorableCodePoint {
+            if scalar.isASCII || !scalar.properties.isDefaultIgnorableCodePoint {
                 kept.append(scalar)
             } else if let tags = flagTags(scalars[index...], after: index > 0 ? scalars[index - 1] : nil) {
                 kept.append(contentsOf: tags)

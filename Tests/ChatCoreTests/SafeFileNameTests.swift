@@ -75,4 +75,19 @@ import Testing
         let long = SafeFileName.numbered(String(repeating: "n", count: 251) + ".txt", 12)
         #expect(long.utf8.count == 255 && long.hasSuffix(" (12).txt"))
     }
+
+    /// What is known of ASCII without Unicode's tables is what they say.
+    @Test func asciiIsTreatedAsTheTablesSay() {
+        for value in UInt8.min..<0x80 {
+            let scalar = Unicode.Scalar(value)
+            let isControl = scalar.properties.generalCategory == .control
+            let expected =
+                isControl ? "ab" : scalar == "/" || scalar == "\\" ? "b" : "a\(scalar)b"
+            #expect(SafeFileName.make(from: "a\(scalar)b") == expected)
+            // Beside what is not ASCII, where the whole is composed.
+            #expect(SafeFileName.make(from: "a\(scalar)b\u{E9}") == expected + "\u{E9}")
+            let isDroppedAtEnds = isControl || scalar.properties.isWhitespace || scalar == "."
+            if isDroppedAtEnds { #expect(SafeFileName.make(from: "\(scalar)a\(scalar)") == "a") }
+        }
+    }
 }
