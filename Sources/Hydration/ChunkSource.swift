@@ -17,12 +17,12 @@ public struct ChunkPlace: Hashable, Sendable {
 public protocol ChunkSource: Sendable {
     var chunks: [ChunkPlace] { get }
 
-    /// Fetches a chunk (from 0) and compares it with the description. `progress` is a sign of life: bytes
-    /// are coming.
+    /// Fetches a chunk (from 0) and compares it with the description. `progress` is a sign of life, with
+    /// how many of its bytes have come.
     /// - Throws: why it did not come, told to readers as `FileProblem(error)`: of XFTP an `XFTPError`, `damaged`
     ///   when it is another chunk than the described one. `CancellationError` when its task was cancelled.
     func fetch(
-        _ chunk: Int, progress: @escaping @Sendable () -> Void
+        _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk
 
     /// Starts the check of the file as a whole.

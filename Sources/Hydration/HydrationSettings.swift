@@ -18,6 +18,9 @@ public struct HydrationSettings: Sendable {
     public var moreFromFar = 3
     /// Bytes of chunks in flight, when the next one comes from far away, beyond `bytesInFlight`.
     public var moreBytesFromFar: UInt64 = 12 << 20
+    /// And so many more while others from there are nearly here: what is asked for when the line is free again
+    /// comes a round trip too late. Until then their memory is untouched.
+    public var requestsAheadToFar = 4
     /// Of `bytesInFlight`, kept free for bytes that somebody waits for.
     public var bytesForDemand: UInt64 = 4 << 20
     /// Chunks in flight in all, those from silent relays included.
@@ -26,7 +29,7 @@ public struct HydrationSettings: Sendable {
     /// mostly untouched memory.
     public var stalledAfter: Duration = .seconds(3)
     /// Chunks fetched ahead of a reader who has long been reading on.
-    public var chunksAhead = 8
+    public var chunksAhead = 12
     /// How long a failure is answered again without a new try. The kernel repeats a failed read at once
     /// as one of 4 KiB.
     public var failureMemory: Duration = .seconds(2)

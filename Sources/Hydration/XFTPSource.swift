@@ -28,19 +28,23 @@ struct XFTPSource: ChunkSource {
     }
 
     func fetch(
-        _ chunk: Int, progress: @escaping @Sendable () -> Void
+        _ chunk: Int, progress: @escaping @Sendable (_ received: UInt64) -> Void
     ) async throws -> any FetchedChunk {
         let fetched = BufferedChunk(buffers, reader, chunk)
         // The first byte is a sign as well: it tells how far away the relay is.
-        let counted = Lock(Self.progressStep)
+        let counted = Lock((received: 0, told: -Self.progressStep))
         try await reader.fetchEncrypted(chunk: chunk, into: fetched.buffer, retry: Self.retryPolicy) {
             count in
-            let tells = counted.withLock { sum in
-                sum += count
-                defer { if sum >= Self.progressStep { sum = 0 } }
-                return sum >= Self.progressStep
+            let received = counted.withLock { counted -> Int? in
+                counted.received += count
+                // Another attempt has begun: its first bytes are a sign again.
+                if count < 0 { counted.told = counted.received - Self.progressStep }
+                guard count > 0 else { return nil }
+                guard counted.received - counted.told >= Self.progressStep else { return nil }
+                counted.told = counted.received
+                return counted.received
             }
-            if tells { progress() }
+            if let received { progress(UInt64(received)) }
         }
         return fetched
     }

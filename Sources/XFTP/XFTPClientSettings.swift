@@ -17,7 +17,7 @@ public struct XFTPClientSettings: Sendable {
     /// A relay is far away when a round trip to it takes longer.
     public var farAfter: Duration = .milliseconds(20)
     /// Connections to one that is far away: each carries little in a round trip, and a request waits behind the
-    /// chunk that is on its connection. They make no more requests.
+    /// chunk that is on its connection.
     public var connectionsPerFarRelay = 8
     /// Requests at once on one connection. Never more than 2: the official relay stops reading when
     /// three uploads wait for bytes on one connection.

@@ -72,5 +72,11 @@ struct LinePathTests {
         #expect(settings.rounds(for: 1000, window: &window) == 1 && window == 2000)
         #expect(settings.rounds(for: 7000, window: &window) == 3 && window == 8000)
         #expect(settings.rounds(for: 16_000, window: &window) == 2 && window == 8000)
+        // With the headers of one record, in windows of 1000, 2000 and so on.
+        #expect(settings.time(forPayload: 900, window: 1000) == settings.time(for: 931))
+        #expect(
+            settings.time(forPayload: 1000, window: 1000) == settings.roundTrip + settings.time(for: 31))
+        let payload = settings.time(forPayload: 5000, window: 1000)
+        #expect(payload == settings.roundTrip * 2 + settings.time(for: 2031))
     }
 }

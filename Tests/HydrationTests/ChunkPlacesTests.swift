@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func aChunkMovesFromItsMemoryToTheDiskAndEachStayThereIsAnother() async throws {
-        let fetched = try await Self.source.fetch(0) {}
+        let fetched = try await Self.source.fetch(0) { _ in }
         var places = ChunkPlaces()
         #expect(places[0] == nil && places.chunksOnDisk.isEmpty)
         places.arrived(0, fetched)
@@ -35,7 +35,9 @@ import Testing
     }
 
     @Test func theSameMemoryIsTheSameStayAndAnotherIsNot() async throws {
-        let (first, second) = (try await Self.source.fetch(0) {}, try await Self.source.fetch(0) {})
+        let (first, second) = (
+            try await Self.source.fetch(0) { _ in }, try await Self.source.fetch(0) { _ in }
+        )
         #expect(ChunkPlaces.Place.arrived(first).isSame(as: .arrived(first)))
         #expect(!ChunkPlaces.Place.arrived(first).isSame(as: .arrived(second)))
         #expect(!ChunkPlaces.Place.memory.isSame(as: nil))
@@ -46,7 +48,7 @@ import Testing
         let usage = CacheUsage()
         let stream = try Self.stream(usage)
         for chunk in 0..<3 {
-            let fetched = try await Self.source.fetch(chunk) {}
+            let fetched = try await Self.source.fetch(chunk) { _ in }
             stream.hold(fetched, chunk)
             #expect(stream.holds(chunk) && !stream.keeps(chunk))
             let evicted = stream.keepInMemory(fetched, chunk)

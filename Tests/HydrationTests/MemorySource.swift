@@ -63,7 +63,7 @@ final class MemorySource: ChunkSource {
     }
 
     func fetch(
-        _ chunk: Int, progress: @escaping @Sendable () -> Void
+        _ chunk: Int, progress: @escaping @Sendable (UInt64) -> Void
     ) async throws -> any FetchedChunk {
         let (gate, failure, showsLife) = behaviour.withLock { behaviour in
             behaviour.fetches.append(chunk)
@@ -74,7 +74,7 @@ final class MemorySource: ChunkSource {
             return (behaviour.gates[chunk] ?? behaviour.gate, failure, behaviour.showsLife)
         }
         defer { behaviour.withLock { $0.inFlight -= 1 } }
-        if showsLife { progress() }
+        if showsLife { progress(1) }
         if let gate { try await gate.pass() }
         if let failure { throw failure }
         let offset = chunks[..<chunk].reduce(0 as UInt64) { $0 + UInt64($1.size) }

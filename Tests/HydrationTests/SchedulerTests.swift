@@ -64,9 +64,43 @@ import Testing
         scheduler.update(2, Self.layout(["good"]), Self.demand(0))
         #expect(scheduler.schedule(now: .zero) == [.fetch(.init(file: 1, chunk: 0))])
         #expect(scheduler.schedule(now: .seconds(2)).isEmpty)
-        scheduler.progressed(.init(file: 1, chunk: 0), now: .seconds(2))
+        _ = scheduler.progressed(.init(file: 1, chunk: 0), received: 1, now: .seconds(2))
         #expect(scheduler.schedule(now: .seconds(4)).isEmpty)
         #expect(scheduler.schedule(now: .seconds(5)) == [.fetch(.init(file: 2, chunk: 0))])
+    }
+
+    /// What is asked for when a far line is free again comes a round trip too late.
+    @Test(arguments: [true, false])
+    func whatIsNearlyHereFromFarLeavesItsPlaceToTheNext(isFar: Bool) {
+        var settings = HydrationSettings()
+        (settings.chunksPerFile, settings.moreFromFar, settings.requestsAheadToFar) = (1, 1, 1)
+        var scheduler = FetchScheduler<Int>(settings: settings)
+        scheduler.update(1, Self.layout(Array(repeating: "a", count: 8)), Self.demand(0, 1, 2, 3, 4))
+        func fetch(_ chunk: Int) -> FetchScheduler<Int>.Fetch { .init(file: 1, chunk: chunk) }
+        func granted() -> [FetchScheduler<Int>.Action] { scheduler.schedule(now: .seconds(1)) }
+        func progressed(_ chunk: Int, quarters: UInt64) -> Bool {
+            scheduler.progressed(
+                fetch(chunk), received: UInt64(Self.chunkSize) / 4 * quarters, now: .milliseconds(1080))
+        }
+        #expect(scheduler.schedule(now: .zero) == [.fetch(fetch(0))])
+        let answer: Duration = isFar ? .milliseconds(80) : .milliseconds(1)
+        _ = scheduler.progressed(fetch(0), received: 1, now: answer)
+        scheduler.arrived(fetch(0), now: answer * 2)
+        scheduler.ended(fetch(0))
+        scheduler.update(1, Self.layout(Array(repeating: "a", count: 8)), Self.demand(1, 2, 3, 4))
+        let first = granted()
+        #expect(first == (isFar ? [.fetch(fetch(1)), .fetch(fetch(2))] : [.fetch(fetch(1))]))
+
+        var steps = (2...4).map { quarters in (progressed(1, quarters: quarters), granted()) }
+        #expect(steps.map(\.0) == [false, isFar, false], "it is said once")
+        #expect(steps.map(\.1) == [[], isFar ? [.fetch(fetch(3))] : [], []])
+        guard isFar else { return }
+        // One at a time, since each is memory.
+        steps = [(progressed(2, quarters: 4), granted())]
+        #expect(steps[0].0 && steps[0].1.isEmpty)
+        scheduler.arrived(fetch(1), now: .seconds(1))
+        let last = granted()
+        #expect(last == [.fetch(fetch(4))])
     }
 
     @Test func whatNobodyWantsEndsUnlessItIsJustComing() {
@@ -77,7 +111,7 @@ import Testing
         scheduler.update(1, Self.layout(["a"]), Self.demand(0))
         scheduler.update(2, Self.layout(["b"]), Self.demand(0))
         #expect(scheduler.schedule(now: .zero).count == 2)
-        scheduler.progressed(coming, now: .seconds(1))
+        _ = scheduler.progressed(coming, received: 1, now: .seconds(1))
         for file in 1...2 { scheduler.update(file, Self.layout(["a"]), FetchRequests()) }
         #expect(scheduler.needsTicks)
         #expect(scheduler.schedule(now: .seconds(2)) == [.cancel(silent)])
@@ -94,7 +128,7 @@ import Testing
         var scheduler = FetchScheduler<Int>(settings: HydrationSettings())
         scheduler.update(1, Self.layout(["a"]), Self.demand(0))
         _ = scheduler.schedule(now: .zero)
-        scheduler.progressed(.init(file: 1, chunk: 0), now: .zero)
+        _ = scheduler.progressed(.init(file: 1, chunk: 0), received: 1, now: .zero)
         scheduler.remove(1)
         #expect(scheduler.schedule(now: .zero) == [.cancel(.init(file: 1, chunk: 0))])
     }
@@ -157,7 +191,7 @@ private struct History {
             model.remove(file)
         case 5:
             guard let flight, !flight.hasArrived else { break }
-            scheduler.progressed(flight.fetch, now: now)
+            _ = scheduler.progressed(flight.fetch, received: flight.bytes, now: now)
             model.progressed(flight.fetch, now: now)
         case 6, 7:
             guard let flight, !flight.hasArrived else { break }

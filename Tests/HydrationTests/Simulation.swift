@@ -168,9 +168,11 @@ struct Simulation {
     // MARK: - What becomes of a fetch
 
     mutating func progress(_ fetch: Fetch) {
-        scheduler.progressed(fetch, now: now)
-        guard let file = owners[fetch.file] else { return }
-        files[file]?.progressed(fetch.file, fetch.chunk, now: now)
+        guard let flight = scheduler.flights.first(where: { $0.fetch == fetch }) else { return }
+        let received = min(flight.bytes, flight.received + flight.bytes / 3)
+        let leavesItsPlace = scheduler.progressed(fetch, received: received, now: now)
+        if let file = owners[fetch.file] { files[file]?.progressed(fetch.file, fetch.chunk, now: now) }
+        if leavesItsPlace { schedule() }
     }
 
     /// The chunk can be read. Its memory is in use until `end`.

@@ -28,7 +28,7 @@ import Testing
                 folder: try folder.makeFolder("staging"))
         }
 
-        func fetch(_ chunk: Int) async throws -> any FetchedChunk { try await source.fetch(chunk) {} }
+        func fetch(_ chunk: Int) async throws -> any FetchedChunk { try await source.fetch(chunk) { _ in } }
 
         /// What was written is the content.
         func expectWhole() throws {

@@ -9,7 +9,7 @@ extension World {
     func checkCancelled() {
         for flight in simulation.scheduler.flights where !flight.hasArrived && !flight.isCancelled {
             let settings = simulation.settings
-            let isSilent = !flight.hasBytes || simulation.now - flight.lastSign >= settings.stalledAfter
+            let isSilent = flight.received == 0 || simulation.now - flight.lastSign >= settings.stalledAfter
             guard let file = simulation.owners[flight.fetch.file], let machine = machine(of: file),
                 let chunks = machine.phase.chunks(of: flight.fetch.file)
             else {
@@ -28,8 +28,9 @@ extension World {
         #expect(Set(flights.map(\.fetch)).count == flights.count, "one chunk is fetched twice at a time")
         let coming = flights.filter { !$0.hasArrived }
         // The world is slow: relays come to be far away.
+        let ahead = settings.requestsAheadToFar
         for (_, flights) in Dictionary(grouping: coming, by: \.relay) {
-            #expect(flights.count <= settings.chunksPerRelay + settings.moreFromFar)
+            #expect(flights.count <= settings.chunksPerRelay + settings.moreFromFar + ahead)
         }
         for (file, machine) in simulation.files { check(file, machine) }
         #expect(flights.count { $0.priority == .background } <= settings.backgroundChunks)
@@ -37,7 +38,8 @@ extension World {
         let bytes = fresh.reduce(0) { $0 + $1.bytes }
         // A relay that was silent and whose chunk then arrived after all may exceed the bound.
         #expect(
-            bytes <= settings.bytesInFlight + settings.moreBytesFromFar || fresh.count == 1 || lateArrivals)
+            bytes <= settings.bytesInFlight + settings.moreBytesFromFar + UInt64(ahead) << 22
+                || fresh.count == 1 || lateArrivals)
         let asked = simulation.files.values.flatMap { $0.waiting.readers.map(\.id) }
         #expect(Set(asked) == Set(waiting.keys))
         #expect(asked.count == waiting.count)
@@ -61,7 +63,10 @@ extension World {
             #expect(chunks.damaged.allSatisfy { $0 < chunks.storedCount })
             // What the file takes to be under way, the scheduler does too.
             let inFlight = Set(chunks.states.indices.filter { chunks.states[$0] == .inFlight })
-            #expect(inFlight.count <= simulation.settings.chunksPerFile + simulation.settings.moreFromFar)
+            let settings = simulation.settings
+            #expect(
+                inFlight.count
+                    <= settings.chunksPerFile + settings.moreFromFar + settings.requestsAheadToFar)
             let own = simulation.scheduler.flights.filter { $0.fetch.file === download && !$0.hasArrived }
             #expect(inFlight == Set(own.map(\.fetch.chunk)))
         }

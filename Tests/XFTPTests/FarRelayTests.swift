@@ -3,7 +3,7 @@ import Testing
 
 @testable import XFTP
 
-/// Relays that are far away get more connections and no more requests; uploads to them more buffers.
+/// Relays that are far away get more connections, more requests and, for uploads, more buffers.
 @Suite struct FarRelayTests {
     @Test func theShortestRoundTripSaysHowFarARelayIs() {
         let health = RelayHealth(memory: .seconds(1))
@@ -15,7 +15,7 @@ import Testing
         #expect(health.roundTrip(above: .milliseconds(20)) == nil)
     }
 
-    @Test(arguments: [(Duration.zero, 3...4), (.seconds(60), 1...2)])
+    @Test(arguments: [(Duration.zero, 3...8), (.seconds(60), 1...2)])
     func aRelayFarAwayGetsAConnectionForEachRequest(
         farAfter: Duration, connections: ClosedRange<Int>
     ) async throws {
@@ -37,6 +37,23 @@ import Testing
         }
         #expect(connections ~= relay.connections.withLock { $0 })
         #expect((client.farRoundTrip(relay.address) != nil) == (farAfter == .zero))
+        await relay.stop()
+    }
+
+    @Test(arguments: [Duration.zero, .seconds(60)])
+    func aRelayThatTurnsOutToBeFarAwayGetsAllItsRequestsAtOnce(farAfter: Duration) async throws {
+        let chunk = someBytes(65_536)
+        let relay = try ScriptedRelay(chunk: chunk, faults: [])
+        let client = XFTPClient.forTests {
+            $0.farAfter = farAfter
+            $0.connectionsPerRelay = 2
+            $0.connectionsPerFarRelay = 5
+            $0.requestsPerConnection = 2
+        }
+        for _ in 0..<3 {
+            try await client.fetch(relay.described(), into: ChunkBuffer(capacity: chunk.count))
+        }
+        #expect(client.requestsAllowed(at: relay.address) == (farAfter == .zero ? 10 : 4))
         await relay.stop()
     }
 

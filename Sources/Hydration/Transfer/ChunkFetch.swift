@@ -27,8 +27,8 @@ struct ChunkFetch: Sendable {
         guard file.withMachine({ $0.phase.isPresent(download) }) else { return nil }
         let layout = download.layout
         do {
-            let fetched = try await download.source.fetch(fetch.chunk) { [transfers, fetch] in
-                transfers.progressed(fetch)
+            let fetched = try await download.source.fetch(fetch.chunk) { [transfers, fetch] received in
+                transfers.progressed(fetch, received: received)
             }
             guard fetched.count == Int(layout.size(of: fetch.chunk)) else {
                 throw HydrationError(.damaged, "A chunk has another length than the description says.")

@@ -90,10 +90,13 @@ final class ChunkTransfers: Sendable {
         schedule()
     }
 
-    /// Bytes of a chunk are coming.
-    func progressed(_ fetch: Fetch) {
-        state.withLock { $0.scheduler.progressed(fetch, now: clock()) }
+    /// So many bytes of a chunk have come.
+    func progressed(_ fetch: Fetch, received: UInt64) {
+        let leavesItsPlace = state.withLock {
+            $0.scheduler.progressed(fetch, received: received, now: clock())
+        }
         fetch.file.file.progressed(fetch.file.download, fetch.chunk)
+        if leavesItsPlace { schedule() }
     }
 
     /// A chunk can be read; its memory is in use until its task ends.

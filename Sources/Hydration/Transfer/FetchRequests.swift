@@ -20,7 +20,7 @@ struct FetchRequests: Hashable, Sendable {
     ) {
         isWanted = isOpen || !waiting.isEmpty || wantsWhole
         if chunks.isComplete { return }
-        let limit = settings.chunksPerFile + settings.moreFromFar
+        let limit = settings.chunksPerFile + settings.moreFromFar + settings.requestsAheadToFar
         for range in waiting.ranges where demand.count < limit {
             let missing = chunks.demanded(for: range, limit: limit)
             demand += missing.filter { !demand.contains($0) }.prefix(limit - demand.count)

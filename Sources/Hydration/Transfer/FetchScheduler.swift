@@ -30,11 +30,14 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         let priority: Priority
         /// When it began, or when bytes of it last came.
         fileprivate(set) var lastSign: Duration
-        /// Some of it has come.
-        fileprivate(set) var hasBytes = false
+        /// Bytes of it that have come.
+        fileprivate(set) var received: UInt64 = 0
         fileprivate(set) var isCancelled = false
         /// All of it has; its memory is still in use.
         fileprivate(set) var hasArrived = false
+
+        /// What is left of it is less than what a far relay sends while the next request is on its way.
+        var isNearlyHere: Bool { !hasArrived && received >= bytes / 4 * 3 }
     }
 
     private struct Requester {
@@ -69,13 +72,15 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         if files.removeValue(forKey: file)?.requests.isEmpty == false { order.removeAll { $0 == file } }
     }
 
-    /// Bytes of a chunk are coming: its relay has not fallen silent.
-    mutating func progressed(_ fetch: Fetch, now: Duration) {
-        guard let index = flights.firstIndex(where: { $0.fetch == fetch }) else { return }
+    /// So many bytes of a chunk have come: its relay has not fallen silent. True when it leaves its place to the
+    /// next one.
+    mutating func progressed(_ fetch: Fetch, received: UInt64, now: Duration) -> Bool {
+        guard let index = flights.firstIndex(where: { $0.fetch == fetch }) else { return false }
+        let before = flights[index]
         flights[index].lastSign = now
-        guard !flights[index].hasBytes else { return }
-        flights[index].hasBytes = true
-        distances.note(flights[index].relay, firstByteAfter: now - flights[index].start, now: now)
+        flights[index].received = max(1, received)
+        if before.received == 0 { distances.note(before.relay, firstByteAfter: now - before.start, now: now) }
+        return !before.isNearlyHere && flights[index].isNearlyHere && distances.isFar(before.relay)
     }
 
     /// All of a chunk has come. Its memory is in use until `ended`.
@@ -165,15 +170,19 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         for chunk: Int, of layout: ChunkLayout, _ own: [Flight], _ priority: Priority, activeBytes: UInt64
     ) -> Bool {
         let relay = layout.relays[chunk]
-        let isFar = distances.isFar(relay)
-        let more = isFar ? settings.moreFromFar : 0
+        var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
+        var more = 0
+        if distances.isFar(relay) {
+            let leaving = flights.count { $0.relay == relay && $0.isNearlyHere }
+            more = settings.moreFromFar + min(leaving, settings.requestsAheadToFar)
+            limit += settings.moreBytesFromFar
+            limit += UInt64(min(leaving, settings.requestsAheadToFar)) * layout.size(of: chunk)
+        }
         guard own.count(where: { !$0.hasArrived }) < settings.chunksPerFile + more else { return false }
         if priority != .demand && own.count >= HydrationSettings.chunksBeforeCheck + more { return false }
         guard
             flights.count(where: { $0.relay == relay && !$0.hasArrived }) < settings.chunksPerRelay + more
         else { return false }
-        var limit = settings.bytesInFlight - (priority == .demand ? 0 : settings.bytesForDemand)
-        if isFar { limit += settings.moreBytesFromFar }
         return activeBytes == 0 || activeBytes + layout.size(of: chunk) <= limit
     }
 
@@ -190,7 +199,7 @@ struct FetchScheduler<File: Hashable & Sendable>: Sendable {
         var actions: [Action] = []
         for index in flights.indices where isUnwanted(flights[index]) {
             let flight = flights[index]
-            let isComing = flight.hasBytes && now - flight.lastSign < settings.stalledAfter
+            let isComing = flight.received > 0 && now - flight.lastSign < settings.stalledAfter
             if isComing && files[flight.fetch.file] != nil { continue }
             flights[index].isCancelled = true
             actions.append(.cancel(flight.fetch))

@@ -18,6 +18,8 @@ final class RelayConnections: Sendable {
         var isClosed = false
         /// Requests at once, at present.
         var allowed: Int
+        /// Those that a far relay is given beyond the ones of a near one are among them.
+        var isWidened = false
         /// Transfers that went well since `allowed` changed.
         var successes = 0
         /// Those who wait until a connection is open, or could not be opened. Each gets its permit when
@@ -39,16 +41,15 @@ final class RelayConnections: Sendable {
     private let relay: RelayAddress
     private let settings: XFTPClientSettings
     private let permits: AsyncSemaphore
-    private let maxRequests: Int
     private let state: Lock<State>
     let health: RelayHealth
 
     init(relay: RelayAddress, settings: XFTPClientSettings) {
         self.relay = relay
         self.settings = settings
-        maxRequests = settings.connectionsPerRelay * settings.requestsPerConnection
-        permits = AsyncSemaphore(maxRequests)
-        state = Lock(State(allowed: maxRequests))
+        let requests = settings.connectionsPerRelay * settings.requestsPerConnection
+        permits = AsyncSemaphore(requests)
+        state = Lock(State(allowed: requests))
         health = RelayHealth(memory: settings.failureMemory)
     }
 
@@ -97,15 +98,26 @@ final class RelayConnections: Sendable {
             throw error
         }
         health.succeeded()
-        let maxRequests = maxRequests
-        let grows = state.withLock { state in
+        let maxRequests = maxConnections * settings.requestsPerConnection
+        let more = state.withLock { Self.speedUp(&$0, maxRequests: maxRequests, isFar: farRoundTrip != nil) }
+        for _ in 0..<more { permits.release() }
+    }
+
+    /// One request more after some successes, and at once all that a relay may have which turns out to be far
+    /// away; answers how many more these are.
+    private static func speedUp(_ state: inout State, maxRequests: Int, isFar: Bool) -> Int {
+        var more = 0
+        if isFar, !state.isWidened {
+            state.isWidened = true
+            more = maxRequests - state.allowed
+        } else {
             state.successes += 1
-            guard state.allowed < maxRequests, state.successes >= 2 * state.allowed else { return false }
-            state.allowed += 1
-            state.successes = 0
-            return true
+            if state.allowed < maxRequests, state.successes >= 2 * state.allowed { more = 1 }
         }
-        if grows { permits.release() }
+        guard more > 0 else { return 0 }
+        state.allowed += more
+        state.successes = 0
+        return more
     }
 
     /// Half as many requests; answers how many fewer these are.

@@ -26,7 +26,7 @@ public enum FileUpload {
     public static let buffers = 6
 
     /// And so many more for relays far away on a wide line.
-    static let moreBuffers = 3
+    static let moreBuffers = 6
 
     /// Connections to a relay that are opened while the first chunk is being made.
     static let connectionsAhead = 4

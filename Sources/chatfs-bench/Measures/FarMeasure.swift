@@ -136,21 +136,22 @@ private struct FarFigures: Sendable {
     }
 
     /// What the first byte of a file in chunks of 4 MiB has to wait for, all of it on the line: the round trips
-    /// of TCP, of TLS, of the relay's hello and of the client's with the first request behind it, each as many
-    /// as slow start makes of its bytes; the rounds of slow start for the chunk; its bytes at the rate of the
-    /// line; and half a round trip for all work at both ends.
+    /// of TCP, of TLS, of the relay's hello, of the client's and of the request, each as many as slow start makes
+    /// of its bytes; the windows in which the chunk comes; and half a round trip for all work at both ends. The
+    /// request waits for the answer to the client's hello: the official relay serves the requests of a connection
+    /// side by side, and one that came before the hello was read would be taken for it.
     private func needed(isNew: Bool) -> Duration {
         let (block, chunk) = (16_384 + 64, 4 << 20)
-        var rounds = 1
+        var (rounds, window) = (1, settings.maxWindow)
         if isNew {
             // TLS: what the client and the relay say in the handshake, which opens their windows as well.
             var (up, down) = (settings.firstWindow + 400, settings.firstWindow + 1500)
             rounds = 2 + settings.rounds(for: block, window: &down)
-            rounds += settings.rounds(for: 2 * block, window: &up)
-            // The first window of the answer comes within the round trip of the request.
-            rounds += settings.rounds(for: block + chunk, window: &down) - 1
+            rounds += settings.rounds(for: block, window: &up) + settings.rounds(for: block, window: &up)
+            window = down
         }
-        return settings.roundTrip * rounds + settings.time(for: chunk) + settings.roundTrip / 2
+        return settings.roundTrip * rounds + settings.time(forPayload: block + chunk, window: window)
+            + settings.roundTrip / 2
     }
 
     private func milliseconds(_ duration: Duration) -> Double { duration / .milliseconds(1) }
