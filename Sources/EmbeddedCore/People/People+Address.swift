@@ -58,14 +58,19 @@ extension People {
         try? await agent().delete(id, afterSending: false)
     }
 
-    /// At the start: an address of which no row knows was not made to its end, or not deleted to its end.
-    func removeLostAddresses(_ agent: any ConnectionAgent) async throws {
-        let known = try await blocking.run { [store] in
-            try store.read { try $0.requests.address()?.connection }
-        }
+    /// At the start: an address or a link of which no row knows was not made to its end, or not deleted to its end, so that
+    /// nobody has it.
+    func removeLostLinks(_ agent: any ConnectionAgent) async throws {
         for summary in try await agent.connections()
-        where summary.condition.phase == .address && summary.id != known {
-            try await agent.delete(summary.id, afterSending: false)
+        where summary.condition.phase == .address || summary.condition.phase == .inviting {
+            let isKnown = try await blocking.run { [store] in
+                try store.read { tables in
+                    summary.condition.phase == .address
+                        ? try tables.requests.address()?.connection == summary.id
+                        : try tables.people.person(summary.id) != nil
+                }
+            }
+            if !isKnown { try await agent.delete(summary.id, afterSending: false) }
         }
     }
 
