@@ -10,15 +10,15 @@
 /// | invited, connecting | both sides stand: the introducer is told | connected |
 /// | any | the member leaves, is another one, or cannot be reached | toEnd, or nothing where the agent has none |
 ///
-/// What is said in the group goes over `connecting` ones too: the agent keeps it until they stand. So nothing is missed
-/// between the moment at which the other side says that it is connected and the one at which this side notices; what
-/// the host passes on as well is known by its id.
+/// What is said in the group is kept for the member as soon as it may be able to connect, which this side notices later
+/// than it happens: from then on the other side may have said that it is connected, and the host passes nothing on. What
+/// comes both ways is known by its id.
 public struct MemberConnection: Hashable, Sendable {
     public enum Phase: String, CaseIterable, Hashable, Sendable {
         case toInvite, invited, toJoin, connecting, connected, toEnd
 
-        /// Whether what is said in the group is sent over it.
-        public var carriesMessages: Bool { self == .connecting || self == .connected }
+        /// Whether what is said in the group is given to it, to be sent when it stands.
+        public var carriesMessages: Bool { self == .invited || self == .connecting || self == .connected }
     }
 
     public let member: MemberID

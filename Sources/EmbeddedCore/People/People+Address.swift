@@ -80,7 +80,7 @@ extension People {
         try await receiveWaiting()
         return try await blocking.run { [store] in
             try store.read { tables in
-                try tables.requests.all(.waiting).compactMap { request in
+                try tables.requests.unanswered().compactMap { request in
                     let chat = try request.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
                     return WaitingRequest(request, from: chat?.displayName)
                 }
@@ -108,7 +108,7 @@ extension People {
     func rejectRequest(_ number: Int64) async throws(ChatError) {
         try await blocking.run { [store] in
             try store.commit { change in
-                guard try change.tables.requests.request(number)?.state == .waiting else {
+                guard try change.tables.requests.unanswered().contains(where: { $0.number == number }) else {
                     throw ChatError.noSuchRequest(number)
                 }
                 try change.tables.requests.setState(.rejected, of: number)

@@ -92,6 +92,8 @@ extension ProfileChange {
         row.number = id
         try tables.people.insert(id)
         try tables.memberConnections.keep(row)
+        try tables.memberConnections.release(row.state.member, in: row.chat, over: id)
+        haveAgentWork()
         if try tables.people.person(id)?.isConnected == true { try memberConnected(row) }
         return true
     }

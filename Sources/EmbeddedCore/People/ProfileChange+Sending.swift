@@ -10,15 +10,33 @@ extension ProfileChange {
     /// - Parameter item: suffers when it cannot be sent.
     /// - Returns: false where nobody can be reached.
     func say(_ message: ChatMessage, in chat: Int64, of item: ItemID? = nil) throws -> Bool {
-        let connections = try tables.directory.connections(ofChat: chat, profile, at: time)
-        guard let first = connections.first else { return false }
-        var outgoing = try OutgoingMessage(message, to: first, of: item)
-        if try tables.groups.contains(chat), outgoing.id != nil || item != nil {
-            outgoing.delivery = try tables.groupDeliveries.begin(
-                HandedMessageTable.Message(id: outgoing.id, item: item), in: chat, to: connections.count,
-                at: time)
+        guard try tables.groups.contains(chat) else {
+            guard let contact = try tables.people.connection(ofChat: chat) else { return false }
+            try send(OutgoingMessage(message, to: contact, of: item))
+            return true
         }
-        for connection in connections {
+        return try sayInGroup(message, in: chat, of: item)
+    }
+
+    private func sayInGroup(_ message: ChatMessage, in chat: Int64, of item: ItemID?) throws -> Bool {
+        let host = try tables.people.connection(ofChat: chat)
+        let members = try tables.memberConnections.carrying(in: chat, at: time)
+        let standing = (host.map { [$0] } ?? []) + members.filter(\.stands).map(\.id)
+        guard let first = standing.first ?? members.first?.id else { return false }
+        var outgoing = try OutgoingMessage(message, to: first, of: item)
+        try tables.memberConnections.hold(outgoing, in: chat, at: time)
+        // Nobody waits for those who may never connect.
+        let whole = HandedMessageTable.Message(id: outgoing.id, item: item)
+        (outgoing.id, outgoing.item) = (nil, nil)
+        for member in members where !member.stands {
+            outgoing.connection = member.id
+            try send(outgoing)
+        }
+        if whole.id != nil || item != nil, !standing.isEmpty {
+            outgoing.delivery = try tables.groupDeliveries.begin(
+                whole, in: chat, to: standing.count, at: time)
+        }
+        for connection in standing {
             outgoing.connection = connection
             try send(outgoing)
         }

@@ -77,7 +77,7 @@ struct DirectoryTables {
     func connections(ofChat chat: Int64, _ profile: Int64, at time: Timestamp) throws -> [ConnectionID] {
         let first = try PeopleTable(connection, of: profile).connection(ofChat: chat)
         return try (first.map { [$0] } ?? [])
-            + MemberConnectionTable(connection, of: profile).carrying(in: chat, at: time)
+            + MemberConnectionTable(connection, of: profile).carrying(in: chat, at: time).map(\.id)
     }
 
     /// Has the agent tell the profile's contacts on the network how it is called now.

@@ -67,13 +67,40 @@ struct MemberConnectionTable {
     }
 
     /// Over which what is said in a group goes.
-    func carrying(in chat: Int64, at time: Timestamp) throws -> [ConnectionID] {
+    func carrying(in chat: Int64, at time: Timestamp) throws -> [(id: ConnectionID, stands: Bool)] {
         try connection.query(
             """
-            SELECT connection FROM member_connection WHERE chat = ? AND connection IS NOT NULL
-            AND (phase = 'connected' OR phase = 'connecting' AND since >= ?) ORDER BY since, member
+            SELECT connection, phase = 'connected' AS stands FROM member_connection
+            WHERE chat = ? AND connection IS NOT NULL
+            AND (phase = 'connected' OR phase IN ('invited', 'connecting') AND since >= ?) ORDER BY since, member
             """, chat, time.advanced(by: .zero - Self.patience)
-        ) { ConnectionID($0.integer("connection")) }
+        ) { (ConnectionID($0.integer("connection")), $0.bool("stands")) }
+    }
+
+    // MARK: - What is said before the agent's number is stored
+
+    /// Keeps something that is said in a group for those members whose links the agent may have joined already.
+    func hold(_ message: OutgoingMessage, in chat: Int64, at time: Timestamp) throws {
+        try connection.execute(
+            """
+            INSERT INTO held_outgoing (chat, member, body, notifies)
+            SELECT chat, member, ?, ? FROM member_connection WHERE chat = ? AND phase = 'toJoin' AND since >= ?
+            """, message.body, message.notifies, chat, time.advanced(by: .zero - Self.patience))
+    }
+
+    /// Hands it to the agent.
+    func release(_ member: MemberID, in chat: Int64, over id: ConnectionID) throws {
+        try connection.execute(
+            """
+            INSERT INTO outgoing (profile, connection, body, notifies, ends)
+            SELECT ?, ?, body, notifies, 0 FROM held_outgoing WHERE chat = ? AND member = ? ORDER BY id
+            """, profile, id.number, chat, member.bytes)
+        try drop(member, in: chat)
+    }
+
+    private func drop(_ member: MemberID, in chat: Int64) throws {
+        try connection.execute(
+            "DELETE FROM held_outgoing WHERE chat = ? AND member = ?", chat, member.bytes)
     }
 
     // MARK: - Changing
@@ -109,6 +136,7 @@ struct MemberConnectionTable {
     func remove(_ member: MemberID, in chat: Int64) throws {
         try connection.execute(
             "DELETE FROM member_connection WHERE chat = ? AND member = ?", chat, member.bytes)
+        try drop(member, in: chat)
     }
 
     /// Has the agent delete a connection; nothing stays of one that it does not have.
@@ -123,6 +151,7 @@ struct MemberConnectionTable {
     /// The same with all of a group.
     func endAll(in chat: Int64) throws {
         try connection.execute("DELETE FROM member_connection WHERE chat = ? AND connection IS NULL", chat)
+        try connection.execute("DELETE FROM held_outgoing WHERE chat = ?", chat)
         try connection.execute(
             "UPDATE member_connection SET phase = 'toEnd', link = NULL WHERE chat = ?", chat)
         try closeEnding()

@@ -18,7 +18,7 @@ struct MembershipModelTests {
             // Everybody comes at some time, while others write.
             if inside.count < 2 || number % 8 == 0, inside.count < club.machines.count {
                 let next = club.machines[inside.count]
-                try await club.host.admit(next)
+                try await club.admit(next)
                 inside.append(next)
                 continue
             }

@@ -2,6 +2,7 @@ import Agent
 import Base
 import ChatCore
 import ChatProtocol
+import GroupHosting
 import TestSupport
 import Testing
 
@@ -15,15 +16,24 @@ struct Club {
 
     init(_ names: [String] = ["alice", "bob", "carol"]) async throws {
         internet = try Internet()
-        host = try await GroupHost(internet)
+        host = try await GroupHost(at: internet.server)
         machines = try names.map { [internet] in try internet.machine($0) }
         for machine in machines { try await machine.open() }
     }
 
     /// All are in, each with a connection to each.
     func connect() async throws {
-        for machine in machines { try await host.admit(machine) }
+        for machine in machines { try await admit(machine) }
         try await wait(until: "each pair is connected") { host.isMesh }
+    }
+
+    /// The host becomes its contact, invites it, and tells the others.
+    func admit(_ machine: Machine, as role: MemberRole = .member) async throws {
+        try await host.invite(machine.name, over: machine.core.invite().link, as: role)
+        let request = try await wait(for: "the invitation") { try await machine.core.requests().first }
+        let number = try await machine.core.acceptRequest(request.number)
+        _ = try await wait(for: "the group") { try await machine.core.contact(of: number) }
+        try await host.introduce(machine.name)
     }
 
     func end() async throws {
@@ -124,7 +134,7 @@ struct MembershipTests {
     func introducedByNobody() async throws {
         let club = try await Club()
         club.host.stopIntroducing()
-        for machine in club.machines { try await club.host.admit(machine) }
+        for machine in club.machines { try await club.admit(machine) }
         for machine in club.machines { try await machine.write("from \(machine.name)") }
         for machine in club.machines { #expect(try await machine.hears(2).count == 2) }
         #expect(try club["alice"].phases().isEmpty)
@@ -135,7 +145,7 @@ struct MembershipTests {
     func overlapping() async throws {
         let club = try await Club()
         for (number, machine) in club.machines.enumerated() {
-            try await club.host.admit(machine)
+            try await club.admit(machine)
             for other in club.machines[...number] { try await other.write("\(other.name) \(number)") }
         }
         try await wait(until: "each pair is connected") { club.host.isMesh }
@@ -222,7 +232,7 @@ struct MembershipTests {
     func observer() async throws {
         let club = try await Club()
         for machine in club.machines {
-            try await club.host.admit(machine, as: machine.name == "bob" ? .observer : .member)
+            try await club.admit(machine, as: machine.name == "bob" ? .observer : .member)
         }
         try await wait(until: "each pair is connected") { club.host.isMesh }
         club.host.stopPassingOn()

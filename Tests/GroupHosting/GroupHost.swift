@@ -1,17 +1,15 @@
 import Agent
 import Base
-import ChatCore
 import ChatProtocol
 import SMP
 import SMPClient
 import TestSupport
 
-@testable import EmbeddedCore
-
 /// Who looks after a group as the official program does: introduces members to each other and passes on what they write
 /// as long as nobody of a pair says that they have a connection of their own.
-final class GroupHost: Sendable {
+public final class GroupHost: Sendable {
     private struct State {
+        var invited: [ConnectionID: MemberInformation] = [:]
         var members: [ConnectionID: MemberInformation] = [:]
         var heard: [(over: ConnectionID, message: ChatMessage)] = []
         /// Pairs of which somebody has said so.
@@ -21,16 +19,17 @@ final class GroupHost: Sendable {
         var passesOn = true
     }
 
-    let agent: Agent
-    let reference = MemberReference(id: MemberID(bytes: Array("host".utf8))!, role: .owner)
+    public let agent: Agent
+    public let reference = MemberReference(id: MemberID(bytes: Array("host".utf8))!, role: .owner)
     private let server: ServerAddress
     private let connections: QueueConnections
     private let state = Lock(State())
     private let folder: TemporaryFolder
 
-    init(_ internet: Internet) async throws {
+    /// - Parameter server: where its queues are.
+    public init(at server: ServerAddress) async throws {
         folder = try TemporaryFolder()
-        server = internet.server
+        self.server = server
         var network = ConnectionSettings()
         network.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
         connections = QueueConnections(network)
@@ -50,19 +49,19 @@ final class GroupHost: Sendable {
         state.withLock { $0.listening = listening }
     }
 
-    func stop() async {
+    public func stop() async {
         await agent.stop()
         await connections.close()
     }
 
     /// From now on newcomers are not told of the others, nor these of them.
-    func stopIntroducing() { state.withLock { $0.introduces = false } }
+    public func stopIntroducing() { state.withLock { $0.introduces = false } }
 
     /// From now on who has no connection of their own hears nothing.
-    func stopPassingOn() { state.withLock { $0.passesOn = false } }
+    public func stopPassingOn() { state.withLock { $0.passesOn = false } }
 
     /// Whether somebody of each pair has said that they are connected.
-    var isMesh: Bool {
+    public var isMesh: Bool {
         state.withLock { state in
             let ids = state.members.values.map(\.reference.id)
             return ids.allSatisfy { one in
@@ -72,7 +71,7 @@ final class GroupHost: Sendable {
     }
 
     /// What a member has said, in its order.
-    func heard(from name: String) -> [MessageEvent] {
+    public func heard(from name: String) -> [MessageEvent] {
         state.withLock { state in
             state.heard.filter { state.members[$0.over]?.profile.displayName == name }.map(\.message.event)
         }
@@ -80,55 +79,60 @@ final class GroupHost: Sendable {
 
     // MARK: - Members
 
-    /// Makes somebody a contact, and has them join.
-    func admit(_ machine: Machine, as role: MemberRole = .member) async throws {
+    /// Becomes the contact of whose one-time link it is, and invites them into the group. They are a member when they
+    /// have accepted, and `introduce` tells the others.
+    public func invite(_ name: String, over link: String, as role: MemberRole = .member) async throws {
+        guard let id = MemberID(bytes: Array(name.utf8)) else { throw WaitedInVain("\(name) is no name") }
         let member = MemberInformation(
-            MemberReference(id: MemberID(bytes: Array(machine.name.utf8))!, role: role),
-            profile: ContactProfile(displayName: machine.name))
+            MemberReference(id: id, role: role), profile: ContactProfile(displayName: name))
         let group = try await agent.invite(
-            Invitation(kind: .oneTime, server: server, information: information(.nothingToSay), linkData: nil)
-        )
-        let invitation = try await machine.core.invite()
+            Invitation(
+                kind: .oneTime, server: server, information: information(.nothingToSay), linkData: nil))
         let own = try information(.information(ContactProfile(displayName: "hans")))
-        let contact = try await agent.join(link: invitation.link, information: own, confirmation: own)
-        try await say(
-            .group(
-                .invitation(
-                    GroupInvitation(
-                        host: reference, invited: member.reference, link: group.links.full.link,
-                        profile: GroupProfile(displayName: "club")))), over: contact)
-        let request = try await wait(for: "the invitation") { try await machine.core.requests().first }
-        let number = try await machine.core.acceptRequest(request.number)
-        _ = try await wait(for: "the group") { try await machine.core.contact(of: number) }
-        let others = state.withLock { state in
-            let others = state.members
-            state.members[group.connection] = member
-            return state.introduces ? others : [:]
+        let contact = try await agent.join(link: link, information: own, confirmation: own)
+        state.withLock { $0.invited[group.connection] = member }
+        let invitation = GroupInvitation(
+            host: reference, invited: member.reference, link: group.links.full.link,
+            profile: GroupProfile(displayName: "club"))
+        try await say(.group(.invitation(invitation)), over: contact)
+    }
+
+    /// Tells who has come of the others, and these of them.
+    public func introduce(_ name: String) async throws {
+        let (found, others) = state.withLock { state in
+            let found = state.invited.first { $0.value.profile.displayName == name }
+            let others = state.introduces ? state.members : [:]
+            if let (connection, member) = found {
+                state.members[connection] = member
+                state.invited[connection] = nil
+            }
+            return (found, others)
         }
+        guard let (newcomer, member) = found else { throw WaitedInVain("\(name) was not invited") }
         for (connection, other) in others {
             try await say(.group(.newMember(member)), over: connection)
-            try await say(.group(.introduction(other)), over: group.connection)
+            try await say(.group(.introduction(other)), over: newcomer)
         }
     }
 
-    func id(of name: String) -> MemberID? {
+    public func id(of name: String) -> MemberID? {
         state.withLock { $0.members.values.first { $0.profile.displayName == name }?.reference.id }
     }
 
-    func say(_ event: MessageEvent, to name: String) async throws {
+    public func say(_ event: MessageEvent, to name: String) async throws {
         let found = state.withLock { $0.members.first { $0.value.profile.displayName == name }?.key }
         guard let found else { throw WaitedInVain("\(name) is no member") }
         try await say(event, over: found)
     }
 
-    func sayToAll(_ event: MessageEvent) async throws {
+    public func sayToAll(_ event: MessageEvent) async throws {
         for connection in state.withLock({ Array($0.members.keys) }) {
             try await say(event, over: connection)
         }
     }
 
     /// Nothing comes from or goes to a member any more.
-    func forget(_ name: String) {
+    public func forget(_ name: String) {
         state.withLock { state in
             for key in state.members.keys where state.members[key]?.profile.displayName == name {
                 state.members[key] = nil
