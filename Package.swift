@@ -135,6 +135,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Base", "Network", "Posix"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(
+            name: "GroupHosting",
+            dependencies: ["Base", "Agent", "ChatProtocol", "SMP", "SMPClient", "TestSupport"],
+            path: "Tests/GroupHosting", swiftSettings: settings),
         tests(of: "Base"),
         tests(of: "Posix"),
         tests(of: "Cryptography"),
@@ -163,7 +167,7 @@ let package = Package(
             of: "EmbeddedCore",
             uses: [
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
-                "SMPRelay", "Agent", "ChatProtocol", "JSON",
+                "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting",
             ]),
         tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
@@ -200,7 +204,8 @@ let package = Package(
             ],
             exclude: ["Recorder"], swiftSettings: settings),
         .testTarget(
-            name: "MountTests", dependencies: ["Base", "Posix", "EmbeddedCore", "TestSupport", "chatfs"],
+            name: "MountTests",
+            dependencies: ["Base", "Posix", "EmbeddedCore", "SMP", "GroupHosting", "TestSupport", "chatfs"],
             swiftSettings: settings),
         .testTarget(
             name: "OfficialMountTests",

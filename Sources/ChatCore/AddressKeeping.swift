@@ -15,7 +15,7 @@ public protocol AddressKeeping: OpenProfile {
     /// - Throws: `.invalidCommand` where there is none.
     func deleteAddress() async throws(ChatError)
 
-    /// Who waits for an answer, in the order in which they asked.
+    /// Who waits for an answer, or for one that was given and could not be carried out, in the order in which they asked.
     func requests() async throws(ChatError) -> [WaitingRequest]
 
     /// Becomes the contact of who asked, or a member of the group into which a contact invites. The same number again is the same contact.
@@ -56,13 +56,19 @@ public struct WaitingRequest: Codable, Hashable, Sendable {
     public var text: String
     /// Into which they invite; nil of who asks at the address.
     public var group: String?
+    /// Why it is still here though it was accepted, a sentence; nil of what was not.
+    public var problem: String?
 
-    public init(number: Int64, name: String, time: Timestamp, text: String, group: String? = nil) {
+    public init(
+        number: Int64, name: String, time: Timestamp, text: String, group: String? = nil,
+        problem: String? = nil
+    ) {
         self.number = number
         self.name = name
         self.time = time
         self.text = text
         self.group = group
+        self.problem = problem
     }
 }
 

@@ -20,6 +20,8 @@ public enum ProtocolLimits {
     static let descriptionParts = 1000
     /// Names, in characters: longer ones are cut.
     static let name = 256
+    /// Bytes of a link that members tell each other. One with post-quantum keys has some 3000.
+    static let memberLink = 8000
     /// Plain bytes of a chunk that travels within a message; only the last is shorter.
     public static let inlineChunk = 15_780
     /// Chunks of a file that is offered within messages.

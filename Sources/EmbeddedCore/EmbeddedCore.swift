@@ -45,7 +45,7 @@ public final class EmbeddedCore: ChatCore {
     let disappearing: Disappearing
     private let inlineFiles: InlineFiles
     private let inbox: Inbox
-    private let people: People
+    let people: People
     private let listener = Lock<ChangeSignalListener?>(nil)
 
     /// Keeps the profile to this process. Blocks.

@@ -252,7 +252,7 @@ extension ScriptedSimpleX.State {
     func group(_ chat: String) -> String {
         let id = Int64(chat.dropFirst()) ?? 0
         let name = escaped(groups[id] ?? "?")
-        let status = left.contains(chat) ? "left" : "connected"
+        let status = left.contains(chat) ? "left" : invitedInto.contains(id) ? "invited" : "connected"
         return """
             {"groupId":\(id),"localDisplayName":"\(name)","groupProfile":{"displayName":"\(name)"},\
             "localAlias":"\(escaped(aliases[chat] ?? ""))","membership":{"memberRole":"owner",\

@@ -32,7 +32,9 @@ struct ScriptedManagement {
         guard let id = Int64(chat.dropFirst()) else { return Self.refusal("contactNotFound") }
         if chat.hasPrefix("#") {
             // The real core refuses the member who is in it, and ends the group for all when an owner asks.
-            guard state.left.contains(chat) else { return Self.refusal("groupUserRole") }
+            guard state.left.contains(chat) || state.invitedInto.remove(id) != nil else {
+                return Self.refusal("groupUserRole")
+            }
             defer { state.groups[id] = nil }
             return told("groupDeletedUser", "groupInfo", state.group(chat))
         }

@@ -25,6 +25,7 @@ struct ScriptedPeople {
         case "/_address_settings", "/_auto_accept":
             accept(automatically: text.contains("acceptIncognito") || text.hasSuffix(" on"), &state)
         case "/_accept", "/_reject": answerRequest(&state)
+        case "/_join": join(&state)
         default: nil
         }
     }
@@ -34,6 +35,14 @@ struct ScriptedPeople {
         if text.contains("FROM contact_requests") {
             return state.requests.sorted { $0.key < $1.key }.map { number, name in
                 "\(number)|1800000000|\(Hexadecimal.encode(Array(name.utf8)).uppercased())"
+            }
+        }
+        if text.contains("m.member_status = 'invited'") {
+            return state.invitedInto.sorted().map { group in
+                let names = [state.groups[group] ?? "", "bob"].map {
+                    Hexadecimal.encode(Array($0.utf8)).uppercased()
+                }
+                return "\(group)|1800000000|\(names[0])|\(names[1])"
             }
         }
         guard text.contains("FROM connections"), let number = words.last.flatMap({ Int64($0) }) else {
@@ -96,6 +105,13 @@ struct ScriptedPeople {
     private func accept(automatically: Bool, _ state: inout ScriptedSimpleX.State) -> String {
         state.acceptsAutomatically = automatically
         return show(state)
+    }
+
+    private func join(_ state: inout ScriptedSimpleX.State) -> String {
+        guard let group = words.last.flatMap({ Int64($0.dropFirst()) }),
+            state.invitedInto.remove(group) != nil
+        else { return Self.unknown("groupNotFound") }
+        return told("userAcceptedGroupSent", #""groupInfo":\#(state.group("#\(group)"))"#)
     }
 
     private func answerRequest(_ state: inout ScriptedSimpleX.State) -> String {

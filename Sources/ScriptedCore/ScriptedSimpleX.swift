@@ -43,6 +43,8 @@ public final class ScriptedSimpleX: Sendable {
         public var address: String?
         public var acceptsAutomatically = false
         public var requests: [Int64: String] = [:]
+        /// Groups into which the first contact invites.
+        public var invitedInto: Set<Int64> = []
         /// Which contact a connection became.
         public var connections: [Int64: Int64] = [:]
         /// What the core says of links, by the links: the JSON of `connectionPlan`.

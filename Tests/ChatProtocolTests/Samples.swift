@@ -74,7 +74,11 @@ enum Sample {
                 GroupLinkInvitation(
                     host: host, hostName: "Host", invited: own, profile: group, acceptance: .pendingReview)),
             .linkHost(profile), .linkAcceptance(.accepted, own), .linkRejection(reason: "rolesOrBlocked"),
-            .newMember(information), .introduction(information), .memberInformation(try member(5), profile),
+            .newMember(information), .introduction(information),
+            .introduction(MemberInformation(own, profile: profile, isBlocked: true)),
+            .memberInvitation(try member(5), link: "simplex:/invitation#/?v=2"),
+            .newcomer(information, link: "simplex:/invitation#/?v=2"), .memberConnected(try member(5)),
+            .memberInformation(try member(5), profile),
             .role(own), .restriction(try member(5), isBlocked: true),
             .restriction(try member(5), isBlocked: false), .removal(try member(5), withMessages: true), .left,
             .deleted, .profile(group), .preferences(group.preferences),

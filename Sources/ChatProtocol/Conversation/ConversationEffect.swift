@@ -27,6 +27,14 @@ public enum ConversationEffect: Hashable, Sendable {
     case groupProfileChanged(GroupProfile)
     /// What is known of a member changed, or it is new.
     case memberChanged(GroupMember)
+    /// A link is to be made for a member, and told to who introduced them.
+    case memberIntroduced(MemberID, by: MemberID)
+    /// A newcomer's link is to be joined. A secret.
+    case newcomerInvites(MemberID, link: String, by: MemberID)
+    /// This profile's connection with a member, if there is one, is not needed any more, or not with who it should be.
+    case memberGone(MemberID)
+    /// Somebody passes on what came from its author directly: they are to be told that they need not.
+    case passedOnNeedlessly(by: MemberID, from: MemberID)
     /// What a member wrote is to be deleted.
     case messagesOfMemberDeleted(MemberID)
     /// The contact invites this profile into a group. A secret.

@@ -20,6 +20,9 @@ public protocol ConversationRecords {
 
     /// nil of one that nobody has told of.
     func member(_ id: MemberID) throws(Failure) -> GroupMember?
+
+    /// How far this profile's own connection with a member is; nil where there is none.
+    func connection(with id: MemberID) throws(Failure) -> MemberConnection.Phase?
 }
 
 /// What has to be known of a message.
@@ -52,6 +55,8 @@ public struct GroupMember: Hashable, Sendable {
         case joined
         case left
         case removed
+
+        var isInside: Bool { self == .heardOf || self == .joined }
     }
 
     public var id: MemberID

@@ -1,6 +1,6 @@
 import Base
 
-/// A group, as a member with one connection sees it: to the host, who took it in, and who passes on what others write.
+/// A group, as a member sees it: over the connection to the host, who took it in, and over those with other members.
 /// A machine without input and output, as `ContactConversation`.
 ///
 /// | state | on | becomes |
@@ -10,8 +10,8 @@ import Base
 /// | waiting, joined | anything else | as it is |
 /// | ended | anything | ended; nothing follows but that what was seen is remembered |
 ///
-/// Introductions are not followed: while a pair of members has no connection of its own, the host passes on what they
-/// write to each other. What needs a role is only taken from who has it.
+/// While a pair of members has no connection of its own (`MemberConnection`), the host passes on what they write to each
+/// other; what comes both ways is known by its author and id. What needs a role is only taken from who has it.
 public struct GroupConversation: Hashable, Sendable {
     public enum Membership: Hashable, Sendable {
         /// Its members look at who comes first; nothing can be sent.
@@ -56,33 +56,43 @@ public struct GroupConversation: Hashable, Sendable {
         membership == .joined && own.role.mayWrite && profile.preferences.allow(.files, to: own.role)
     }
 
-    /// What follows from one element of a body that came over the connection to the host.
+    /// What follows from one element of a body.
+    /// - Parameter sender: the member at the other end of the connection over which it came; nil: the host.
     /// - Throws: what `records` throw; nothing has changed then.
     public mutating func receive<Records: ConversationRecords>(
-        _ element: ChatBody.Element, at time: Timestamp, from records: Records
+        _ element: ChatBody.Element, at time: Timestamp, over sender: MemberID? = nil, from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
+        let sender = sender ?? host
+        // Who is out may still have the connection.
+        guard try records.member(sender)?.status.isInside ?? true else { return [] }
         switch element {
         case .unreadable: return []
         case .chunk(let chunk):
             guard membership != .ended else { return [] }
-            return try MessageIntake(author: .member(host), time: time, records: records).chunk(chunk)
+            return try MessageIntake(author: .member(sender), time: time, records: records).chunk(chunk)
         case .message(let message):
-            if let versions = message.versions { self.versions = versions }
+            if sender == host, let versions = message.versions { self.versions = versions }
             if case .group(.forwarded(let forwarded)) = message.event {
-                return try receive(forwarded, from: records)
+                return try receive(forwarded, over: sender, from: records)
             }
-            let effects = try receive(message, by: host, at: time, from: records)
+            let effects = try receive(message, by: sender, at: time, from: records)
             return effects + (message.event.wantsReceipt && !effects.isEmpty ? [.receiptDue] : [])
         }
     }
 
     /// What somebody else wrote counts only from who may pass it on.
     private mutating func receive<Records: ConversationRecords>(
-        _ forwarded: ForwardedMessage, from records: Records
+        _ forwarded: ForwardedMessage, over sender: MemberID, from records: Records
     ) throws(Records.Failure) -> [ConversationEffect] {
-        guard try records.member(host)?.role.mayForward ?? true, forwarded.author != own.id,
+        guard role(of: try records.member(sender), sender).mayForward, forwarded.author != own.id,
             forwarded.message.event.isForwardable
         else { return [] }
+        if let id = forwarded.message.id,
+            try records.isSeen(MessageKey(id, by: .member(forwarded.author))),
+            try records.connection(with: forwarded.author) == .connected
+        {
+            return [.passedOnNeedlessly(by: sender, from: forwarded.author)]
+        }
         var effects: [ConversationEffect] = []
         if try records.member(forwarded.author) == nil {
             let name = forwarded.authorName.flatMap { $0.isEmpty ? nil : $0 } ?? "unknown member"

@@ -15,9 +15,16 @@ struct MembershipChange<Records: ConversationRecords> {
 
     mutating func effects(of event: GroupEvent) throws(Records.Failure) -> [ConversationEffect] {
         switch event {
-        case .newMember(let member), .introduction(let member):
-            return role.mayForward ? try added(member) : []
-        case .linkHost(let profile), .memberInformation(_, let profile): return try known(author, as: profile)
+        case .newMember(let member):
+            guard role.mayForward, role >= member.reference.role else { return [] }
+            return try added(member)
+        case .introduction(let member): return try introduced(member)
+        case .newcomer(let member, let link): return try invited(by: member, link)
+        case .linkHost(let profile): return author == group.host ? try known(author, as: profile) : []
+        case .memberInformation(let id, let profile):
+            // Somebody else has joined the link that was meant for this one.
+            if author != group.host, id != author { return [.memberGone(author)] }
+            return try known(author, as: profile)
         case .linkAcceptance(let acceptance, let member):
             guard role.mayModerate, member.id == group.own.id, acceptance == .accepted else { return [] }
             group.become(member.role)
@@ -40,18 +47,44 @@ struct MembershipChange<Records: ConversationRecords> {
             var profile = group.profile
             profile.preferences = preferences
             return changed(profile)
-        case .invitation, .acceptance, .linkInvitation, .forwarded: return []
+        case .invitation, .acceptance, .linkInvitation, .forwarded, .memberInvitation, .memberConnected:
+            return []
         }
     }
 
+    /// Nothing of who is known already: nobody gets another role or name, or is let in again, by being introduced once
+    /// more.
     private func added(_ information: MemberInformation) throws(Records.Failure) -> [ConversationEffect] {
         let id = information.reference.id
         guard id != group.own.id else { return [] }
-        var member = GroupMember(id: id, role: information.reference.role, profile: information.profile)
-        // Nobody is unblocked by being introduced once more.
         let known = try records.member(id)
-        member.isBlocked = known?.isBlocked ?? false
-        return member == known ? [] : [.memberChanged(member)]
+        guard known?.status ?? .heardOf == .heardOf else { return [] }
+        return [
+            .memberChanged(
+                GroupMember(
+                    id: id, role: information.reference.role, profile: information.profile,
+                    isBlocked: known?.isBlocked ?? information.isBlocked))
+        ]
+    }
+
+    /// Only the host introduces, when this profile has come; also who has a higher role than itself.
+    private func introduced(_ member: MemberInformation) throws(Records.Failure) -> [ConversationEffect] {
+        let id = member.reference.id
+        guard author == group.host, role.mayForward, group.membership != .ended else { return [] }
+        let effects = try added(member)
+        guard !effects.isEmpty, try records.connection(with: id) == nil else { return effects }
+        return effects + [.memberIntroduced(id, by: author)]
+    }
+
+    /// A connection that is there is never given up for another link: it could be somebody else's.
+    private func invited(
+        by member: MemberInformation, _ link: String
+    ) throws(Records.Failure) -> [ConversationEffect] {
+        let id = member.reference.id
+        guard role.mayForward, role >= member.reference.role, id != group.own.id, id != group.host,
+            try records.member(id)?.status.isInside ?? true, try records.connection(with: id) == nil
+        else { return [] }
+        return try added(member) + [.newcomerInvites(id, link: link, by: author)]
     }
 
     private func known(_ id: MemberID, as profile: ContactProfile) throws(Records.Failure)
@@ -66,6 +99,7 @@ struct MembershipChange<Records: ConversationRecords> {
         -> [ConversationEffect]
     {
         if reference.id == group.own.id {
+            guard role >= group.own.role else { return [] }
             group.become(reference.role)
             return [.groupProfileChanged(group.profile)]
         }
@@ -94,7 +128,7 @@ struct MembershipChange<Records: ConversationRecords> {
     {
         guard var member = try records.member(id), member.status != status else { return [] }
         member.status = status
-        return [.memberChanged(member)]
+        return [.memberChanged(member), .memberGone(id)]
     }
 
     private mutating func ended(_ end: ChatEnd) -> [ConversationEffect] {

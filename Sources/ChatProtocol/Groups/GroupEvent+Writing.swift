@@ -11,7 +11,10 @@ extension GroupEvent {
         case .linkRejection: "x.grp.link.reject"
         case .newMember: "x.grp.mem.new"
         case .introduction: "x.grp.mem.intro"
+        case .memberInvitation: "x.grp.mem.inv"
+        case .newcomer: "x.grp.mem.fwd"
         case .memberInformation: "x.grp.mem.info"
+        case .memberConnected: "x.grp.mem.con"
         case .role: "x.grp.mem.role"
         case .restriction: "x.grp.mem.restrict"
         case .removal: "x.grp.mem.del"
@@ -34,8 +37,17 @@ extension GroupEvent {
             JSONText.object([
                 "groupLinkRejection": JSONText.object(["rejectionReason": JSONText.string(reason)])
             ])
-        case .newMember(let member), .introduction(let member):
-            JSONText.object(["memberInfo": member.json])
+        case .newMember(let member): JSONText.object(["memberInfo": member.json])
+        case .introduction(let member):
+            JSONText.object(present: [
+                "memberInfo": member.json,
+                "memberRestrictions": member.isBlocked ? Self.restriction(isBlocked: true) : nil,
+            ])
+        case .memberInvitation(let id, let link):
+            JSONText.object(["memberId": JSONText.string(id), "memberIntro": Self.introduction(link)])
+        case .newcomer(let member, let link):
+            JSONText.object(["memberInfo": member.json, "memberIntro": Self.introduction(link)])
+        case .memberConnected(let id): JSONText.object(["memberId": JSONText.string(id)])
         case .memberInformation(let id, let profile):
             JSONText.object(["memberId": JSONText.string(id), "profile": profile.json])
         case .role(let member): Self.parameters(of: member)
@@ -58,11 +70,17 @@ extension GroupEvent {
     }
 
     private static func parameters(ofRestriction id: MemberID, isBlocked: Bool) -> String {
-        let restriction = JSONText.string(isBlocked ? "blocked" : "unrestricted")
-        return JSONText.object([
-            "memberId": JSONText.string(id),
-            "memberRestrictions": JSONText.object(["restriction": restriction]),
+        JSONText.object([
+            "memberId": JSONText.string(id), "memberRestrictions": restriction(isBlocked: isBlocked),
         ])
+    }
+
+    private static func restriction(isBlocked: Bool) -> String {
+        JSONText.object(["restriction": JSONText.string(isBlocked ? "blocked" : "unrestricted")])
+    }
+
+    private static func introduction(_ link: String) -> String {
+        JSONText.object(["groupConnReq": JSONText.string(link)])
     }
 
     private static func parameters(

@@ -1,7 +1,7 @@
 import Base
 import JSON
 
-/// What is said in groups and about them (x.grp.…), as far as a member with one connection has to do with it.
+/// What is said in groups and about them (x.grp.…), as far as a member has to do with it.
 public indirect enum GroupEvent: Hashable, Sendable {
     /// x.grp.inv: in the chat with a contact.
     case invitation(GroupInvitation)
@@ -17,10 +17,16 @@ public indirect enum GroupEvent: Hashable, Sendable {
     case linkRejection(reason: String)
     /// x.grp.mem.new: somebody has joined.
     case newMember(MemberInformation)
-    /// x.grp.mem.intro, x.grp.mem.fwd: somebody with whom a full member would connect.
+    /// x.grp.mem.intro: somebody who is a member already, for whom a newcomer makes a link.
     case introduction(MemberInformation)
+    /// x.grp.mem.inv: the link that a newcomer has made for a member, on its way to who introduced them. A secret.
+    case memberInvitation(MemberID, link: String)
+    /// x.grp.mem.fwd: the same, with who the newcomer is, for that member. A secret.
+    case newcomer(MemberInformation, link: String)
     /// x.grp.mem.info: who somebody is, on a connection with them.
     case memberInformation(MemberID, ContactProfile)
+    /// x.grp.mem.con: the sender has a connection of its own with this member, so nobody has to pass anything on.
+    case memberConnected(MemberID)
     /// x.grp.mem.role
     case role(MemberReference)
     /// x.grp.mem.restrict: what a member writes is not shown, or shown again.
@@ -90,8 +96,18 @@ extension GroupEvent {
             .linkRejection(reason: (json["groupLinkRejection"] ?? json)["rejectionReason"]?.type ?? "")
         },
         "x.grp.mem.new": { $0["memberInfo"].flatMap(MemberInformation.init).map { .newMember($0) } },
-        "x.grp.mem.intro": { $0["memberInfo"].flatMap(MemberInformation.init).map { .introduction($0) } },
-        "x.grp.mem.fwd": { $0["memberInfo"].flatMap(MemberInformation.init).map { .introduction($0) } },
+        "x.grp.mem.intro": { introduction($0) },
+        "x.grp.mem.inv": { json in
+            json["memberId"]?.memberID.flatMap { id in
+                json["memberIntro"]?.memberLink.map { .memberInvitation(id, link: $0) }
+            }
+        },
+        "x.grp.mem.fwd": { json in
+            json["memberInfo"].flatMap(MemberInformation.init).flatMap { member in
+                json["memberIntro"]?.memberLink.map { .newcomer(member, link: $0) }
+            }
+        },
+        "x.grp.mem.con": { $0["memberId"]?.memberID.map { .memberConnected($0) } },
         "x.grp.mem.info": { json in
             json["memberId"]?.memberID.flatMap { id in
                 json["profile"].flatMap(ContactProfile.init).map { .memberInformation(id, $0) }
@@ -116,6 +132,12 @@ extension GroupEvent {
         "x.grp.msg.forward": { ForwardedMessage($0).map { .forwarded($0) } },
     ]
 
+    private static func introduction(_ json: JSONValue) -> GroupEvent? {
+        guard var member = json["memberInfo"].flatMap(MemberInformation.init) else { return nil }
+        member.isBlocked = json["memberRestrictions"]?["restriction"]?.string == "blocked"
+        return .introduction(member)
+    }
+
     private static func linkAcceptance(_ json: JSONValue) -> GroupEvent? {
         guard let id = json["memberId"]?.memberID, let role = json["role"]?.string else { return nil }
         let word = json["acceptance"]?.type ?? ""
@@ -127,5 +149,12 @@ extension GroupEvent {
     private static func roleChange(_ json: JSONValue) -> GroupEvent? {
         guard let id = json["memberId"]?.memberID, let role = json["role"]?.string else { return nil }
         return .role(MemberReference(id: id, role: MemberRole(word: role)))
+    }
+}
+
+extension JSONValue {
+    /// The link in what members tell each other through who introduced them (`memberIntro`).
+    fileprivate var memberLink: String? {
+        self["groupConnReq"]?.string.flatMap { $0.utf8.count <= ProtocolLimits.memberLink ? $0 : nil }
     }
 }

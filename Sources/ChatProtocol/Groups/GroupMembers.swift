@@ -43,13 +43,17 @@ public struct MemberInformation: Hashable, Sendable {
     public var reference: MemberReference
     public var versions: ClosedRange<UInt16>?
     public var profile: ContactProfile
+    /// What they write is not shown: those who look after the group want it so. Told beside the rest.
+    public var isBlocked: Bool
 
     public init(
-        _ reference: MemberReference, versions: ClosedRange<UInt16>? = nil, profile: ContactProfile
+        _ reference: MemberReference, versions: ClosedRange<UInt16>? = nil, profile: ContactProfile,
+        isBlocked: Bool = false
     ) {
         self.reference = reference
         self.versions = versions
         self.profile = profile
+        self.isBlocked = isBlocked
     }
 
     init?(_ json: JSONValue) {

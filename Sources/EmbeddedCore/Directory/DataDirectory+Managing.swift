@@ -40,7 +40,7 @@ extension DataDirectory {
             guard try tables.chats.isOpen(id) else {
                 throw ChatError(.invalidCommand, "This chat has ended already.")
             }
-            try tables.part(fromContactOf: id, profile.id)
+            try tables.part(fromContactOf: id, profile.id, at: clock.now())
             try tables.announce(tables.chats.leave(id))
         }
     }

@@ -63,9 +63,10 @@ final class AgentEvents: Sendable {
         _ content: AgentEvent.Content, of connection: ConnectionID, _ change: ProfileChange
     ) throws -> Bool {
         switch content {
-        case .connecting(let information): try introduce(information, connection, change)
+        case .connecting(let information):
+            try connect(connection, information, isConnected: false, change)
         case .connected(let information):
-            try introduce(information, connection, change)
+            try connect(connection, information, isConnected: true, change)
             try change.tables.people.noteConnected(connection)
         case .received(let message):
             return try take(message, of: connection, change)
@@ -73,10 +74,16 @@ final class AgentEvents: Sendable {
             try settle(number, .failed(reason.sentence), of: connection, change)
         case .delivered(let number): try settle(number, .delivered, of: connection, change)
         case .conditionChanged(let condition) where condition.isGone:
+            if try groups(change).lose(connection) { break }
             guard let chat = try change.tables.people.person(connection)?.chat else { break }
             try change.tables.chats.end(chat, .contactLeft)
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .connectionFailed(let reason):
+            if try change.tables.memberConnections.row(over: connection) != nil {
+                log.debug("a connection with a member of a group was not made: \(reason.sentence)")
+                _ = try groups(change).lose(connection)
+                break
+            }
             log.notice("A connection could not be made: \(reason.sentence)")
             try change.tables.people.setFailure(reason.sentence, of: connection)
             // Of a group, which has its folder before its host has answered.
@@ -91,7 +98,20 @@ final class AgentEvents: Sendable {
         return false
     }
 
-    /// Who somebody is: their chat is made. An empty information was told before.
+    private func groups(_ change: ProfileChange) -> GroupEvents {
+        GroupEvents(change: change, profile: store.profile.id)
+    }
+
+    /// The other side was heard of, or the connection stands. An empty information was told before.
+    private func connect(
+        _ id: ConnectionID, _ information: [UInt8], isConnected: Bool, _ change: ProfileChange
+    ) throws {
+        let time = store.clock.now()
+        if try groups(change).connect(id, information, isConnected: isConnected, at: time) { return }
+        try introduce(information, id, change)
+    }
+
+    /// Who somebody is: their chat is made.
     private func introduce(
         _ information: [UInt8], _ connection: ConnectionID, _ change: ProfileChange
     ) throws {
@@ -107,6 +127,9 @@ final class AgentEvents: Sendable {
             try change.join(
                 GroupConversation(invitation), over: connection, host: host, of: store.profile.id,
                 at: store.clock.now())
+        // It may not be stored yet of which group.
+        case .group(.memberInformation):
+            try change.tables.groups.hold(information, at: store.clock.now(), over: connection)
         case .group(.linkRejection):
             try change.tables.people.setFailure(StoredChatEnding.refused.sentence, of: connection)
         default: break
@@ -128,10 +151,6 @@ final class AgentEvents: Sendable {
         _ message: ReceivedMessage, of connection: ConnectionID, _ change: ProfileChange
     ) throws -> Bool {
         guard let person = try change.tables.people.person(connection), !person.isEnded else { return false }
-        guard let chat = person.chat else {
-            try change.tables.groups.hold(message.body, at: message.received, over: connection)
-            return false
-        }
         let elements: [ChatBody.Element]
         do throws(ChatProtocolError) {
             elements = try ChatBody.read(message.body, compression: Zstandard.installed)
@@ -139,16 +158,20 @@ final class AgentEvents: Sendable {
             log.notice("A message was passed over: \(error.sentence)")
             return false
         }
-        let side = ChatSide(profile: store.profile.id, chat: chat)
-        if let group = try change.tables.groups.group(over: connection) {
-            return try take(elements, at: message.received, in: side, group.conversation, change)
+        let group = try groups(change).take(elements, at: message.received, over: connection)
+        if let isReceiptDue = group { return isReceiptDue }
+        guard let chat = person.chat else {
+            try change.tables.groups.hold(message.body, at: message.received, over: connection)
+            return false
         }
         guard var conversation = person.conversation else { return false }
+        let side = ChatSide(profile: store.profile.id, chat: chat)
         let known = conversation
         let arrived = ArrivedMessages(
             change: change, side: side, sender: conversation.profile.displayName)
         let stored = StoredConversation(
-            chat: chat, messages: change.tables.sharedMessages, groups: change.tables.groups)
+            chat: chat, messages: change.tables.sharedMessages, groups: change.tables.groups,
+            memberConnections: change.tables.memberConnections)
         var isReceiptDue = false
         for element in elements {
             let effects = try conversation.receive(element, at: message.received, from: stored)
@@ -160,7 +183,7 @@ final class AgentEvents: Sendable {
         return isReceiptDue
     }
 
-    /// What hosts of groups wrote before it was stored that this profile joined. Blocks.
+    /// What hosts and members of groups wrote before it was stored that this profile joined. Blocks.
     func takeHeld() throws {
         try store.commit { change in
             for early in try change.tables.groups.takeHeld() {
@@ -168,24 +191,6 @@ final class AgentEvents: Sendable {
                 _ = try take(message, of: early.connection, change)
             }
         }
-    }
-
-    /// The same from the host of a group.
-    private func take(
-        _ elements: [ChatBody.Element], at time: Timestamp, in side: ChatSide, _ known: GroupConversation,
-        _ change: ProfileChange
-    ) throws -> Bool {
-        var group = known
-        let arrived = ArrivedMessages(change: change, side: side, sender: group.profile.displayName)
-        let stored = StoredConversation(
-            chat: side.chat, messages: change.tables.sharedMessages, groups: change.tables.groups)
-        var isReceiptDue = false
-        for element in elements {
-            let effects = try group.receive(element, at: time, from: stored)
-            if try arrived.perform(effects) { isReceiptDue = true }
-        }
-        if group != known { try change.keep(group, of: side) }
-        return isReceiptDue
     }
 
     /// What became of a message of this profile.

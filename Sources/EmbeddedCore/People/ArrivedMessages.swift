@@ -12,7 +12,9 @@ struct ArrivedMessages {
 
     /// As who wrote something is called.
     private func name(of key: MessageKey) throws -> String {
-        guard case .member(let id) = key.author else { return sender }
+        guard case .member(let id) = key.author else {
+            return try key.author == .own ? change.ownName : sender
+        }
         return try change.tables.groups.member(id, of: side.chat)?.profile.displayName ?? sender
     }
 
@@ -51,12 +53,21 @@ struct ArrivedMessages {
             try change.post(.chatUpdated, to: side)
         case .ended(let end):
             try change.tables.chats.end(side.chat, StoredChatEnding(end))
+            try change.endConnections(of: side)
             try change.post(.chatUpdated, to: side)
         case .seen(let key): try messages.noteSeen(key, in: side.chat)
         case .groupProfileChanged(let profile):
             try change.tables.chats.renameContact(profile.displayName, of: side.chat)
             try change.post(.chatUpdated, to: side)
         case .memberChanged(let member): try change.tables.groups.keep(member, of: side.chat)
+        case .memberIntroduced(let id, let host):
+            try change.begin(MemberConnection(to: id, introducer: host), in: side.chat)
+        case .newcomerInvites(let id, let link, let introducer):
+            try change.begin(
+                MemberConnection(to: id, introducer: introducer, phase: .toJoin, link: link), in: side.chat)
+        case .memberGone(let id): try change.endConnection(with: id, in: side)
+        case .passedOnNeedlessly(let forwarder, let author):
+            try change.tell(.memberConnected(author), to: forwarder, in: side.chat)
         case .messagesOfMemberDeleted(let id):
             for key in try messages.keys(by: id, in: side.chat) { try delete(key, at: change.time) }
         case .invitedToGroup(let invitation):
@@ -70,7 +81,9 @@ struct ArrivedMessages {
     private func line(
         _ event: MessageLine.Event, of key: MessageKey, at time: Timestamp, _ content: ChatContent? = nil
     ) throws -> MessageLine {
-        MessageLine(event, of: key.id, at: time, .received, by: try name(of: key), content)
+        MessageLine(
+            event, of: key.id, at: time, key.author == .own ? .sent : .received, by: try name(of: key),
+            content)
     }
 
     /// Messages with a file are entries of the chat's folder; all are lines of its log.

@@ -100,11 +100,11 @@ extension WaitingRequest {
         case .contactRequest(let asked):
             self.init(
                 number: request.number, name: asked.profile.displayName, time: request.time,
-                text: asked.message?.text ?? "")
+                text: asked.message?.text ?? "", problem: request.problem)
         case .group(.invitation(let invitation)):
             self.init(
                 number: request.number, name: contact ?? "", time: request.time, text: "",
-                group: invitation.profile.displayName)
+                group: invitation.profile.displayName, problem: request.problem)
         default: return nil
         }
     }

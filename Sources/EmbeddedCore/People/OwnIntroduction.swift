@@ -27,6 +27,11 @@ struct OwnIntroduction: Sendable {
         try encoded(.group(.acceptance(invitation.invited.id)))
     }
 
+    /// For another member of a group.
+    func memberInformation(_ id: MemberID) throws -> [UInt8] {
+        try Self.encoded(.group(.memberInformation(id, profile().forGroups)))
+    }
+
     /// For who opens a short link.
     func linkData() throws -> [UInt8] {
         LinkProfile.contact(try profile(), message: nil, isBusiness: false).encoded

@@ -58,14 +58,19 @@ extension People {
         try? await agent().delete(id, afterSending: false)
     }
 
-    /// At the start: an address of which no row knows was not made to its end, or not deleted to its end.
-    func removeLostAddresses(_ agent: any ConnectionAgent) async throws {
-        let known = try await blocking.run { [store] in
-            try store.read { try $0.requests.address()?.connection }
-        }
+    /// At the start: an address or a link of which no row knows was not made to its end, or not deleted to its end, so that
+    /// nobody has it.
+    func removeLostLinks(_ agent: any ConnectionAgent) async throws {
         for summary in try await agent.connections()
-        where summary.condition.phase == .address && summary.id != known {
-            try await agent.delete(summary.id, afterSending: false)
+        where summary.condition.phase == .address || summary.condition.phase == .inviting {
+            let isKnown = try await blocking.run { [store] in
+                try store.read { tables in
+                    summary.condition.phase == .address
+                        ? try tables.requests.address()?.connection == summary.id
+                        : try tables.people.person(summary.id) != nil
+                }
+            }
+            if !isKnown { try await agent.delete(summary.id, afterSending: false) }
         }
     }
 
@@ -75,7 +80,7 @@ extension People {
         try await receiveWaiting()
         return try await blocking.run { [store] in
             try store.read { tables in
-                try tables.requests.all(.waiting).compactMap { request in
+                try tables.requests.unanswered().compactMap { request in
                     let chat = try request.chat.flatMap { try tables.chats.chat($0, of: store.profile.id) }
                     return WaitingRequest(request, from: chat?.displayName)
                 }
@@ -103,7 +108,7 @@ extension People {
     func rejectRequest(_ number: Int64) async throws(ChatError) {
         try await blocking.run { [store] in
             try store.commit { change in
-                guard try change.tables.requests.request(number)?.state == .waiting else {
+                guard try change.tables.requests.unanswered().contains(where: { $0.number == number }) else {
                     throw ChatError.noSuchRequest(number)
                 }
                 try change.tables.requests.setState(.rejected, of: number)

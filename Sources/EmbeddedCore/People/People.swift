@@ -27,6 +27,7 @@ final class People: Sendable {
     private let make: ProfileAgent.Making
     private let incoming: AgentEvents
     private let outgoing: OutgoingMessages
+    private let members: MemberConnections
     private let own: OwnIntroduction
     private let state = Lock(State())
     /// One change after the other.
@@ -45,9 +46,13 @@ final class People: Sendable {
         outgoing = OutgoingMessages(store, retry: retry)
         answers = RequestAnswers(store) { [incoming] in try incoming.takeHeld() }
         own = OwnIntroduction(store: store)
-        store.onOutgoing { [outgoing, answers] in
+        members = MemberConnections(
+            store, retry: retry, server: { try Self.servers(of: store).randomElement() },
+            joined: { [incoming] in try incoming.takeHeld() })
+        store.onOutgoing { [outgoing, answers, members] in
             outgoing.notify()
             answers.notify()
+            members.notify()
         }
     }
 
@@ -93,6 +98,7 @@ final class People: Sendable {
         }
         outgoing.close()
         answers.close()
+        members.close()
         if let opened = try? await state.opening?.value {
             await finish(opened, state.sending, until: .now + time)
             state.receiving?.cancel()
@@ -178,24 +184,27 @@ final class People: Sendable {
             throw error
         }
         do {
-            try await removeLostAddresses(opened.agent)
+            try await removeLostLinks(opened.agent)
         } catch {
-            log.warning("An address that was given up could not be deleted: \(sentence(of: error))")
+            log.warning("A link that was given up could not be deleted: \(sentence(of: error))")
         }
-        state.withLock { [incoming, outgoing, answers] state in
+        state.withLock { [incoming, outgoing, answers, members] state in
             guard !state.isClosed else { return }
             state.opened = opened
             state.receiving = Task { await incoming.follow(opened.agent) }
             state.sending = [
                 Task { await answers.give(to: opened.agent) },
                 Task { await outgoing.send(over: opened.agent) },
+                Task { await members.make(over: opened.agent) },
             ]
         }
         followSuspension()
         return opened
     }
 
-    private func servers() throws -> [ServerAddress] {
+    private func servers() throws -> [ServerAddress] { try Self.servers(of: store) }
+
+    private static func servers(of store: ProfileStore) throws -> [ServerAddress] {
         try store.read { try $0.directory.messagingServers.configured(of: store.profile.id) }
             .compactMap { ServerAddress($0) }
     }

@@ -3,7 +3,7 @@ import Base
 import ChatCore
 import ChatProtocol
 
-/// Groups on the network: becoming a member, and what nothing can be sent for.
+/// Groups on the network: becoming a member, connections with other members, and what nothing can be sent for.
 extension ProfileChange {
     /// The chat of a group that this profile joins over a connection; the one that is there already.
     /// - Parameter host: who takes it in, as far as is known.
@@ -23,8 +23,97 @@ extension ProfileChange {
     /// What the group has become.
     func keep(_ group: GroupConversation, of side: ChatSide) throws {
         try tables.groups.keep(group, of: side.chat)
-        try tables.chats.setRefusal(StoredChatRefusal(group), of: side.chat)
+        try noteRefusal(of: group, side)
+    }
+
+    private func noteRefusal(of group: GroupConversation, _ side: ChatSide) throws {
+        var refusal = StoredChatRefusal(group)
+        if refusal == nil, group.membership == .joined,
+            try tables.directory.connections(ofChat: side.chat, side.profile, at: time).isEmpty
+        {
+            refusal = .nobody
+        }
+        try tables.chats.setRefusal(refusal, of: side.chat)
         try post(.chatUpdated, to: side)
+    }
+
+    // MARK: - Connections with members
+
+    /// Begins a connection with a member, which the agent makes or joins after the commit.
+    func begin(_ connection: MemberConnection, in chat: Int64) throws {
+        try tables.memberConnections.begin(connection, in: chat, at: time)
+        haveAgentWork()
+    }
+
+    /// A connection with a member, or with the host, is of no use any more.
+    func endConnection(with member: MemberID, in side: ChatSide) throws {
+        guard let group = try tables.groups.group(ofChat: side.chat) else { return }
+        if member == group.host, let id = try tables.people.connection(ofChat: side.chat) {
+            try tables.memberConnections.end(id, with: member, in: side.chat, at: time)
+        } else if let row = try tables.memberConnections.row(with: member, in: side.chat) {
+            try tables.memberConnections.end(row)
+        }
+        try noteRefusal(of: group, side)
+        haveAgentWork()
+    }
+
+    /// The chat has ended: nothing is heard of it any more.
+    func endConnections(of side: ChatSide) throws {
+        guard let group = try tables.groups.group(ofChat: side.chat) else { return }
+        try tables.memberConnections.endAll(in: side.chat)
+        if let id = try tables.people.connection(ofChat: side.chat) {
+            try tables.memberConnections.end(id, with: group.host, in: side.chat, at: time)
+        }
+        haveAgentWork()
+    }
+
+    /// The agent has made a link for a member, who gets it from whom introduced them.
+    /// - Returns: false where nobody needs it any more.
+    func inviteMember(_ row: MemberConnectionTable.Stored, link: String, over id: ConnectionID) throws -> Bool
+    {
+        let known = try tables.memberConnections.row(with: row.state.member, in: row.chat)
+        guard var row = known, row.number == nil, let invitation = row.state.made(link) else { return false }
+        guard try connection(with: row.state.introducer, in: row.chat) != nil else {
+            try tables.memberConnections.remove(row.state.member, in: row.chat)
+            return false
+        }
+        row.number = id
+        try tables.people.insert(id)
+        try tables.memberConnections.keep(row)
+        try tell(invitation, to: row.state.introducer, in: row.chat)
+        return true
+    }
+
+    /// The agent has joined a newcomer's link; the connection may stand by now.
+    /// - Returns: false where nobody needs it any more.
+    func joinMember(_ row: MemberConnectionTable.Stored, over id: ConnectionID) throws -> Bool {
+        let known = try tables.memberConnections.row(with: row.state.member, in: row.chat)
+        guard var row = known, row.number == nil, row.state.joined() else { return false }
+        row.number = id
+        try tables.people.insert(id)
+        try tables.memberConnections.keep(row)
+        try tables.memberConnections.release(row.state.member, in: row.chat, over: id)
+        haveAgentWork()
+        if try tables.people.person(id)?.isConnected == true { try memberConnected(row) }
+        return true
+    }
+
+    /// A member has joined the link that was made for it.
+    func memberAnswered(_ row: MemberConnectionTable.Stored) throws {
+        var row = row
+        row.state.answered()
+        try tables.memberConnections.keep(row)
+    }
+
+    /// Both sides of a connection with a member stand.
+    func memberConnected(_ row: MemberConnectionTable.Stored) throws {
+        var row = row
+        guard let report = row.state.stands() else { return }
+        try tables.memberConnections.keep(row)
+        try tell(report, to: row.state.introducer, in: row.chat)
+        if let group = try tables.groups.group(ofChat: row.chat) {
+            try noteRefusal(of: group, ChatSide(profile: profile, chat: row.chat))
+        }
     }
 }
 

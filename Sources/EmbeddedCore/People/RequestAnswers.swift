@@ -42,7 +42,7 @@ final class RequestAnswers: Sendable {
                     )
                 }
             }
-            for request in accepted { _ = try? await accept(request, agent) }
+            for request in accepted { try await acceptLater(request, agent) }
             for request in rejected { try await reject(request, agent) }
             if let address, address.untold > 0 { try await refresh(address, agent) }
         } catch {
@@ -50,20 +50,66 @@ final class RequestAnswers: Sendable {
         }
     }
 
+    /// What its user accepted before, or nobody: why it fails is told where requests are listed.
+    private func acceptLater(
+        _ request: RequestTable.Request, _ agent: any ConnectionAgent
+    ) async throws {
+        do {
+            _ = try await join(request, agent)
+        } catch let error as AgentError where error.code == .stopped {
+            throw error
+        } catch {
+            let isFinal = (error as? AgentError).map { Self.finalCodes.contains($0.code) } ?? false
+            log.notice("A request that was accepted could not be answered: \(sentence(of: error))")
+            // Strangers do not fill the list with what nobody has seen before.
+            if isFinal, try await isAutomatic(request) { return try await forget(request) }
+            try await note(sentence(of: error), isFinal: isFinal, of: request)
+        }
+    }
+
+    private func isAutomatic(_ request: RequestTable.Request) async throws -> Bool {
+        try await blocking.run { [store] in
+            try request.chat == nil && store.read { try $0.requests.address()?.acceptance == .automatically }
+        }
+    }
+
+    /// After these it is never tried again.
+    private static let finalCodes: Set<AgentErrorCode> = [
+        .noSuchRequest, .unusableLink, .linkGone, .tooLong,
+    ]
+
+    private func note(
+        _ sentence: String, isFinal: Bool, of request: RequestTable.Request
+    ) async throws {
+        try await blocking.run { [store] in
+            try store.commit {
+                try $0.tables.requests.setProblem(sentence, isFinal: isFinal, of: request.number)
+            }
+        }
+    }
+
     /// - Returns: the connection that it became.
-    /// - Throws: why not; a request that makes no sense is gone then.
+    /// - Throws: why not; a request that makes no sense is gone then, another one is listed with the reason.
     func accept(
         _ request: RequestTable.Request, _ agent: any ConnectionAgent
     ) async throws -> ConnectionID {
-        let id: ConnectionID
-        do throws(AgentError) {
-            id = try await connect(request, agent)
+        do {
+            return try await join(request, agent)
+        } catch let error as AgentError where Self.finalCodes.contains(error.code) {
+            try await forget(request)
+            throw error
+        } catch let error as AgentError where error.code == .stopped {
+            throw error
         } catch {
-            if [.noSuchRequest, .unusableLink, .linkGone, .tooLong].contains(error.code) {
-                try await forget(request)
-            }
+            try? await note(sentence(of: error), isFinal: false, of: request)
             throw error
         }
+    }
+
+    private func join(
+        _ request: RequestTable.Request, _ agent: any ConnectionAgent
+    ) async throws -> ConnectionID {
+        let id = try await connect(request, agent)
         try await blocking.run { [store] in
             try store.commit { change in
                 try change.tables.people.insert(id)

@@ -5,6 +5,7 @@ struct StoredConversation: ConversationRecords {
     let chat: Int64
     let messages: SharedMessageTable
     let groups: GroupTable
+    let memberConnections: MemberConnectionTable
 
     func message(_ key: MessageKey) throws(any Error) -> MessageRecord? {
         try messages.record(of: key, in: chat)
@@ -19,4 +20,8 @@ struct StoredConversation: ConversationRecords {
     var waitingDescriptions: Int { get throws(any Error) { try messages.waitingDescriptions(in: chat) } }
 
     func member(_ id: MemberID) throws(any Error) -> GroupMember? { try groups.member(id, of: chat) }
+
+    func connection(with id: MemberID) throws(any Error) -> MemberConnection.Phase? {
+        try memberConnections.row(with: id, in: chat)?.state.phase
+    }
 }

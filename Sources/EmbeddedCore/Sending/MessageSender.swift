@@ -113,7 +113,7 @@ final class MessageSender: Sendable {
             let id = try tables.chats.id(of: chat, of: store.profile.id)
             let found = try tables.chats.chat(id, of: store.profile.id)
             if let refused = found?.sendingRefused { throw ChatError(.sendingRefused, refused) }
-            return try tables.people.connection(ofChat: id) != nil
+            return try tables.isOnNetwork(id)
         }
         if case .notes = chat { return .local }
         // Programs of others take small files from relays too, and only those.
@@ -131,13 +131,15 @@ final class MessageSender: Sendable {
     /// The message for somebody on the network; its file is described when it was uploaded.
     private func offer(
         _ message: ComposedMessage, _ id: SharedMessageID, as item: ItemID, in chat: Int64,
-        over connection: ConnectionID, at time: Timestamp, _ change: ProfileChange
+        at time: Timestamp, _ change: ProfileChange
     ) throws {
         let new = NewMessage(
             ChatContent(message.content), file: FileInvitation(name: message.fileName, size: message.size))
         try change.tables.sharedMessages.keep(
             MessageRecord(time: time, hasFile: true), of: MessageKey(id, by: .own), in: chat, item: item)
-        try change.send(OutgoingMessage(ChatMessage(.message(new), id: id), to: connection, of: item))
+        guard try change.say(ChatMessage(.message(new), id: id), in: chat, of: item) else {
+            throw ChatError(.sendingRefused, StoredChatRefusal.nobody.sentence)
+        }
     }
 
     private func inlineContent(of message: ComposedMessage) throws -> String {
@@ -163,22 +165,20 @@ final class MessageSender: Sendable {
         let tables = change.tables
         let chat = try tables.chats.id(of: chat, of: store.profile.id)
         let recipients = try tables.chats.recipients(of: chat)
-        let connection = try tables.people.connection(ofChat: chat)
-        if recipients.isEmpty, connection == nil, transport != .local {
+        let isOnNetwork = try tables.isOnNetwork(chat)
+        if recipients.isEmpty, !isOnNetwork, transport != .local {
             throw ChatError(.sendingRefused, "Nobody else is in this chat.")
         }
         let now = store.clock.now()
         let envelope = ItemTable.Envelope(
             message: message, transport: transport, created: now,
             expires: transport == .xftp ? now.advanced(by: FilePolicy.relayRetention) : nil,
-            recipients: connection == nil ? recipients.count : 1)
+            recipients: isOnNetwork ? 1 : recipients.count)
         let origin = try tables.items.insertSent(envelope, in: chat, storedName: storedName)
         try tables.chats.noteMessage(in: chat, at: now)
         let id = SharedMessageID(from: SystemRandomSource())
-        if let connection {
-            try offer(message, id, as: origin, in: chat, over: connection, at: now, change)
-        }
-        if connection != nil || !recipients.isEmpty {
+        if isOnNetwork { try offer(message, id, as: origin, in: chat, at: now, change) }
+        if isOnNetwork || !recipients.isEmpty {
             try write(
                 message, id, as: origin, .sent, at: now, to: ChatSide(profile: store.profile.id, chat: chat),
                 change)

@@ -25,18 +25,17 @@ struct TextSender: Sendable {
     private func insert(_ text: ComposedText, in chat: Int64, _ change: ProfileChange) throws {
         let tables = change.tables
         let recipients = try tables.chats.recipients(of: chat)
-        let connection = try tables.people.connection(ofChat: chat)
-        guard connection != nil || !recipients.isEmpty else {
+        let isOnNetwork = try tables.isOnNetwork(chat)
+        guard isOnNetwork || !recipients.isEmpty else {
             throw ChatError(.sendingRefused, "Nobody else is in this chat.")
         }
         let (id, now) = (SharedMessageID(from: SystemRandomSource()), store.clock.now())
         let content = ChatContent(.text, text: text.text)
         let sender = try tables.directory.profiles.name(of: store.profile.id) ?? store.profile.displayName
-        if let connection {
+        if isOnNetwork {
             try tables.sharedMessages.keep(
                 MessageRecord(time: now, hasFile: false), of: MessageKey(id, by: .own), in: chat, item: nil)
-            try change.send(
-                outgoing(ChatMessage(.message(NewMessage(content)), id: id), to: connection))
+            try say(ChatMessage(.message(NewMessage(content)), id: id), in: chat, change)
         }
         var line = MessageLine(.message, of: id, at: now, .sent, by: sender, content)
         try tables.chats.noteMessage(in: chat, at: now)
@@ -48,9 +47,11 @@ struct TextSender: Sendable {
         }
     }
 
-    private func outgoing(_ message: ChatMessage, to connection: ConnectionID) throws -> OutgoingMessage {
+    private func say(_ message: ChatMessage, in chat: Int64, _ change: ProfileChange) throws {
         do {
-            return try OutgoingMessage(message, to: connection)
+            guard try change.say(message, in: chat) else {
+                throw ChatError(.sendingRefused, StoredChatRefusal.nobody.sentence)
+            }
         } catch let error as ChatProtocolError where error.code == .tooLong {
             throw ChatError.textTooLong
         }

@@ -164,7 +164,8 @@ struct ChatTable {
             row.integerOrNil("chat_group")
         }
         try connection.execute("DELETE FROM chat WHERE id = ?", chat)
-        for table in ["shared_message", "network_group", "network_member"] {
+        for table in ["shared_message", "network_group", "network_member", "group_delivery", "held_outgoing"]
+        {
             try connection.execute("DELETE FROM \(table) WHERE chat = ?", chat)
         }
         try connection.execute("DELETE FROM message_line WHERE chat = ?", chat)

@@ -1,3 +1,4 @@
+import Agent
 import Base
 import ChatProtocol
 import Cryptography
@@ -59,14 +60,24 @@ struct DirectoryTables {
 
     /// Has the agent say farewell to the contact or group of a chat that is left, and delete the connection; nothing for a chat
     /// that is with nobody on the network.
-    func part(fromContactOf chat: Int64, _ profile: Int64) throws {
-        let people = PeopleTable(connection, of: profile)
-        guard let id = try people.connection(ofChat: chat) else { return }
+    func part(fromContactOf chat: Int64, _ profile: Int64, at time: Timestamp) throws {
         let isGroup = try GroupTable(connection, of: profile).contains(chat)
         let farewell = ChatMessage(
             isGroup ? .group(.left) : .contactDeleted, id: SharedMessageID(from: SystemRandomSource()))
-        try OutgoingTable(connection, of: profile).add(OutgoingMessage(farewell, to: id, ends: true))
-        try people.end(id)
+        for id in try connections(ofChat: chat, profile, at: time) {
+            try OutgoingTable(connection, of: profile).add(OutgoingMessage(farewell, to: id, ends: true))
+            try PeopleTable(connection, of: profile).end(id)
+            try MemberConnectionTable(connection, of: profile).forget(id)
+        }
+        try MemberConnectionTable(connection, of: profile).endAll(in: chat)
+    }
+
+    /// Over which what a profile says in a chat goes: to the contact, or to the host of a group and to the members with
+    /// which it has connections of its own. Empty for a chat that is with nobody on the network.
+    func connections(ofChat chat: Int64, _ profile: Int64, at time: Timestamp) throws -> [ConnectionID] {
+        let first = try PeopleTable(connection, of: profile).connection(ofChat: chat)
+        return try (first.map { [$0] } ?? [])
+            + MemberConnectionTable(connection, of: profile).carrying(in: chat, at: time).map(\.id)
     }
 
     /// Has the agent tell the profile's contacts on the network how it is called now.
@@ -99,6 +110,8 @@ struct ProfileTables {
     let outgoing: OutgoingTable
     let requests: RequestTable
     let groups: GroupTable
+    let memberConnections: MemberConnectionTable
+    let groupDeliveries: GroupDeliveryTable
     let messageLog: MessageLogTable
     let handed: HandedMessageTable
 
@@ -118,8 +131,15 @@ struct ProfileTables {
         outgoing = OutgoingTable(connection, of: profile)
         requests = RequestTable(connection, of: profile)
         groups = GroupTable(connection, of: profile)
+        memberConnections = MemberConnectionTable(connection, of: profile)
+        groupDeliveries = GroupDeliveryTable(connection)
         messageLog = MessageLogTable(connection)
         handed = HandedMessageTable(connection, of: profile)
+    }
+
+    /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.
+    func isOnNetwork(_ chat: Int64) throws -> Bool {
+        try people.connection(ofChat: chat) != nil || groups.contains(chat)
     }
 
     var chats: ChatTable { directory.chats }

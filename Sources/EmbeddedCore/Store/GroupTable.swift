@@ -41,11 +41,21 @@ struct GroupTable {
 
     /// The group to whose host a connection leads.
     func group(over id: ConnectionID) throws -> (chat: Int64, conversation: GroupConversation)? {
+        try group("connection = ?", id.number)
+    }
+
+    func group(ofChat chat: Int64) throws -> GroupConversation? {
+        try group("chat = ?", chat)?.conversation
+    }
+
+    private func group(
+        _ condition: String, _ value: Int64
+    ) throws -> (chat: Int64, conversation: GroupConversation)? {
         let found = try connection.first(
             """
             SELECT chat, own_id, own_role, host_id, introduction, state FROM network_group
-            WHERE profile = ? AND connection = ?
-            """, profile, id.number
+            WHERE profile = ? AND \(condition)
+            """, profile, value
         ) { row -> (Int64, GroupConversation)? in
             guard let own = MemberID(bytes: row.bytes("own_id")),
                 let host = MemberID(bytes: row.bytes("host_id")),
@@ -95,12 +105,15 @@ struct GroupTable {
     /// Messages of one connection that are kept until it is known to be that of a group.
     private static let mostEarly: Int64 = 64
 
-    /// A host may write before this side has stored that it joined; kept only while some invitation is being answered.
+    /// A host, or a newcomer, may write before this side has stored that it joined; kept only while something is being
+    /// joined.
     func hold(_ body: [UInt8], at time: Timestamp, over id: ConnectionID) throws {
         guard
             try connection.exists(
                 "SELECT 1 FROM contact_request WHERE profile = ? AND state = 'accepted' AND chat IS NOT NULL",
                 profile)
+                || connection.exists(
+                    "SELECT 1 FROM member_connection WHERE profile = ? AND phase = 'toJoin'", profile)
         else { return }
         let count = try connection.first(
             "SELECT count(*) AS count FROM early_message WHERE profile = ? AND connection = ?", profile,
@@ -123,10 +136,8 @@ struct GroupTable {
     func takeHeld() throws -> [Early] {
         let found = try connection.query(
             """
-            SELECT e.connection, e.body, e.time FROM early_message e
-            JOIN network_group g ON g.profile = e.profile AND g.connection = e.connection
-            WHERE e.profile = ? ORDER BY e.id
-            """, profile
+            SELECT connection, body, time FROM early_message WHERE profile = ? AND \(Self.isKnown) ORDER BY id
+            """, profile, profile, profile
         ) { row in
             Early(
                 connection: ConnectionID(row.integer("connection")), body: row.bytes("body"),
@@ -134,12 +145,22 @@ struct GroupTable {
         }
         if !found.isEmpty {
             try connection.execute(
-                """
-                DELETE FROM early_message WHERE profile = ? AND connection IN
-                (SELECT connection FROM network_group WHERE profile = ?)
-                """, profile, profile)
+                "DELETE FROM early_message WHERE profile = ? AND \(Self.isKnown)", profile, profile, profile)
         }
         return found
+    }
+
+    private static let isKnown = """
+        connection IN (SELECT connection FROM network_group WHERE profile = ?
+            UNION SELECT connection FROM member_connection WHERE profile = ? AND connection IS NOT NULL)
+        """
+
+    /// Members that have not left, as far as they are known, with this profile.
+    func size(of chat: Int64) throws -> Int64 {
+        try connection.first(
+            "SELECT count(*) + 1 AS count FROM network_member WHERE chat = ? AND status = ?", chat,
+            StoredStatus.joined
+        ) { $0.integer("count") } ?? 1
     }
 
     // MARK: - Members

@@ -19,6 +19,8 @@ struct HandedMessageTable {
     struct Message {
         var id: SharedMessageID?
         var item: ItemID?
+        /// Of what went to several members of a group.
+        var delivery: Int64?
     }
 
     enum Outcome: Equatable {
@@ -62,12 +64,13 @@ struct HandedMessageTable {
         try connection.execute(
             "DELETE FROM handed_message WHERE profile = ? AND noted < ?", profile,
             time.advanced(by: .zero - Self.age))
-        guard message.id != nil || message.item != nil else { return nil }
+        guard message.id != nil || message.item != nil || message.delivery != nil else { return nil }
         try connection.execute(
             """
-            INSERT OR IGNORE INTO handed_message (profile, connection, number, shared_id, item, noted)
-            VALUES (?, ?, ?, ?, ?, ?)
-            """, profile, id.number, number, message.id?.bytes, message.item?.rawValue, time)
+            INSERT OR IGNORE INTO handed_message (profile, connection, number, shared_id, item, delivery, noted)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """, profile, id.number, number, message.id?.bytes, message.item?.rawValue, message.delivery, time
+        )
         return nil
     }
 
@@ -77,12 +80,12 @@ struct HandedMessageTable {
         _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: Timestamp
     ) throws -> Message? {
         let found = try connection.first(
-            "SELECT shared_id, item FROM handed_message WHERE \(Self.isMeant) AND outcome IS NULL", profile,
-            id.number, number
+            "SELECT shared_id, item, delivery FROM handed_message WHERE \(Self.isMeant) AND outcome IS NULL",
+            profile, id.number, number
         ) { row in
             Message(
                 id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
-                item: row.integerOrNil("item").map { ItemID($0) })
+                item: row.integerOrNil("item").map { ItemID($0) }, delivery: row.integerOrNil("delivery"))
         }
         if found != nil {
             try connection.execute(

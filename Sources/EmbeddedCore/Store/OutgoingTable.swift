@@ -12,6 +12,8 @@ struct OutgoingMessage {
     var id: SharedMessageID?
     /// What suffers when it cannot be sent.
     var item: ItemID?
+    /// By which `GroupDeliveryTable` knows it, of what goes to several members of a group.
+    var delivery: Int64?
     /// The last one: the connection is deleted afterwards.
     var ends = false
 
@@ -41,10 +43,10 @@ struct OutgoingTable {
     func add(_ message: OutgoingMessage) throws {
         try connection.execute(
             """
-            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, item, ends)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, item, ends, delivery)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """, profile, message.connection.number, message.body, message.notifies, message.id?.bytes,
-            message.item?.rawValue, message.ends)
+            message.item?.rawValue, message.ends, message.delivery)
     }
 
     struct Waiting: Sendable {
@@ -56,12 +58,13 @@ struct OutgoingTable {
         var id: SharedMessageID?
         var item: ItemID?
         var ends: Bool
+        var delivery: Int64?
     }
 
     func first() throws -> Waiting? {
         try connection.first(
             """
-            SELECT id, connection, body, notifies, shared_id, item, ends FROM outgoing WHERE profile = ?
+            SELECT id, connection, body, notifies, shared_id, item, ends, delivery FROM outgoing WHERE profile = ?
             ORDER BY id LIMIT 1
             """, profile
         ) { row in
@@ -69,7 +72,8 @@ struct OutgoingTable {
                 number: row.integer("id"), connection: ConnectionID(row.integer("connection")),
                 body: row.bytes("body"), notifies: row.bool("notifies"),
                 id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
-                item: row.integerOrNil("item").map { ItemID($0) }, ends: row.bool("ends"))
+                item: row.integerOrNil("item").map { ItemID($0) }, ends: row.bool("ends"),
+                delivery: row.integerOrNil("delivery"))
         }
     }
 

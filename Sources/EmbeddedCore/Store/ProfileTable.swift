@@ -69,9 +69,14 @@ struct ProfileTable {
     func remove(_ profile: Int64) throws {
         try connection.execute(
             "DELETE FROM network_member WHERE chat IN (SELECT id FROM chat WHERE profile = ?)", profile)
+        for table in ["group_delivery", "held_outgoing"] {
+            try connection.execute(
+                "DELETE FROM \(table) WHERE chat IN (SELECT id FROM chat WHERE profile = ?)", profile)
+        }
         for table in [
             "file", "chat", "member", "news", "relay", "approval", "chunk_deletion", "connection", "outgoing",
             "messaging_server", "contact_address", "contact_request", "network_group", "early_message",
+            "member_connection",
         ] {
             try connection.execute("DELETE FROM \(table) WHERE profile = ?", profile)
         }

@@ -88,6 +88,8 @@ struct RequestTable {
         var time: Timestamp
         var state: StoredRequestState
         var connection: ConnectionID?
+        /// Why it could not be answered so far.
+        var problem: String?
     }
 
     func insert(
@@ -120,7 +122,7 @@ struct RequestTable {
     private func requests(_ condition: String, _ value: some SQLBindable) throws -> [Request] {
         try connection.query(
             """
-            SELECT id, asked, chat, message, time, state, connection FROM contact_request
+            SELECT id, asked, chat, message, time, state, connection, problem FROM contact_request
             WHERE profile = ? AND \(condition) ORDER BY id
             """, profile, value
         ) { row in
@@ -129,8 +131,14 @@ struct RequestTable {
                 chat: row.integerOrNil("chat"),
                 message: row.bytes("message"), time: row.timestamp("time"),
                 state: try row.value("state", as: StoredRequestState.self),
-                connection: row.integerOrNil("connection").map { ConnectionID($0) })
+                connection: row.integerOrNil("connection").map { ConnectionID($0) },
+                problem: row.textOrNil("problem"))
         }
+    }
+
+    /// Those that the user has to do with: who waits for an answer, and whose answer could not be given.
+    func unanswered() throws -> [Request] {
+        try requests("(state = ? OR state = 'accepted' AND problem IS NOT NULL)", StoredRequestState.waiting)
     }
 
     func waitingCount() throws -> Int64 {
@@ -154,18 +162,26 @@ struct RequestTable {
         _ number: Int64, by asked: ContactRequestID, message: [UInt8], at time: Timestamp
     ) throws {
         try connection.execute(
-            "UPDATE contact_request SET asked = ?, message = ?, time = ? WHERE id = ?", asked.number, message,
-            time, number)
+            "UPDATE contact_request SET asked = ?, message = ?, time = ?, problem = NULL WHERE id = ?",
+            asked.number, message, time, number)
     }
 
     func setState(_ state: StoredRequestState, of number: Int64) throws {
         try connection.execute("UPDATE contact_request SET state = ? WHERE id = ?", state, number)
     }
 
+    /// The answer could not be given.
+    /// - Parameter isFinal: nor will it be: the user has to answer again.
+    func setProblem(_ sentence: String, isFinal: Bool, of number: Int64) throws {
+        try connection.execute(
+            "UPDATE contact_request SET problem = ?, state = ? WHERE id = ? AND state = 'accepted'", sentence,
+            isFinal ? StoredRequestState.waiting : .accepted, number)
+    }
+
     /// What they said of themselves is in their chat from then on.
     func setJoined(_ number: Int64, by id: ConnectionID) throws {
         try connection.execute(
-            "UPDATE contact_request SET state = 'joined', connection = ?, message = x'' WHERE id = ?",
+            "UPDATE contact_request SET state = 'joined', connection = ?, message = x'', problem = NULL WHERE id = ?",
             id.number, number)
     }
 

@@ -27,6 +27,7 @@ enum Schema {
         Migration("network", network),
         Migration("deliveries", deliveries),
         Migration("groups", groups),
+        Migration("membership", membership),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

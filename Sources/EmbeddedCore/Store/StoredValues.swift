@@ -54,12 +54,14 @@ enum StoredChatRefusal: String, SQLBindable, CaseIterable {
     case waiting
     case reader
     case noFiles = "no_files"
+    case nobody
 
     var sentence: String {
         switch self {
         case .waiting: "The members of this group have to let you in first."
         case .reader: "Your role in this group only lets you read."
         case .noFiles: "This group does not allow you to send files."
+        case .nobody: "No member of this group can be reached at present."
         }
     }
 }

@@ -7,8 +7,10 @@ struct ConnectionMaking: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
     private let user: Int64
+    private let invitations: GroupInvitations
 
     init(_ connection: CoreConnection, _ index: IndexStore, user: Int64) {
+        invitations = GroupInvitations(connection, user: user)
         self.connection = connection
         self.index = index
         self.user = user
@@ -62,6 +64,8 @@ struct ConnectionMaking: Sendable {
     func contact(of number: Int64) async throws(ChatError) -> Chat? {
         guard let reference = try await reference(of: number) else { return nil }
         let chat = try await blocking.run { [index] in try index.read { try $0.chats.chat(reference) } }
+        // Who may only read is a member all the same.
+        if case .group = reference { return chat?.sendingRefused == APIChatInfo.notJoined ? nil : chat }
         return chat?.sendingRefused == nil ? chat : nil
     }
 
@@ -151,7 +155,7 @@ struct ConnectionMaking: Sendable {
             AND NOT EXISTS (SELECT 1 FROM connections c WHERE c.contact_id = r.contact_id) ORDER BY r.contact_request_id
             """)
         guard let rows else { throw Self.noAnswers }
-        return rows.compactMap { row in
+        let requests = rows.compactMap { row -> WaitingRequest? in
             let cells = row.split(separator: "|", omittingEmptySubsequences: false)
             guard cells.count == 3, let number = Int64(cells[0]),
                 let name = Hexadecimal.decode(String(cells[2]))
@@ -160,9 +164,14 @@ struct ConnectionMaking: Sendable {
                 number: number, name: String(decoding: name, as: UTF8.self),
                 time: Timestamp(seconds: Int64(cells[1]) ?? 0), text: "")
         }
+        return requests + (try await invitations.all() ?? [])
     }
 
     func acceptRequest(_ number: Int64) async throws(ChatError) -> Int64 {
+        if let group = try await invitations.group(of: number) {
+            guard case .joining(let chat) = try await ask(.joinGroup(group)) else { throw Self.notUnderstood }
+            return Made.number(of: chat.reference.chat)
+        }
         guard case .accepting(let contact) = try await answer(.acceptRequest(number), number) else {
             throw Self.notUnderstood
         }
@@ -170,6 +179,10 @@ struct ConnectionMaking: Sendable {
     }
 
     func rejectRequest(_ number: Int64) async throws(ChatError) {
+        if let group = try await invitations.group(of: number) {
+            _ = try await ask(.deleteChat(.group(group), keepsHistory: false))
+            return
+        }
         _ = try await answer(.rejectRequest(number), number)
     }
 

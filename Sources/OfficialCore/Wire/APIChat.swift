@@ -147,6 +147,8 @@ public struct APIChatInfo: Hashable, Sendable {
 
     private static let endedMembership: Set = ["rejected", "removed", "left", "deleted", "group_deleted"]
 
+    static let notJoined = "You have not joined this group yet."
+
     private static func refusal(group json: JSONValue) -> String? {
         let membership = json["membership"]
         switch membership?["memberStatus"]?.type {
@@ -154,7 +156,7 @@ public struct APIChatInfo: Hashable, Sendable {
             break
         case let status? where endedMembership.contains(status):
             return "You are no longer a member of this group."
-        default: return "You have not joined this group yet."
+        default: return notJoined
         }
         let own = rank(membership?["memberRole"]?.string)
         if let own, own < 2 { return "Your role in this group only lets you read." }

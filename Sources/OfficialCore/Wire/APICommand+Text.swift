@@ -45,6 +45,7 @@ extension APICommand {
         case .groups(let user, let spaced): return "/_groups\(spaced ? " " : "")\(user)"
         case .setAlias(let chat, let name): return "/_set alias \(chat) \(name)"
         case .leaveGroup(let group): return "/_leave #\(group)"
+        case .joinGroup(let group): return "/_join #\(group)"
         case .deleteChat(let chat, let keepsHistory):
             return "/_delete \(chat) \(keepsHistory ? "entity" : "full") notify=on"
         case .invite, .connectionPlan, .connect, .securityCode, .createAddress, .showAddress, .deleteAddress,

@@ -37,6 +37,8 @@ public enum APICommand: Hashable, Sendable {
     /// The user's own name for a contact or group.
     case setAlias(ChatReference, String)
     case leaveGroup(Int64)
+    /// Into which a contact invites.
+    case joinGroup(Int64)
     /// With `keepsHistory` a contact ends and what it holds stays.
     case deleteChat(ChatReference, keepsHistory: Bool)
 
@@ -82,7 +84,8 @@ extension APICommand {
     /// database of its connections.
     var needsNetwork: Bool {
         switch self {
-        case .send, .deleteItems, .leaveGroup, .deleteChat, .receiveFile, .setFileToReceive, .cancelFile,
+        case .send, .deleteItems, .leaveGroup, .joinGroup, .deleteChat, .receiveFile, .setFileToReceive,
+            .cancelFile,
             .upload, .download, .agentQuery, .invite, .connectionPlan, .connect, .securityCode,
             .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
             true

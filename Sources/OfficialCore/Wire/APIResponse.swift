@@ -46,6 +46,8 @@ public enum APIResponse: Hashable, Sendable {
     case address(APIAddress)
     /// The contact that somebody who asked becomes.
     case accepting(APIChatInfo)
+    /// The group into which a contact had invited.
+    case joining(APIChatInfo)
     case archiveExported([CoreArchive.Problem])
     case archiveImported([CoreArchive.Problem])
     /// An answer of a type that ChatFS does not know, with its name.
@@ -124,6 +126,8 @@ public enum APIResponse: Hashable, Sendable {
         case "userContactLink", "userContactLinkUpdated":
             return json["contactLink"].flatMap(APIAddress.init).map(APIResponse.address)
         case "acceptingContactRequest": return chat.map(APIResponse.accepting)
+        case "userAcceptedGroupSent":
+            return json["groupInfo"].flatMap(APIChatInfo.init(group:)).map(APIResponse.joining)
         default: return nil
         }
     }

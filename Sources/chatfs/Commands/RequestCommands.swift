@@ -10,7 +10,8 @@ enum RequestCommands {
         discussion: """
             Of those who ask at the address, and of contacts who invite into groups. A line for each: its number, when \
             they asked, how they call themselves, and what they wrote along or into which group. Who strangers \
-            are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'.
+            are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'. Where an answer could \
+            not be carried out, the line ends with the reason.
             """,
         section: ChatFS.Section.chats,
         options: [ProgramAsking.json] + CommonOptions.access,
@@ -23,9 +24,10 @@ enum RequestCommands {
             }
             let group = request.group.map { " invites you into the group \($0)" } ?? ""
             let text = request.text.isEmpty ? "" : ": \(request.text)"
+            let problem = request.problem.map { " (accepted, but: \($0))" } ?? ""
             Terminal.print(
                 PrintableText.escaping(
-                    "\(request.number)  \(request.time.text)  \(request.name)\(group)\(text)"))
+                    "\(request.number)  \(request.time.text)  \(request.name)\(group)\(text)\(problem)"))
         }
     }
 
@@ -36,10 +38,11 @@ enum RequestCommands {
         var time: Int64
         var text: String
         var group: String?
+        var problem: String?
 
         init(_ request: WaitingRequest) {
             (number, name, text, group) = (request.number, request.name, request.text, request.group)
-            time = request.time.seconds
+            (time, problem) = (request.time.seconds, request.problem)
         }
     }
 

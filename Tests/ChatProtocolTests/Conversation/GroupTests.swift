@@ -20,8 +20,13 @@ struct GroupFixture {
         }
     }
 
-    mutating func receive(_ message: ChatMessage) {
-        records.perform(group.receive(.message(message), at: Sample.time, from: records))
+    mutating func receive(_ message: ChatMessage, over sender: MemberID? = nil) {
+        records.perform(group.receive(.message(message), at: Sample.time, over: sender, from: records))
+    }
+
+    /// By a member, over the connection with it.
+    mutating func receive(_ event: MessageEvent, _ id: UInt8, over sender: UInt8) throws {
+        receive(ChatMessage(event, id: try Sample.id(id)), over: try Sample.member(sender))
     }
 
     /// By the host itself.

@@ -26,11 +26,15 @@ struct MemoryRecords: ConversationRecords {
     var receipts = 0
     var invitations: [GroupInvitation] = []
     var accepted: [SharedMessageID] = []
+    var connections: [MemberID: MemberConnection] = [:]
+    /// Who is to be told that somebody's messages need not be passed on.
+    var needless: [MemberID: MemberID] = [:]
 
     func message(_ key: MessageKey) -> MessageRecord? { items[key]?.record }
     func isSeen(_ key: MessageKey) -> Bool { seen.contains(key) }
     func description(of key: MessageKey) -> PartialDescription? { partial[key] }
     func member(_ id: MemberID) -> GroupMember? { members[id] }
+    func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
     var waitingDescriptions: Int { partial.keys.count { items[$0]?.record.hasFile != true } }
 
     /// Those that a user sees.
@@ -83,6 +87,14 @@ struct MemoryRecords: ConversationRecords {
         case .ended(let end): ends.append(end)
         case .seen(let key): seen.insert(key)
         case .receiptDue: receipts += 1
+        case .memberIntroduced(let id, let host):
+            #expect(connections[id] == nil, "a connection that is there stays")
+            connections[id] = MemberConnection(to: id, introducer: host)
+        case .newcomerInvites(let id, let link, let introducer):
+            #expect(connections[id] == nil, "a connection that is there stays")
+            connections[id] = MemberConnection(to: id, introducer: introducer, phase: .toJoin, link: link)
+        case .memberGone(let id): connections[id] = nil
+        case .passedOnNeedlessly(let forwarder, let author): needless[forwarder] = author
         default: Issue.record("performed above")
         }
     }

@@ -97,11 +97,13 @@ private final class Host: Sendable {
     }
 
     /// A one-time link over which a member joins.
-    func invitation() async throws -> (connection: ConnectionID, link: String) {
+    /// - Parameter isShort: its server has to be asked where it leads.
+    func invitation(isShort: Bool = false) async throws -> (connection: ConnectionID, link: String) {
         let made = try await agent.invite(
-            Invitation(kind: .oneTime, server: server, information: information(.nothingToSay), linkData: nil)
-        )
-        return (made.connection, made.links.full.link)
+            Invitation(
+                kind: .oneTime, server: server, information: information(.nothingToSay),
+                linkData: isShort ? Array("{}".utf8) : nil))
+        return (made.connection, made.links.short?.webLink ?? made.links.full.link)
     }
 }
 
@@ -329,6 +331,44 @@ struct NetworkGroupTests {
         #expect(try await alice.core.requests().isEmpty)
         #expect(try await alice.core.chats().map(\.displayName) == ["Saved notes", "hans"])
         _ = group
+        try await end()
+    }
+
+    @Test("an invitation that was accepted and turns out to be of no use is listed again, with the reason")
+    func uselessLater() async throws {
+        _ = try await invite("simplex:/nonsense", into: "bad")
+        let request = try #require(try await alice.requests(1).first)
+        #expect(request.problem == nil)
+        // The program ends before it has tried.
+        try alice.core.store.commit { try $0.tables.requests.setState(.accepted, of: request.number) }
+        try await alice.reopen()
+        let listed = try await wait(for: "the reason") {
+            try await alice.core.requests().first { $0.problem != nil }
+        }
+        #expect(listed.group == "bad" && listed.problem?.isEmpty == false)
+        try await alice.core.rejectRequest(request.number)
+        try await wait(until: "it is forgotten") { try await alice.core.requests().isEmpty }
+        try await end()
+    }
+
+    @Test(
+        "while nobody can be asked where an invitation leads it is listed with the reason, and joined afterwards"
+    )
+    func unreachable() async throws {
+        let group = try await host.invitation(isShort: true)
+        _ = try await invite(group.link)
+        let request = try #require(try await alice.requests(1).first)
+        await internet.stop()
+        let refused = await refusal { try await alice.core.acceptRequest(request.number) }
+        #expect(refused?.code == .file(.unreachable))
+        let listed = try #require(try await alice.core.requests().first)
+        #expect(listed.number == request.number && listed.problem == refused?.sentence)
+        try internet.start()
+        let number = try await wait(for: "the group is joined") {
+            try? await alice.core.acceptRequest(request.number)
+        }
+        _ = try await wait(for: "the group") { try await alice.core.contact(of: number) }
+        #expect(try await alice.core.requests().isEmpty)
         try await end()
     }
 }

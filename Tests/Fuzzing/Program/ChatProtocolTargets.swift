@@ -24,6 +24,28 @@ extension Target {
             guard let profile = LinkProfile(decoding: bytes) else { return }
             hold(LinkProfile(decoding: profile.encoded)?.encoded == profile.encoded, "it has one form")
         },
+        Target("group-membership", "groups over the connections of several members", longest: 4096) { bytes in
+            // Behind each length, over whose connection.
+            var input = Input(bytes)
+            guard let (own, host) = ChatFixture.members else { return }
+            var group = GroupConversation(
+                own: MemberReference(id: own, role: .member), host: host,
+                profile: GroupProfile(displayName: "g"))
+            var records = ChatFixture.Records()
+            while !input.isAtEnd {
+                let length = Int(input.byte()) << 4 | Int(input.byte())
+                let sender = MemberID(bytes: [input.byte() & 7 | 2]) ?? host
+                for element in (try? ChatBody.read(input.take(length), compression: nil)) ?? [] {
+                    let role = group.own.role
+                    let effects = group.receive(
+                        element, at: Timestamp(seconds: 1), over: sender, from: records)
+                    hold(
+                        group.own.role <= role || records.member(sender)?.role.mayForward ?? (sender == host),
+                        "nobody gets a higher role from who may not give it")
+                    for effect in effects { records.note(effect, of: own, host) }
+                }
+            }
+        },
         Target("chat-conversation", "chats with people and groups, message by message", longest: 4096) {
             bytes in
             // Messages follow each other behind their lengths.
@@ -62,12 +84,31 @@ private enum ChatFixture {
         private var messages: [MessageKey: MessageRecord] = [:]
         private var partial: [MessageKey: PartialDescription] = [:]
         private var members: [MemberID: GroupMember] = [:]
+        private var connections: [MemberID: MemberConnection] = [:]
 
         func message(_ key: MessageKey) -> MessageRecord? { messages[key] }
         func isSeen(_ key: MessageKey) -> Bool { false }
         func description(of key: MessageKey) -> PartialDescription? { partial[key] }
         func member(_ id: MemberID) -> GroupMember? { members[id] }
+        func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
         var waitingDescriptions: Int { partial.count }
+
+        /// The same with what makes and ends connections.
+        mutating func note(_ effect: ConversationEffect, of own: MemberID, _ host: MemberID) {
+            switch effect {
+            case .memberIntroduced(let id, let introducer):
+                hold(id != own && connections[id] == nil, "one connection with each other member")
+                connections[id] = MemberConnection(to: id, introducer: introducer)
+            case .newcomerInvites(let id, let link, let introducer):
+                hold(
+                    id != own && id != host && connections[id] == nil, "one connection with each other member"
+                )
+                connections[id] = MemberConnection(
+                    to: id, introducer: introducer, phase: .toJoin, link: link)
+            case .memberGone(let id): connections[id] = nil
+            default: note(effect)
+            }
+        }
 
         mutating func note(_ effect: ConversationEffect) {
             switch effect {

@@ -112,6 +112,46 @@ struct ConnectionMakingTests {
         await core.shutDown()
     }
 
+    @Test(
+        "invitations into groups are listed behind who asks, with numbers of their own, and joined or deleted"
+    )
+    func groups() async throws {
+        let (stage, core) = try await opened { state in
+            state.requests = [3: "carol"]
+            state.groups = [4: "c|ub", 5: "other"]
+            state.invitedInto = [4, 5]
+        }
+        let requests = try await core.requests()
+        #expect(requests.map(\.number) == [3, 1_000_000_004, 1_000_000_005])
+        #expect(requests.map(\.group) == [nil, "c|ub", "other"] && requests[1].name == "bob")
+        let number = try await core.acceptRequest(1_000_000_004)
+        #expect(stage.simplex.commands.last { $0.hasPrefix("/_join") } == "/_join #4")
+        try await core.rejectRequest(1_000_000_005)
+        #expect(stage.simplex.commands.last { $0.hasPrefix("/_delete") } == "/_delete #5 full notify=on")
+        #expect(try await core.requests().map(\.number) == [3])
+        #expect(number < 0)
+        for number: Int64 in [1_000_000_004, 1_000_000_099] {
+            #expect(await refusal { try await core.acceptRequest(number) }?.code == .invalidCommand)
+        }
+        await core.shutDown()
+    }
+
+    @Test("a group that has not let its user in yet is not said to be joined")
+    func notJoined() async throws {
+        let (_, core) = try await opened { state in
+            state.groups = [4: "club"]
+            state.invitedInto = [4]
+            state.plans["x#group"] = """
+                {"type":"groupLink","groupLinkPlan":{"type":"known","groupInfo":{"groupId":4,\
+                "localDisplayName":"club","groupProfile":{"displayName":"club"},\
+                "membership":{"memberRole":"observer","memberStatus":"connected"}}}}
+                """
+        }
+        let number = try await core.accept("x#group")
+        #expect(try await core.contact(of: number) == nil)
+        await core.shutDown()
+    }
+
     @Test("a core that answers no questions about its database says where to ask instead")
     func silent() async throws {
         let (_, core) = try await opened { $0.answersQuestions = false }

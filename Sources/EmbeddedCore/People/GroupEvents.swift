@@ -1,0 +1,100 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Takes in what comes over the connections of a group, with the host and with other members, in the transaction of its
+/// event.
+struct GroupEvents {
+    let change: ProfileChange
+    let profile: Int64
+
+    /// Larger groups get no receipts, as with official programs: each would go to everybody who writes.
+    static let mostForReceipts: Int64 = 20
+
+    private var tables: ProfileTables { change.tables }
+
+    /// Whether a receipt is due; nil where the connection is none of a group.
+    func take(_ elements: [ChatBody.Element], at time: Timestamp, over id: ConnectionID) throws -> Bool? {
+        guard let place = try place(of: id) else { return nil }
+        let isReceiptDue = try take(elements, at: time, in: place)
+        return try isReceiptDue && tables.groups.size(of: place.chat) <= Self.mostForReceipts
+    }
+
+    /// Where a connection leads.
+    private struct Place {
+        var chat: Int64
+        var group: GroupConversation
+        /// nil of the host.
+        var member: MemberID?
+    }
+
+    private func place(of id: ConnectionID) throws -> Place? {
+        if let row = try tables.memberConnections.row(over: id) {
+            guard let group = try tables.groups.group(ofChat: row.chat) else { return nil }
+            return Place(chat: row.chat, group: group, member: row.state.member)
+        }
+        return try tables.groups.group(over: id).map { Place(chat: $0.chat, group: $0.conversation) }
+    }
+
+    private func take(_ elements: [ChatBody.Element], at time: Timestamp, in place: Place) throws -> Bool {
+        let side = ChatSide(profile: profile, chat: place.chat)
+        var group = place.group
+        let arrived = ArrivedMessages(change: change, side: side, sender: group.profile.displayName)
+        let stored = StoredConversation(
+            chat: place.chat, messages: tables.sharedMessages, groups: tables.groups,
+            memberConnections: tables.memberConnections)
+        var isReceiptDue = false
+        for element in elements {
+            let effects = try group.receive(element, at: time, over: place.member, from: stored)
+            if try arrived.perform(effects) { isReceiptDue = true }
+        }
+        if group != place.group { try change.keep(group, of: side) }
+        return isReceiptDue
+    }
+
+    // MARK: - Connections with members
+
+    /// The other side was heard of, or the connection stands. False where it is with no member.
+    func connect(_ id: ConnectionID, _ information: [UInt8], isConnected: Bool, at time: Timestamp) throws
+        -> Bool
+    {
+        guard let row = try tables.memberConnections.row(over: id) else { return false }
+        if !information.isEmpty, try !introduce(information, row, at: time) { return true }
+        if isConnected { try change.memberConnected(row) } else { try change.memberAnswered(row) }
+        return true
+    }
+
+    /// Who is at the other end. False, and the connection ends, where it is not who it should be.
+    private func introduce(
+        _ information: [UInt8], _ row: MemberConnectionTable.Stored, at time: Timestamp
+    ) throws -> Bool {
+        let message = try? ChatBody.readInformation(information, compression: Zstandard.installed)
+        guard let message, case .group(.memberInformation(let id, _)) = message.event,
+            id == row.state.member, let group = try tables.groups.group(ofChat: row.chat)
+        else {
+            log.notice("Somebody else than the member of a group joined what was meant for that one.")
+            try change.endConnection(with: row.state.member, in: side(row))
+            return false
+        }
+        _ = try take([.message(message)], at: time, in: Place(chat: row.chat, group: group, member: id))
+        return true
+    }
+
+    /// It was not made, or nothing goes over it any more: what is said goes through the host again. False where the
+    /// connection is none of a group.
+    func lose(_ id: ConnectionID) throws -> Bool {
+        if let row = try tables.memberConnections.row(over: id) {
+            try change.endConnection(with: row.state.member, in: side(row))
+            return true
+        }
+        guard let found = try tables.groups.group(over: id) else { return false }
+        try change.endConnection(
+            with: found.conversation.host, in: ChatSide(profile: profile, chat: found.chat))
+        return true
+    }
+
+    private func side(_ row: MemberConnectionTable.Stored) -> ChatSide {
+        ChatSide(profile: profile, chat: row.chat)
+    }
+}

@@ -1,0 +1,178 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import SMP
+
+/// Has the agent of a profile make the connections with members of groups that the store says are wanted, and delete
+/// those that are not. Each step is stored before the next; doing one twice is doing it once. As long as one is not made,
+/// the host passes on what both say.
+final class MemberConnections: Sendable {
+    private struct State {
+        var failures = 0
+        /// Before which no server is asked again.
+        var pause: ContinuousClock.Instant?
+        var waking: Task<Void, Never>?
+        var isClosed = false
+    }
+
+    private let store: ProfileStore
+    private let own: OwnIntroduction
+    private let retry: RetryPolicy
+    private let server: @Sendable () throws -> ServerAddress?
+    private let joined: @Sendable () throws -> Void
+    private let signals: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
+    private let state = Lock(State())
+
+    /// - Parameters:
+    ///   - server: where links are made; nil: nowhere. Blocks.
+    ///   - joined: called when it is stored that a member's link was joined. Blocks.
+    init(
+        _ store: ProfileStore, retry: RetryPolicy, server: @escaping @Sendable () throws -> ServerAddress?,
+        joined: @escaping @Sendable () throws -> Void
+    ) {
+        self.store = store
+        self.retry = retry
+        self.server = server
+        self.joined = joined
+        own = OwnIntroduction(store: store)
+        (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// There may be something. Returns at once.
+    func notify() { signal.yield() }
+
+    func close() {
+        signal.finish()
+        state.withLock { state in
+            state.isClosed = true
+            state.waking?.cancel()
+        }
+    }
+
+    /// Until `close`, or until the task is cancelled.
+    func make(over agent: any ConnectionAgent) async {
+        await makeAll(over: agent)
+        for await _ in signals { await makeAll(over: agent) }
+    }
+
+    private func makeAll(over agent: any ConnectionAgent) async {
+        do {
+            let rows = try await blocking.run { [store] in
+                try store.read { try $0.memberConnections.unfinished() }
+            }
+            var isServerAway = state.withLock { $0.pause.map { .now < $0 } ?? false }
+            for row in rows {
+                if Task.isCancelled || state.withLock({ $0.isClosed }) { return }
+                switch row.state.phase {
+                case .toInvite where isServerAway: continue
+                case .toInvite: if try await !invite(row, agent) { isServerAway = true }
+                case .toJoin: try await join(row, agent)
+                case .toEnd: try await end(row, agent)
+                case .invited, .connecting, .connected: break
+                }
+            }
+            if !isServerAway { state.withLock { ($0.failures, $0.pause) = (0, nil) } }
+        } catch {
+            log.warning("Connections with members of groups wait: \(sentence(of: error))")
+            pause()
+        }
+    }
+
+    /// Later again, by itself.
+    private func pause() {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.failures += 1
+            let delay = retry.delay(beforeTry: state.failures + 1) ?? retry.maxDelay
+            state.pause = .now + delay
+            state.waking?.cancel()
+            state.waking = Task { [weak self] in
+                try? await Task.sleep(for: delay)
+                self?.notify()
+            }
+        }
+    }
+
+    // MARK: - The steps
+
+    /// Makes a link for a member. False where no server makes one now.
+    private func invite(_ row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent) async throws
+        -> Bool
+    {
+        guard let information = try await blocking.run({ [self] in try information(for: row) }) else {
+            try await forget(row)
+            return true
+        }
+        let server = try await blocking.run { [self] in try self.server() }
+        guard let server else {
+            pause()
+            return false
+        }
+        do throws(AgentError) {
+            let made = try await agent.invite(
+                Invitation(kind: .oneTime, server: server, information: information, linkData: nil))
+            await told(row, made.connection, link: made.links.full.link, agent)
+        } catch {
+            log.debug("a link for a member of a group could not be made yet: \(error.sentence)")
+            pause()
+            return false
+        }
+        return true
+    }
+
+    /// A link that nobody needs, or that could not be stored, is deleted: nobody has it.
+    private func told(
+        _ row: MemberConnectionTable.Stored, _ id: ConnectionID, link: String, _ agent: any ConnectionAgent
+    ) async {
+        let isWanted = try? await blocking.run { [store] in
+            try store.commit { try $0.inviteMember(row, link: link, over: id) }
+        }
+        if isWanted != true { try? await agent.delete(id, afterSending: false) }
+    }
+
+    private func join(_ row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent) async throws {
+        // Nothing else than a one-time link: at an address this profile would be shown to somebody else.
+        guard let link = row.state.link, let request = try? ConnectionRequest(link: link),
+            case .invitation = request.kind,
+            let information = try await blocking.run({ [self] in try information(for: row) })
+        else { return try await forget(row) }
+        let id: ConnectionID
+        do throws(AgentError) {
+            id = try await agent.join(link: link, information: information, confirmation: information)
+        } catch {
+            if error.code == .store || error.code == .stopped { throw error }
+            log.debug("the link of a member of a group is of no use: \(error.sentence)")
+            return try await forget(row)
+        }
+        let isWanted = try await blocking.run { [store] in
+            try store.commit { try $0.joinMember(row, over: id) }
+        }
+        guard isWanted else { return try await agent.delete(id, afterSending: false) }
+        try await blocking.run { [joined] in try joined() }
+    }
+
+    private func end(_ row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent) async throws {
+        if let id = row.number {
+            do throws(AgentError) {
+                try await agent.delete(id, afterSending: true)
+            } catch {
+                guard error.code == .noSuchConnection || error.code == .ended else { throw error }
+            }
+        }
+        try await forget(row)
+    }
+
+    private func forget(_ row: MemberConnectionTable.Stored) async throws {
+        try await blocking.run { [store] in
+            try store.commit { try $0.tables.memberConnections.remove(row.state.member, in: row.chat) }
+        }
+    }
+
+    /// Who this profile is in a group; nil where the group is gone. Blocks.
+    private func information(for row: MemberConnectionTable.Stored) throws -> [UInt8]? {
+        guard let group = try store.read({ try $0.groups.group(ofChat: row.chat) }) else { return nil }
+        return try own.memberInformation(group.own.id)
+    }
+}

@@ -1,0 +1,102 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// What this profile says in chats on the network.
+extension ProfileChange {
+    /// Has the agent send a message to the contact of a chat, or to each member of a group with which there is a
+    /// connection; the host passes it on to the others.
+    /// - Parameter item: suffers when it cannot be sent.
+    /// - Returns: false where nobody can be reached.
+    func say(_ message: ChatMessage, in chat: Int64, of item: ItemID? = nil) throws -> Bool {
+        guard try tables.groups.contains(chat) else {
+            guard let contact = try tables.people.connection(ofChat: chat) else { return false }
+            try send(OutgoingMessage(message, to: contact, of: item))
+            return true
+        }
+        return try sayInGroup(message, in: chat, of: item)
+    }
+
+    private func sayInGroup(_ message: ChatMessage, in chat: Int64, of item: ItemID?) throws -> Bool {
+        let host = try tables.people.connection(ofChat: chat)
+        let members = try tables.memberConnections.carrying(in: chat, at: time)
+        let standing = (host.map { [$0] } ?? []) + members.filter(\.stands).map(\.id)
+        guard let first = standing.first ?? members.first?.id else { return false }
+        var outgoing = try OutgoingMessage(message, to: first, of: item)
+        try tables.memberConnections.hold(outgoing, in: chat, at: time)
+        // Nobody waits for those who may never connect.
+        let whole = HandedMessageTable.Message(id: outgoing.id, item: item)
+        (outgoing.id, outgoing.item) = (nil, nil)
+        for member in members where !member.stands {
+            outgoing.connection = member.id
+            try send(outgoing)
+        }
+        if whole.id != nil || item != nil, !standing.isEmpty {
+            outgoing.delivery = try tables.groupDeliveries.begin(
+                whole, in: chat, to: standing.count, at: time)
+        }
+        for connection in standing {
+            outgoing.connection = connection
+            try send(outgoing)
+        }
+        return true
+    }
+
+    /// Says something to one member of a group; nothing where there is no connection with it.
+    func tell(_ event: GroupEvent, to member: MemberID, in chat: Int64) throws {
+        guard let id = try connection(with: member, in: chat) else { return }
+        let message = ChatMessage(.group(event), id: SharedMessageID(from: SystemRandomSource()))
+        try send(OutgoingMessage(message, to: id))
+    }
+
+    /// Over which something can be said to a member of a group.
+    func connection(with member: MemberID, in chat: Int64) throws -> ConnectionID? {
+        if try tables.groups.group(ofChat: chat)?.host == member {
+            return try tables.people.connection(ofChat: chat)
+        }
+        let row = try tables.memberConnections.row(with: member, in: chat)
+        return row?.state.phase.carriesMessages == true ? row?.number : nil
+    }
+
+    // MARK: - What became of it
+
+    /// What became of a message that the agent was given: the file of it says so, and its line in the log of the chat.
+    func settle(
+        _ message: HandedMessageTable.Message, of connection: ConnectionID,
+        _ outcome: HandedMessageTable.Outcome
+    ) throws {
+        if let delivery = message.delivery {
+            guard let whole = try tables.groupDeliveries.note(outcome, of: delivery) else { return }
+            try settle(whole.message, in: whole.chat, whole.outcome)
+        } else {
+            try settle(message, in: tables.people.person(connection)?.chat, outcome)
+        }
+    }
+
+    private func settle(
+        _ message: HandedMessageTable.Message, in chat: Int64?, _ outcome: HandedMessageTable.Outcome
+    ) throws {
+        if let item = message.item { try settle(item, outcome) }
+        guard let id = message.id, let chat, try tables.messageLog.holds(id, in: chat) else { return }
+        var line = MessageLine(.state, of: id, at: time, .sent, by: try ownName)
+        switch outcome {
+        case .delivered: line.state = "delivered"
+        case .failed(let sentence): (line.state, line.error) = ("failed", sentence)
+        }
+        try write(line, to: ChatSide(profile: profile, chat: chat))
+    }
+
+    private func settle(_ id: ItemID, _ outcome: HandedMessageTable.Outcome) throws {
+        guard let file = try tables.items.item(id)?.file else { return }
+        switch outcome {
+        case .delivered:
+            if try tables.items.setDelivered(id) { try tell({ .chatItemUpdated($0) }, of: file.id) }
+        case .failed(let sentence):
+            let problem = FileProblem(.other, sentence)
+            let isNew = try setStatus(
+                .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete], problem: problem)
+            if isNew { try tell({ .sndFileError($0, problem) }, of: file.id) }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Base
+import ChatCore
+import ChatProtocol
+import Store
+
+/// What became of messages that went to several members of a group, until it is known of each.
+struct GroupDeliveryTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// Nothing is told of a message that is older.
+    private static let age = Duration.seconds(31 * 86_400)
+
+    /// A message went to so many members.
+    /// - Returns: by which each of these is known.
+    func begin(
+        _ message: HandedMessageTable.Message, in chat: Int64, to members: Int, at time: Timestamp
+    ) throws -> Int64 {
+        try connection.execute(
+            "DELETE FROM group_delivery WHERE chat = ? AND sent < ?", chat,
+            time.advanced(by: .zero - Self.age))
+        try connection.execute(
+            "INSERT INTO group_delivery (chat, shared_id, item, awaited, sent) VALUES (?, ?, ?, ?, ?)", chat,
+            message.id?.bytes, message.item?.rawValue, members, time)
+        return connection.lastInsertedID
+    }
+
+    /// A message as a whole.
+    struct Settled {
+        var chat: Int64
+        var message: HandedMessageTable.Message
+        var outcome: HandedMessageTable.Outcome
+    }
+
+    /// What became of it with one more member.
+    /// - Returns: the message and what became of it as a whole, when nothing more is awaited: delivered where anybody has
+    ///   it, as who cannot be reached keeps nobody waiting.
+    func note(
+        _ outcome: HandedMessageTable.Outcome, of delivery: Int64
+    ) throws -> Settled? {
+        switch outcome {
+        case .delivered:
+            try connection.execute(
+                "UPDATE group_delivery SET awaited = awaited - 1, delivered = delivered + 1 WHERE id = ?",
+                delivery)
+        case .failed(let sentence):
+            try connection.execute(
+                "UPDATE group_delivery SET awaited = awaited - 1, problem = ? WHERE id = ?", sentence,
+                delivery)
+        }
+        let settled = try connection.first(
+            "SELECT chat, shared_id, item, delivered, problem FROM group_delivery WHERE id = ? AND awaited <= 0",
+            delivery
+        ) { row in
+            Settled(
+                chat: row.integer("chat"),
+                message: HandedMessageTable.Message(
+                    id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
+                    item: row.integerOrNil("item").map { ItemID($0) }),
+                outcome: row.integer("delivered") > 0
+                    ? .delivered : .failed(row.textOrNil("problem") ?? ""))
+        }
+        guard let settled else { return nil }
+        try connection.execute("DELETE FROM group_delivery WHERE id = ?", delivery)
+        return settled
+    }
+}

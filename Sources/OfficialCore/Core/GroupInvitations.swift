@@ -1,0 +1,50 @@
+import Base
+import ChatCore
+import CoreServices
+
+/// Groups into which contacts invite the user of the core, listed with who asks at the address. The core numbers both for
+/// itself, so those of groups are told with a large number added.
+struct GroupInvitations: Sendable {
+    private let connection: CoreConnection
+    private let user: Int64
+
+    /// Larger than any number of a request.
+    static let first: Int64 = 1_000_000_000
+
+    init(_ connection: CoreConnection, user: Int64) {
+        self.connection = connection
+        self.user = user
+    }
+
+    /// nil of a core that answers no questions.
+    func all() async throws(ChatError) -> [WaitingRequest]? {
+        let rows = try await connection.rows(
+            """
+            SELECT m.group_id, strftime('%s', m.created_at), hex(p.display_name), hex(coalesce(c.local_display_name, '')) \
+            FROM group_members m JOIN groups g ON g.group_id = m.group_id \
+            JOIN group_profiles p ON p.group_profile_id = g.group_profile_id \
+            LEFT JOIN contacts c ON c.contact_id = m.invited_by WHERE m.user_id = \(user) \
+            AND m.member_category = 'user' AND m.member_status = 'invited' ORDER BY m.group_id
+            """)
+        return rows?.compactMap { row in
+            let cells = row.split(separator: "|", omittingEmptySubsequences: false)
+            guard cells.count == 4, let group = Int64(cells[0]),
+                let name = Hexadecimal.decode(String(cells[2])),
+                let host = Hexadecimal.decode(String(cells[3]))
+            else { return nil }
+            return WaitingRequest(
+                number: Self.first + group, name: String(decoding: host, as: UTF8.self),
+                time: Timestamp(seconds: Int64(cells[1]) ?? 0), text: "",
+                group: String(decoding: name, as: UTF8.self))
+        }
+    }
+
+    /// The group of a number; nil where the number is that of a request, or of no invitation any more.
+    func group(of number: Int64) async throws(ChatError) -> Int64? {
+        guard number > Self.first else { return nil }
+        guard try await all()?.contains(where: { $0.number == number }) == true else {
+            throw ChatError.noSuchRequest(number)
+        }
+        return number - Self.first
+    }
+}

@@ -1,0 +1,112 @@
+import Glibc
+import GroupHosting
+import Posix
+import SMP
+import TestSupport
+import Testing
+
+/// Three machines in one group, each with a data directory and a mount of its own; a relay for all; the host of the group.
+private struct GroupStage {
+    let names = ["alice", "bob", "carol"]
+    let folder: TemporaryFolder
+    let files: String
+    let messages: String
+    let host: GroupHost
+
+    init(_ relay: RunningProcess, in folder: TemporaryFolder) async throws {
+        self.folder = folder
+        files = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
+        messages = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
+        host = try await GroupHost(at: #require(ServerAddress(messages)))
+    }
+
+    func data(_ name: String) -> [String] { ["--data", folder.path("\(name) data")] }
+
+    func path(_ name: String) -> String { folder.path("\(name) Chats") }
+
+    func log(_ name: String) throws -> String {
+        try String(
+            decoding: folder.read("\(name) Chats/.chatfs/messages/club.jsonl"), as: UTF8.self)
+    }
+
+    func mount(_ name: String) async throws -> RunningProcess {
+        _ = try folder.makeFolder("\(name) Chats")
+        let process = try await ChatFSProcess.start(
+            ["mount", path(name), "--cache-dir", folder.path("\(name) cache")] + data(name))
+        try await wait(until: "\(name)'s mount is there") {
+            access(path(name) + "/.chatfs/status.json", F_OK) == 0
+        }
+        return process
+    }
+
+    /// Through the mount, or a process of its own before there is one.
+    func join(_ name: String) async throws {
+        let pair = try await ChatFSProcess.start(
+            ["pair", "--profile", name, "--server", messages, "--relay", files] + data(name))
+        try await host.invite(name, over: pair.line("a link") { $0.hasPrefix("https://") })
+        #expect(try await pair.ending() == .code(0), "\(pair.errors)")
+        try await wait(until: "the invitation is listed") {
+            try await ChatFSProcess.run(["requests"] + data(name)).output.contains("into the group club")
+        }
+        let accepted = try await ChatFSProcess.run(["accept", "1"] + data(name))
+        #expect(accepted.output == "club is connected.\n", "\(accepted.errors)")
+    }
+}
+
+@Suite("A group through mounts, with a relay that goes away", .serialized)
+struct GroupOutageTests {
+    private func startRelay(_ folder: TemporaryFolder) async throws -> RunningProcess {
+        try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
+    }
+
+    @Test("members are introduced, write and copy while it is away; all of it arrives once when it is back")
+    func outage() async throws {
+        let folder = try TemporaryFolder()
+        var relay = try await startRelay(folder)
+        let stage = try await GroupStage(relay, in: folder)
+        for name in stage.names { try await stage.join(name) }
+        var mounts: [RunningProcess] = []
+        for name in stage.names { mounts.append(try await stage.mount(name)) }
+        for name in stage.names {
+            try await wait(until: "\(name) has the folder") { access(stage.path(name) + "/club", F_OK) == 0 }
+        }
+        // The introductions fall into the outage: links can neither be made nor joined.
+        try await stage.host.introduce("alice")
+        try await stage.host.introduce("bob")
+        relay.send(SIGKILL)
+        try await relay.ending()
+        try await stage.host.introduce("carol")
+        for name in stage.names {
+            let sent = try await ChatFSProcess.run(
+                ["send", "--text", "text of \(name)", "club"] + stage.data(name))
+            #expect(sent.succeeded, "\(sent.errors)")
+            _ = try await Shell.script(
+                #"head -c 300000 /dev/urandom >"$FILE" && cp "$FILE" "$CHAT""#,
+                environment: ["FILE": folder.path("of \(name)"), "CHAT": stage.path(name) + "/club/"])
+        }
+        relay = try await startRelay(folder)
+        try await wait(until: "each pair is connected", within: .seconds(120)) { stage.host.isMesh }
+        for name in stage.names {
+            for other in stage.names where other != name {
+                let file = stage.path(name) + "/club/of \(other)"
+                try await wait(until: "\(name) reads the file of \(other)", within: .seconds(120)) {
+                    try await Shell.run("cmp", [folder.path("of \(other)"), file]).succeeded
+                }
+                let log = try await wait(for: "\(name) reads the text of \(other)") {
+                    let log = try stage.log(name)
+                    return log.contains("text of \(other)") ? log : nil
+                }
+                #expect(log.components(separatedBy: "text of \(other)\"").count == 2)
+            }
+        }
+        // And without anybody who passes on.
+        await stage.host.stop()
+        let last = try await ChatFSProcess.run(["send", "--text", "the last", "club"] + stage.data("alice"))
+        #expect(last.succeeded, "\(last.errors)")
+        for name in ["bob", "carol"] {
+            try await wait(until: "\(name) reads the last text") { try stage.log(name).contains("the last") }
+        }
+        for mount in mounts { #expect(try await mount.terminate() == .code(0)) }
+        #expect(try await relay.terminate() == .code(0))
+    }
+}
