@@ -169,6 +169,7 @@ let package = Package(
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
                 "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting",
             ]),
+        tests(of: "ScriptedCore", uses: ["JSON"]),
         tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
         tests(of: "Links", uses: ["ChatCore", "Cryptography", "XFTP"]),
         tests(of: "Namespace", uses: ["ChatCore", "Store"]),

@@ -7,25 +7,16 @@ enum BashCompletion {
             "    local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" path=\"\" i count=0",
             "    for ((i = 1; i < COMP_CWORD; i++)); do", "        case \"$path:${COMP_WORDS[i]}\" in",
         ]
-        for entry in entries {
-            for command in entry.subcommands {
-                let path = (entry.path.isEmpty ? "" : entry.path + " ") + command.name
-                lines.append("            '\(entry.path):\(command.name)') path='\(path)' count=0 ;;")
-            }
+        for command in entries.commands {
+            lines.append("            \(command.pattern)) path='\(command.path)' count=0 ;;")
         }
-        for entry in entries where !entry.valueOptions.isEmpty {
-            let patterns = entry.valueOptions.map { "'\(entry.path):\($0)'" }.joined(separator: " | ")
-            lines.append("            \(patterns)) i=$((i + 1)) ;;")
+        for pattern in entries.valueOptionPatterns(separator: " | ") {
+            lines.append("            \(pattern)) i=$((i + 1)) ;;")
         }
         lines += ["            *:-*) ;;", "            *) count=$((count + 1)) ;;"]
         lines += ["        esac", "    done", "    case \"$path:$before\" in"]
-        for entry in entries {
-            for option in entry.options {
-                guard let type = option.type else { continue }
-                let names = ["--" + option.name] + (option.short.map { ["-\($0)"] } ?? [])
-                let pattern = names.map { "'\(entry.path):\($0)'" }.joined(separator: " | ")
-                lines.append("        \(pattern)) \(reply(CompletionKind(type), function)); return ;;")
-            }
+        for option in entries.valuedOptions(separator: " | ") {
+            lines.append("        \(option.pattern)) \(reply(option.kind, function)); return ;;")
         }
         lines += ["    esac", "    case \"$path:$count:$word\" in"]
         for entry in entries {

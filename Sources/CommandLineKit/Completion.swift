@@ -47,6 +47,38 @@ struct CompletionEntry {
 
     /// Every name that leads from this command to the next.
     var isGroup: Bool { !subcommands.isEmpty }
+
+    /// A word behind this command, as patterns of `case` in shells have it.
+    fileprivate func pattern(_ word: String) -> String { "'\(path):\(word)'" }
+}
+
+extension [CompletionEntry] {
+    /// The patterns of all subcommands, and the paths that they lead to.
+    var commands: [(pattern: String, path: String)] {
+        flatMap { entry in
+            entry.subcommands.map { command in
+                (entry.pattern(command.name), (entry.path.isEmpty ? "" : entry.path + " ") + command.name)
+            }
+        }
+    }
+
+    /// For each command that has some: the options that take the next word.
+    func valueOptionPatterns(separator: String) -> [String] {
+        filter { !$0.valueOptions.isEmpty }.map { entry in
+            entry.valueOptions.map(entry.pattern).joined(separator: separator)
+        }
+    }
+
+    /// Each of these options, and what its value may be.
+    func valuedOptions(separator: String) -> [(pattern: String, kind: CompletionKind)] {
+        flatMap { entry in
+            entry.options.compactMap { option in
+                guard let type = option.type else { return nil }
+                let names = ["--" + option.name] + (option.short.map { ["-\($0)"] } ?? [])
+                return (names.map(entry.pattern).joined(separator: separator), CompletionKind(type))
+            }
+        }
+    }
 }
 
 /// What a shell offers in a place.

@@ -7,12 +7,8 @@ enum FishCompletion {
             "    set -l place ''",
             "    for word in (commandline -opc)[2..-1]", "        switch \"$place:$word\"",
         ]
-        for entry in entries {
-            for command in entry.subcommands {
-                let path = (entry.path.isEmpty ? "" : entry.path + " ") + command.name
-                lines.append("            case '\(entry.path):\(command.name)'")
-                lines.append("                set place '\(path)'")
-            }
+        for command in entries.commands {
+            lines += ["            case \(command.pattern)", "                set place '\(command.path)'"]
         }
         lines += ["        end", "    end", "    test \"$place\" = \"$argv[1]\"", "end"]
         lines.append("complete -c \(program) -f")

@@ -2,57 +2,55 @@
 enum ZshCompletion {
     static func script(program: String, entries: [CompletionEntry]) -> String {
         let function = "_" + program.replacing("-", with: "_")
-        var lines = [
-            "#compdef \(program)", "\(function)() {", "    local path_='' i count=0", "    local -a found",
-            "    for ((i = 2; i < CURRENT; i++)); do", "        case \"$path_:${words[i]}\" in",
-        ]
-        for entry in entries {
-            for command in entry.subcommands {
-                let path = (entry.path.isEmpty ? "" : entry.path + " ") + command.name
-                lines.append("            '\(entry.path):\(command.name)') path_='\(path)' count=0 ;;")
-            }
+        var lines = ["#compdef \(program)", "\(function)() {"] + search(entries)
+        lines.append("    case \"$path_:${words[CURRENT-1]}\" in")
+        for option in entries.valuedOptions(separator: "|") {
+            lines.append("        \(option.pattern)) \(reply(option.kind)); return ;;")
         }
-        for entry in entries where !entry.valueOptions.isEmpty {
-            let patterns = entry.valueOptions.map { "'\(entry.path):\($0)'" }.joined(separator: "|")
-            lines.append("            \(patterns)) ((i++)) ;;")
-        }
-        lines += ["            *:-*) ;;", "            *) ((count++)) ;;"]
-        lines += ["        esac", "    done", "    case \"$path_:${words[CURRENT-1]}\" in"]
-        for entry in entries {
-            for option in entry.options {
-                guard let type = option.type else { continue }
-                let names = ["--" + option.name] + (option.short.map { ["-\($0)"] } ?? [])
-                let pattern = names.map { "'\(entry.path):\($0)'" }.joined(separator: "|")
-                lines.append("        \(pattern)) \(reply(CompletionKind(type))); return ;;")
-            }
-        }
-        lines += ["    esac", "    case \"$path_\" in"]
-        for entry in entries {
-            let options = entry.options.map { quoted("--" + $0.name, $0.help) }
-            let commands = entry.subcommands.map { quoted($0.name, $0.abstract) }
-            lines.append("        '\(entry.path)')")
-            lines.append("            if [[ \"${words[CURRENT]}\" == -* ]]; then")
-            lines.append(
-                "                found=(\(options.joined(separator: " "))); _describe option found -o")
-            if entry.isGroup {
-                lines.append("            else")
-                lines.append(
-                    "                found=(\(commands.joined(separator: " "))); _describe command found")
-            } else {
-                lines.append("            else case $count in")
-                for (index, kind) in entry.argumentKinds.enumerated() {
-                    let place = index == entry.argumentKinds.count - 1 ? "*" : "\(index)"
-                    lines.append("                \(place)) \(reply(kind)) ;;")
-                }
-                lines.append("                esac")
-            }
-            lines.append("            fi ;;")
-        }
+        lines += ["    esac", "    case \"$path_\" in"] + entries.flatMap(possibilities)
         lines += [
             "    esac", "}", "if [[ \"$funcstack[1]\" == \(function) ]]; then \(function) \"$@\"",
             "else compdef \(function) \(program); fi", "",
         ]
         return lines.joined(separator: "\n")
+    }
+
+    /// Finds the command among the words before the present one, and counts its arguments.
+    private static func search(_ entries: [CompletionEntry]) -> [String] {
+        var lines = [
+            "    local path_='' i count=0", "    local -a found",
+            "    for ((i = 2; i < CURRENT; i++)); do", "        case \"$path_:${words[i]}\" in",
+        ]
+        for command in entries.commands {
+            lines.append("            \(command.pattern)) path_='\(command.path)' count=0 ;;")
+        }
+        for pattern in entries.valueOptionPatterns(separator: "|") {
+            lines.append("            \(pattern)) ((i++)) ;;")
+        }
+        return lines + [
+            "            *:-*) ;;", "            *) ((count++)) ;;", "        esac", "    done",
+        ]
+    }
+
+    /// What may follow a command: its options, its subcommands or its arguments.
+    private static func possibilities(_ entry: CompletionEntry) -> [String] {
+        let options = entry.options.map { quoted("--" + $0.name, $0.help) }.joined(separator: " ")
+        var lines = [
+            "        '\(entry.path)')", "            if [[ \"${words[CURRENT]}\" == -* ]]; then",
+            "                found=(\(options)); _describe option found -o",
+        ]
+        if entry.isGroup {
+            let commands = entry.subcommands.map { quoted($0.name, $0.abstract) }.joined(separator: " ")
+            lines += ["            else", "                found=(\(commands)); _describe command found"]
+        } else {
+            lines.append("            else case $count in")
+            for (index, kind) in entry.argumentKinds.enumerated() {
+                let place = index == entry.argumentKinds.count - 1 ? "*" : "\(index)"
+                lines.append("                \(place)) \(reply(kind)) ;;")
+            }
+            lines.append("                esac")
+        }
+        return lines + ["            fi ;;"]
     }
 
     private static func reply(_ kind: CompletionKind) -> String {

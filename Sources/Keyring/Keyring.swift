@@ -7,9 +7,9 @@ import Posix
 /// asks it, and ends that when it takes too long. Blocks: never on the cooperative pool.
 public struct Keyring: Sendable {
     /// How long a keyring may take that does not wait for its user.
-    public var patience = Duration.seconds(10)
+    public var timeout = Duration.seconds(10)
     /// How long it may wait for its user.
-    public var patienceWithUser = Duration.seconds(60)
+    public var timeoutWithUser = Duration.seconds(60)
     /// Whether its user may be asked to unlock it.
     public var mayAsk = true
     /// Called when the user is asked to unlock it.
@@ -77,7 +77,7 @@ public struct Keyring: Sendable {
         // It fits into a pipe, so this waits for nobody.
         _ = text?.withUnsafeBytes { write(input.descriptor, $0.baseAddress, $0.count) }
         // A keyring that is to keep something may have to ask its user before it says a word.
-        var end = ContinuousClock.now + (deed == .keep ? patienceWithUser : patience)
+        var end = ContinuousClock.now + (deed == .keep ? timeoutWithUser : timeout)
         while true {
             let first = try read(output, upTo: 1, until: end)
             guard let byte = first.withUnsafeBytes({ $0.first }),
@@ -85,7 +85,7 @@ public struct Keyring: Sendable {
             else { throw .refused }
             if kind == .waiting {
                 whenWaiting()
-                end = ContinuousClock.now + patienceWithUser
+                end = ContinuousClock.now + timeoutWithUser
                 continue
             }
             let rest = kind == .found ? KeyringProcess.textLength : 0

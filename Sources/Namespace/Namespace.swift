@@ -9,6 +9,10 @@ import Store
 /// that is shown is in memory. Lookups and listings take one lock for a few instructions and never
 /// wait for the disk. Changes block (SQLite): call them from a thread that may. They are written to
 /// the index first, then shown.
+///
+/// Large, because every change is the same three steps in one order (decide, commit, show): what is in memory is in
+/// `NodeTable`, what is stored in `NameIndex`, what a change has decided in `PendingChange`. The extensions, for items,
+/// drafts and mountpoints, add changes and no state.
 public final class Namespace: Sendable {
     private let database: Database
     let clock: any WallClock

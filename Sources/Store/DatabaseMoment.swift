@@ -13,7 +13,7 @@ public final class DatabaseMoment {
     private var readers: [String: Connection] = [:]
 
     /// Short: who waits for one of them may have another.
-    private static let patience: Int32 = 50
+    private static let timeout: Int32 = 50
     private static let pauses: ClosedRange<UInt32> = 5_000...50_000
 
     /// - Parameters:
@@ -71,7 +71,7 @@ public final class DatabaseMoment {
     private static func open(_ path: String, _ key: SecretBytes?) throws(StoreError) -> Connection {
         let connection = try Connection(path: path, key: key)
         if key == nil, connection.isSealed { throw StoreError.encrypted }
-        sqlite3_busy_timeout(connection.handle, patience)
+        sqlite3_busy_timeout(connection.handle, timeout)
         return connection
     }
 

@@ -94,7 +94,8 @@ final class DirectoryAccess: Sendable {
         return DirectoryAccess(path: path, ways: ways)
     }
 
-    /// Once for a data directory that is not encrypted: what could be done about it. Blocks.
+    /// Once for a data directory that is not encrypted: what could be done about it; never where it cannot be noted
+    /// that it was said. Blocks.
     func offerEncryption() -> String? {
         let offered = path + "/encryption-offered"
         guard folder.condition == .plain, access(offered, F_OK) != 0,
@@ -172,7 +173,7 @@ extension Ways {
         if Keyring.isPossible {
             var keyring = Keyring()
             keyring.mayAsk = false
-            keyring.patience = .seconds(2)
+            keyring.timeout = .seconds(2)
             ways.keyring = keyring
         }
         return ways

@@ -45,6 +45,30 @@ struct ArchitectureDocumentTests {
         }
     }
 
+    @Test(
+        "every type that a page names is in the source",
+        arguments: ["architecture", "contributing", "cores", "security", "semantics", "control"])
+    func types(page: String) throws {
+        let named = try Self.text("docs/\(page).md").matches(of: /`([A-Z][A-Za-z]*[a-z][A-Za-z]*)[`.(]/)
+            .map { String($0.1) }
+        #expect(page != "architecture" || named.count > 200, "the page was not understood")
+        // Tests and fuzz targets are named too, and parts of types by the files that they lie in.
+        let paths = try LayeringTests.swiftFiles(in: "Sources") + LayeringTests.swiftFiles(in: "Tests")
+        let texts = try paths.map(Self.text) + paths
+        func isLetter(_ byte: UInt8) -> Bool {
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+        }
+        var known: Set<String> = []
+        for text in texts {
+            for word in text.utf8.split(whereSeparator: { !isLetter($0) })
+            where UInt8(ascii: "A")...UInt8(ascii: "Z") ~= word.first! {
+                known.insert(String(Substring(word)))
+            }
+        }
+        #expect(Set(named).subtracting(known) == [])
+    }
+
     @Test("every seam is a protocol, and what stands behind it in the program is a type")
     func seams() throws {
         let source = try Self.source()

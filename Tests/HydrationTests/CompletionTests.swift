@@ -121,7 +121,7 @@ import Testing
         let effects = simulation.step(file) { machine, _ in machine.offeredAgain(preparation, Self.item()) }
         #expect(effects.contains { if case .contentInvalid = $0 { true } else { false } })
         #expect(effects.contains { if case .retainUnfinished(true) = $0 { true } else { false } })
-        #expect(simulation.files[file]?.retention == .unfinished)
+        #expect(simulation.files[file]?.demand.retention == .unfinished)
         #expect(simulation.preparations.count == 1)
     }
 }

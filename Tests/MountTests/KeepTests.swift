@@ -76,7 +76,7 @@ struct KeepTests {
         // A change of one rule ends and begins at once.
         _ = try await keep(mounts, ["set", "--chat", "alice", "--what", "all", "--min-free", "100000gb"])
         try await wait(until: "it waits for room") {
-            try await status(mounts).contains("not here yet: 1 file; waiting for: room on the disk (1)")
+            try await status(mounts).contains("not here yet: 1 file; waiting for: space on the disk (1)")
         }
         #expect(try isRemote(mounts, "plain.bin"))
         #expect(try mounts.state("bob/carol/large.bin") == "remote")

@@ -6,6 +6,10 @@ import SMP
 /// A connection, as a machine without input and output: what was received, what servers answered and what the
 /// application wants go in, a new state and effects come out. A driver loads the state, does one step, and stores
 /// state and effects in one transaction, before anything outside is told that the step was done.
+///
+/// Large, because an event concerns all of a connection: its phase, queues on both sides, ratchet, and what is being
+/// replaced. Each extension has the events of one subject and no state; what these parts may do by themselves is in
+/// their types (`ConnectionState`, `ReceivingQueue`, `SendingQueue`, `Synchronisation`, `MessageSequence`).
 struct ConnectionMachine {
     var state: ConnectionState
     private(set) var effects: [Effect] = []

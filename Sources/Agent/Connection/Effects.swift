@@ -16,7 +16,7 @@ enum Effect: Sendable {
     case introduced
     /// Nothing that waits is sent any more.
     case failWaiting(FailureReason)
-    /// What waits for room is tried again.
+    /// What waits for capacity is tried again.
     case tryAgain
     /// Somebody asks at this address.
     case request(link: String, information: [UInt8])

@@ -5,7 +5,7 @@ import SMP
 public struct AgentSettings: Sendable {
     /// Where queues are made for links that are joined: one that the other side does not use, where there is one.
     public var servers: [ServerAddress]
-    /// Whether the post-quantum KEM is used where it is installed and the other side does too. Messages have less room
+    /// Whether the post-quantum KEM is used where it is installed and the other side does too. Messages have less space
     /// then.
     public var postQuantum: Bool
     public var times: AgentTimes
@@ -21,7 +21,7 @@ public struct AgentSettings: Sendable {
 public struct AgentTimes: Sendable {
     /// After a server could not be asked.
     public var network = RetryPolicy(first: .seconds(2), maxDelay: .seconds(120), tries: .max)
-    /// After the other side's queue was full. It says by itself when there is room.
+    /// After the other side's queue was full. It says by itself when it has capacity again.
     public var fullQueue = RetryPolicy(first: .seconds(300), maxDelay: .seconds(21_600), tries: .max)
     /// While a queue that was replaced is being emptied.
     public var emptying = RetryPolicy(first: .seconds(2), maxDelay: .seconds(300), tries: .max)

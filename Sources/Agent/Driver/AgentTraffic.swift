@@ -34,8 +34,8 @@ final class AgentTraffic: Sendable {
         let sender = OutgoingWorker(work: work, servers: servers, times: times, follow: follow)
         let keeper = QueueWorker(work: work, servers: servers, times: times, log: log, follow: follow)
         parts = Parts(
-            outgoing: Lanes { await sender.turn($0) }, queues: Lanes { await keeper.turn($0) },
-            subscribing: Lanes { await subscriptions.turn($0) }, incoming: Lanes { await receiver.turn($0) },
+            outgoing: Lanes { await sender.work($0) }, queues: Lanes { await keeper.work($0) },
+            subscribing: Lanes { await subscriptions.work($0) }, incoming: Lanes { await receiver.work($0) },
             subscriptions: subscriptions, receiver: receiver)
         follower.traffic.withLock { $0 = Follower.Weak(traffic: self) }
     }

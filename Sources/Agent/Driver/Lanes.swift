@@ -3,8 +3,8 @@ import Base
 /// Work in lanes: of one key one thing after another, of different keys beside each other. A lane goes while there is
 /// something to be done, and takes no memory afterwards.
 final class Lanes<Key: Hashable & Sendable>: Sendable {
-    /// What one turn of a lane came to.
-    enum Turn: Sendable {
+    /// What one piece of work came to.
+    enum Outcome: Sendable {
         case idle
         /// There may be more to be done.
         case more
@@ -54,10 +54,10 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
     }
 
     private let state = Lock(State())
-    private let work: @Sendable (Key) async -> Turn
+    private let work: @Sendable (Key) async -> Outcome
 
-    /// - Parameter work: one turn.
-    init(_ work: @escaping @Sendable (Key) async -> Turn) { self.work = work }
+    /// - Parameter work: one piece of it.
+    init(_ work: @escaping @Sendable (Key) async -> Outcome) { self.work = work }
 
     /// There is something to be done. A lane that waits after a failure goes on waiting.
     func wake(_ key: Key) { wake(key, hurries: false) }
@@ -92,16 +92,16 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
 
     private func run(_ key: Key) async {
         while true {
-            let turn = await work(key)
-            if finish(key, turn) { return }
+            let outcome = await work(key)
+            if finish(key, outcome) { return }
         }
     }
 
     /// Whether the lane is at its end for now.
-    private func finish(_ key: Key, _ turn: Turn) -> Bool {
+    private func finish(_ key: Key, _ outcome: Outcome) -> Bool {
         let (isOver, satisfied) = state.withLock { state in
             var lane = state.lanes[key] ?? Lane()
-            lane.isRunning = goesOn(&lane, turn, isStopped: state.isStopped, key)
+            lane.isRunning = goesOn(&lane, outcome, isStopped: state.isStopped, key)
             state.lanes[key] = lane.isRunning || lane.sleeper != nil ? lane : nil
             return (!lane.isRunning, state.takeSatisfied())
         }
@@ -140,12 +140,12 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         waiter?.continuation.resume(returning: false)
     }
 
-    private func goesOn(_ lane: inout Lane, _ turn: Turn, isStopped: Bool, _ key: Key) -> Bool {
+    private func goesOn(_ lane: inout Lane, _ outcome: Outcome, isStopped: Bool, _ key: Key) -> Bool {
         let (wasWoken, wasHurried) = (lane.isWoken, lane.isHurried)
         lane.isWoken = false
         lane.isHurried = false
         guard !isStopped else { return false }
-        switch turn {
+        switch outcome {
         case .more:
             lane.failures = 0
             return true
@@ -166,7 +166,7 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Begins nothing any more. Turns that run are not waited for.
+    /// Begins nothing any more. Work that goes on is not waited for.
     func stop() {
         let sleepers = state.withLock { state in
             state.isStopped = true

@@ -21,7 +21,7 @@ struct OutgoingWorker: Sendable {
         case skipped
     }
 
-    func turn(_ id: ConnectionID) async -> Lanes<ConnectionID>.Turn {
+    func work(_ id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
         guard let next = await change("prepare what is sent", { [times] in try Self.next(id, times, &$0) })
         else {
             return .retry(times.store)
@@ -123,7 +123,7 @@ struct OutgoingWorker: Sendable {
 
     private func secure(
         _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID
-    ) async -> Lanes<ConnectionID>.Turn {
+    ) async -> Lanes<ConnectionID>.Outcome {
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
             .secureAsSender(key: key.publicKey), of: queue.address.senderID, key: .signing(key),
@@ -143,7 +143,7 @@ struct OutgoingWorker: Sendable {
 
     private func send(
         _ item: StoredOutgoing, body: [UInt8], to queue: SendingQueue, of id: ConnectionID
-    ) async -> Lanes<ConnectionID>.Turn {
+    ) async -> Lanes<ConnectionID>.Outcome {
         let key: CommandKey? = queue.use == .request ? nil : (try? queue.authorization).map { .signing($0) }
         let request = ClientRequest(
             .send(flags: [UInt8(ascii: item.notifies ? "T" : "F")], body: body), of: queue.address.senderID,
@@ -174,7 +174,7 @@ struct OutgoingWorker: Sendable {
 
     private func gone(
         _ queue: SendingQueue, _ reason: FailureReason, of id: ConnectionID
-    ) async -> Lanes<ConnectionID>.Turn {
+    ) async -> Lanes<ConnectionID>.Outcome {
         let isStored: Void? = await change("store that a contact is gone") { tables in
             guard try tables.connections.exists(id) else { return }
             try tables.step(id) { $0.queueGone(queue.address.location, reason: reason) }
@@ -185,7 +185,7 @@ struct OutgoingWorker: Sendable {
     /// Decides whether a message is tried again.
     private func failed(
         _ item: StoredOutgoing, _ outcome: Outcome, of id: ConnectionID
-    ) async -> Lanes<ConnectionID>.Turn {
+    ) async -> Lanes<ConnectionID>.Outcome {
         let times = times
         let isGivenUp = await change("store that something was not sent") { tables -> Bool in
             guard try tables.outgoing.item(item.number) != nil else { return true }

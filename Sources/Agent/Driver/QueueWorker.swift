@@ -15,7 +15,7 @@ struct QueueWorker: Sendable {
         let queue: ReceivingQueue
     }
 
-    func turn(_ id: Int64) async -> Lanes<Int64>.Turn {
+    func work(_ id: Int64) async -> Lanes<Int64>.Outcome {
         let found = await work.attempt("read a queue") { store in
             try store.read { tables -> Queue? in
                 guard let connection = try tables.queues.place(ofReceiving: id) else { return nil }
@@ -27,14 +27,14 @@ struct QueueWorker: Sendable {
         guard let found else { return .retry(times.store) }
         guard let queue = found else { return .idle }
         do {
-            return try await turn(queue)
+            return try await work(queue)
         } catch {
             log.warning("could not use a queue's keys: \(sentenceWithCauses(of: error))")
             return .idle
         }
     }
 
-    private func turn(_ queue: Queue) async throws -> Lanes<Int64>.Turn {
+    private func work(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         switch queue.queue.status {
         case .creating: return try await create(queue)
         case .active:
@@ -48,7 +48,7 @@ struct QueueWorker: Sendable {
 
     // MARK: - Steps
 
-    private func create(_ queue: Queue) async throws -> Lanes<Int64>.Turn {
+    private func create(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         let request = ClientRequest(
             try queue.queue.creation(), key: .signing(try queue.queue.authorization), timeout: times.answer)
         // Without an answer the server may have a queue of which nobody will ever know.
@@ -60,7 +60,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func secure(_ queue: Queue, _ key: [UInt8]) async throws -> Lanes<Int64>.Turn {
+    private func secure(_ queue: Queue, _ key: [UInt8]) async throws -> Lanes<Int64>.Outcome {
         switch try await ask(.secure(senderKey: key), about: queue) {
         case .done: return await step(queue) { $0.securedReplacement($1) }
         case .failed: return .retry(times.network)
@@ -68,7 +68,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func suspend(_ queue: Queue) async throws -> Lanes<Int64>.Turn {
+    private func suspend(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         switch try await ask(.suspend, about: queue) {
         case .done: return await step(queue) { $0.state.receiving[$1].status = .draining }
         case .gone, .refused: return await step(queue) { $0.state.receiving[$1].status = .deleting }
@@ -76,7 +76,7 @@ struct QueueWorker: Sendable {
         }
     }
 
-    private func drain(_ queue: Queue) async throws -> Lanes<Int64>.Turn {
+    private func drain(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         switch try await ask(.queueInformation, about: queue) {
         case .done(.information(let json)):
             // What is in it comes by the subscription.
@@ -94,20 +94,20 @@ struct QueueWorker: Sendable {
         return bytes.firstRange(of: Array("\"qiSize\":0".utf8)) != nil
     }
 
-    private func delete(_ queue: Queue) async throws -> Lanes<Int64>.Turn {
+    private func delete(_ queue: Queue) async throws -> Lanes<Int64>.Outcome {
         if !queue.queue.recipientID.isEmpty {
             if case .failed = try await ask(.delete, about: queue) { return .retry(times.network) }
         }
-        let turn = await step(queue) { machine, place in _ = machine.state.receiving.remove(at: place) }
-        if case .more = turn { return .idle }
-        return turn
+        let outcome = await step(queue) { machine, place in _ = machine.state.receiving.remove(at: place) }
+        if case .more = outcome { return .idle }
+        return outcome
     }
 
     // MARK: - Asking
 
     private func step(
         _ queue: Queue, _ body: @escaping @Sendable (inout ConnectionMachine, Int) throws -> Void
-    ) async -> Lanes<Int64>.Turn {
+    ) async -> Lanes<Int64>.Outcome {
         let outcome = await work.attempt("store what became of a queue") { store in
             try store.change { tables in
                 try tables.step(queue.connection) { machine in

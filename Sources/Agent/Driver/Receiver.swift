@@ -19,7 +19,7 @@ final class Receiver: Sendable {
         var queues: [Subscriptions.Queue: Waiting] = [:]
         /// Bodies among them.
         var bodies = 0
-        var room: CheckedContinuation<Void, Never>?
+        var capacityWaiter: CheckedContinuation<Void, Never>?
         var isStopped = false
     }
 
@@ -67,12 +67,12 @@ final class Receiver: Sendable {
         }
     }
 
-    /// Returns when there is room for more; for one caller. What stands here only waits for the database.
+    /// Returns when it has capacity for more; for one caller. What stands here only waits for the database.
     func waitForRoom() async {
         await withCheckedContinuation { continuation in
             let hasRoom = state.withLock { state in
                 if state.bodies < Self.bodies || state.isStopped { return true }
-                state.room = continuation
+                state.capacityWaiter = continuation
                 return false
             }
             if hasRoom { continuation.resume() }
@@ -86,13 +86,13 @@ final class Receiver: Sendable {
     func stop() {
         let waiter = state.withLock { state in
             state.isStopped = true
-            defer { state.room = nil }
-            return state.room
+            defer { state.capacityWaiter = nil }
+            return state.capacityWaiter
         }
         waiter?.resume()
     }
 
-    func turn(_ queue: Subscriptions.Queue) async -> Lanes<Subscriptions.Queue>.Turn {
+    func work(_ queue: Subscriptions.Queue) async -> Lanes<Subscriptions.Queue>.Outcome {
         guard let message = state.withLock({ $0.queues[queue]?.messages.first }) else { return .idle }
         let log = log
         let stored = await work.attempt("store what was received") { store in
@@ -124,8 +124,8 @@ final class Receiver: Sendable {
             guard let first = state.queues[queue]?.messages.first else { return nil }
             state.queues[queue]?.messages[0] = Delivered(messageID: first.messageID, body: [])
             state.bodies -= 1
-            defer { state.room = nil }
-            return state.room
+            defer { state.capacityWaiter = nil }
+            return state.capacityWaiter
         }
         waiter?.resume()
     }

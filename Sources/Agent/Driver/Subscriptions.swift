@@ -51,7 +51,7 @@ final class Subscriptions: Sendable {
     }
 
     /// Asks for every queue of a server that is not subscribed, together.
-    func turn(_ server: ServerAddress) async -> Lanes<ServerAddress>.Turn {
+    func work(_ server: ServerAddress) async -> Lanes<ServerAddress>.Outcome {
         let stored = await work.attempt("read which queues there are") { store in
             try store.read { try $0.queues.subscribable() }
         }
@@ -82,7 +82,7 @@ final class Subscriptions: Sendable {
 
     private func take(
         _ answers: [(ReceivingQueue, Result<Answer, SMPError>)], of server: ServerAddress, connection: Int
-    ) async -> Lanes<ServerAddress>.Turn {
+    ) async -> Lanes<ServerAddress>.Outcome {
         var (subscribed, gone, hasFailed): (Set<Queue>, [ReceivingQueue], Bool) = ([], [], false)
         for (queue, answer) in answers {
             switch answer {

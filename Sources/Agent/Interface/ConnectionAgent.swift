@@ -73,10 +73,10 @@ public protocol ConnectionAgent: Sendable {
 
 /// Bytes that fit, in what peers of the official programs read too.
 public enum AgentLimits {
-    /// A message without room for post-quantum keys, and with it.
+    /// A message without space for post-quantum keys, and with it.
     public static let body = 15_795
     public static let postQuantumBody = 13_573
-    /// What is told when a connection is made, with room for the queue that is told with it.
+    /// What is told when a connection is made, with space for the queue that is told with it.
     public static let information = 14_300
     public static let postQuantumInformation = 10_600
     public static let linkData = 13_600

@@ -6,7 +6,7 @@ import SMP
 ///     H   hello of the older handshake
 ///     M   body of the application to the end
 ///     V   1 to 255 receipts: number Int64 · hash (1-byte length) · information (2-byte length)
-///     QC  queue: there is room in it again
+///     QC  queue: it has capacity again
 ///     QA  1 to 8 of: offered queue · ? the queue that it replaces
 ///     QK  1 to 8 of: the new queue, with its sender's agreement key · the sender's authorisation key
 ///     QU  1 to 8 of: queue · T/F whether it is secured

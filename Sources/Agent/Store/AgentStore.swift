@@ -48,7 +48,7 @@ struct StepOutcome: Sendable {
     var hasEvents = false
     /// Connections with something to be sent.
     var outgoing: Set<ConnectionID> = []
-    /// Connections whose waiting for room, or for anything else, is over.
+    /// Connections whose waiting for capacity, or for anything else, is over.
     var tryAgain: Set<ConnectionID> = []
     /// Queues of which something is to be done with their server.
     var queues: Set<Int64> = []

@@ -18,6 +18,9 @@ import Posix
 ///     profiles/<id>/staging, incoming   files on their way in
 ///
 /// All methods block (disk, SQLite): from async code go through a thread pool.
+///
+/// Large, because there is much to configure: beside what opens it, each method is one transaction on the tables of a
+/// profile (`DirectoryTables`), for commands that need no running core. The extensions have no state.
 public final class DataDirectory: Sendable {
     /// Absolute.
     public let path: String

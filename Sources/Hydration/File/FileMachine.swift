@@ -6,8 +6,8 @@ import ChatCore
 ///
 /// The content belongs to the phase, and says by its identity which attempt an answer is of: events that name
 /// another preparation, download or copy than the present one are late, and ignored. All else that does not fit
-/// the phase is a bug and traps in debug builds. One type, since every event must see the phase; what is about
-/// chunks, readers, retries and reading ahead has types of its own.
+/// the phase is a bug and traps in debug builds. One large type, since every event must see the phase; what is about
+/// chunks (`ChunkMap`), who wants them (`FileDemand`) and retries (`RetryState`) has types of its own.
 struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sendable {
     typealias Phase = FilePhase<Download, Whole>
     typealias Effect = FileEffect<Download, Whole>
@@ -17,12 +17,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// As the core described it last.
     private(set) var item: ChatItem
     private(set) var file: ChatFile
-    private(set) var retention: Retention
-    private(set) var opens = 0
-    private(set) var isRemoved = false
-    private(set) var lastUse: Duration
-    private(set) var waiting = WaitingReaders()
-    private var readAhead = ReadAhead()
+    private(set) var demand: FileDemand
     private var retry = RetryState()
     private let settings: HydrationSettings
 
@@ -31,14 +26,16 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     ) {
         self.item = item
         self.file = file
-        self.retention = retention
         self.settings = settings
-        lastUse = now
+        demand = FileDemand(retention: retention, now: now)
     }
 
     var isRetired: Bool { phase.name == .retired }
-    /// Received to its end whether or not somebody reads it, as often as it takes.
-    var isRetained: Bool { !isRemoved && !retention.isEmpty }
+    var isRemoved: Bool { demand.isRemoved }
+    var isRetained: Bool { demand.isRetained }
+    var opens: Int { demand.opens }
+    var lastUse: Duration { demand.lastUse }
+    var waiting: WaitingReaders { demand.waiting }
 
     // MARK: - Openings
 
@@ -46,18 +43,12 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// - Parameter outdated: the stored copy, when it was found changed since it was checked.
     mutating func open(_ item: ChatItem, outdated: Whole?, now: Duration) -> [Effect]? {
         guard !isRetired else { return nil }
-        opens += 1
-        lastUse = now
+        demand.opened(now: now)
         return (outdated.map { self.outdated($0) } ?? []) + update(item, now: now) + retryCompletion()
     }
 
     mutating func close(now: Duration) -> [Effect] {
-        guard !isRetired else { return [] }
-        assert(opens > 0, "closed more often than opened")
-        opens -= 1
-        lastUse = now
-        guard opens == 0 else { return [] }
-        readAhead.forget()
+        guard !isRetired, demand.closed(now: now) else { return [] }
         if case .chunks(_, let chunks) = phase, chunks.isReceivedByCore, file.status.isGivenUp, !isRemoved {
             return takeOver(chunks)
         }
@@ -80,9 +71,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
             return (retry.answer(now: now()).map(Target.failed) ?? .pending, [])
         case .chunks(let download, let chunks):
             let now = now()
-            if counts { readAhead.note(range) }
-            lastUse = now
-            let effects = counts ? noteReading(chunks) : []
+            demand.read(range, counts: counts, now: now)
+            let effects = counts && demand.wasReadOn(chunks) ? retainUnfinished() : []
             if let position = chunks.position(of: range) {
                 return (.chunks(download, position: position), effects)
             }
@@ -103,7 +93,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         {
             return [.answer(id, problem)]
         }
-        waiting.add(id, goal, timeout: timeout, now: now)
+        demand.waiting.add(id, goal, timeout: timeout, now: now)
         var effects: [Effect] = []
         if case .idle = phase, !isRemoved { effects = prepare() }
         if goal == .whole { effects += retryCompletion() }
@@ -111,12 +101,12 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     }
 
     /// A reader gave up. The others, and what is on its way, go on.
-    mutating func leave(_ id: WaitingReaders.ID) { waiting.remove(id) }
+    mutating func leave(_ id: WaitingReaders.ID) { demand.waiting.remove(id) }
 
     /// Answers who has waited long enough, and tries again what is due.
     mutating func tick(now: Duration) -> [Effect] {
         var effects: [Effect] = []
-        let late = waiting.takeExpired(now: now)
+        let late = demand.waiting.takeExpired(now: now)
         if !late.isEmpty {
             if case .chunks(let download, var chunks) = phase {
                 for case .bytes(let range) in late.map(\.goal) {
@@ -137,7 +127,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         if isRetired { return false }
         if !waiting.isEmpty || (isRetained && retry.nextTry != nil) { return true }
         guard case .chunks(_, let chunks) = phase, !isRemoved else { return false }
-        return chunks.nextRetry != nil && (opens > 0 || wantsWhole(chunks))
+        return chunks.nextRetry != nil && demand.awaitsRetry(of: chunks)
     }
 
     // MARK: - What the core and commands say
@@ -155,8 +145,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
             if status.isReadable || (status.isDescribed && !before.isDescribed) { return prepare() }
             if let problem = status.problem { return preparationFailed(problem, now: now) }
             // The core gets on with it.
-            if status.hasMore(than: before) { waiting.moveEnds(now: now) }
-            waiting.extendDeadlines(now: now)
+            if status.hasMore(than: before) { demand.waiting.moveEnds(now: now) }
+            demand.waiting.extendDeadlines(now: now)
             return [.conditionChanged]
         case .chunks(let download, var chunks):
             // The core was faster than the chunks, or has what could not be fetched.
@@ -183,7 +173,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     mutating func remove(atOnce: Bool) -> [Effect] {
         guard !isRetired else { return [] }
         var effects = finished()
-        isRemoved = true
+        demand.removed()
         if atOnce {
             if let content = phase.content { effects.append(.erase(content)) }
             effects += fail(.deleted) + [.contentInvalid]
@@ -205,7 +195,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// what is under way ends, unless somebody else wants it.
     mutating func setPinned(_ isPinned: Bool) -> [Effect] {
         guard !isRetired else { return [] }
-        if isPinned { retention.insert(.pinned) } else { retention.remove(.pinned) }
+        _ = isPinned ? demand.retain(.pinned) : demand.letGo(.pinned)
         return retireIfUnused()
     }
 
@@ -213,20 +203,20 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     mutating func keep(_ item: ChatItem, now: Duration) -> [Effect]? {
         guard !isRetired else { return nil }
         if item.file?.status.isReadable == true { return retireIfUnused() }
-        retention.insert(.kept)
+        _ = demand.retain(.kept)
         return update(item, now: now) + attempt()
     }
 
     /// What is under way for `keep` alone ends.
     mutating func stopKeeping() -> [Effect] {
-        guard !isRetired, retention.remove(.kept) != nil else { return [] }
+        guard !isRetired, demand.letGo(.kept) else { return [] }
         return [.conditionChanged] + retireIfUnused()
     }
 
     /// Goes on with what an earlier mount left pinned or unfinished, or what has just been pinned.
     mutating func resume(_ item: ChatItem, now: Duration) -> [Effect] {
         // The core has come to its end meanwhile: opening it can wait for a reader.
-        if item.file?.status.isReadable == true, !retention.contains(.pinned) {
+        if item.file?.status.isReadable == true, !demand.isPinned {
             return finished() + retireIfUnused()
         }
         return update(item, now: now) + attempt()
@@ -254,17 +244,16 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// The hydrator ends: everybody is answered.
     mutating func shutDown() -> [Effect] {
         guard !isRetired else { return [] }
-        let answers = waiting.takeAll().map { Effect.answer($0.id, .leaving) }
-        return answers + retire()
+        return answerAll(.leaving) + retire()
     }
 
     /// Nobody uses it, but work that was begun for somebody has to end before it can be evicted.
     var isSettling: Bool {
-        opens == 0 && waiting.isEmpty && !retention.contains(.pinned) && !isRetired && !isEvictable
+        demand.isUnused && !demand.isPinned && !isRetired && !isEvictable
     }
 
     var isEvictable: Bool {
-        guard opens == 0, waiting.isEmpty, !retention.contains(.pinned) else { return false }
+        guard demand.isUnused, !demand.isPinned else { return false }
         switch phase {
         case .chunks(_, let chunks): return chunks.completion != .inProgress
         case .whole, .idle, .failed: return true
@@ -273,21 +262,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     }
 
     func condition(now: Duration) -> HydrationCondition {
-        switch phase {
-        case .retired: return HydrationCondition()
-        case .idle: return HydrationCondition(problem: retry.problem)
-        case .preparing, .awaitingCore: return HydrationCondition(stage: .receiving)
-        case .whole(_, let cached):
-            return HydrationCondition(stage: .hydrated, progress: 100, cached: cached)
-        case .failed(let problem): return HydrationCondition(problem: problem)
-        case .chunks(_, let chunks):
-            let isTriedAlone = opens > 0 || wantsWhole(chunks)
-            return HydrationCondition(
-                stage: chunks.isComplete ? .hydrated : .receiving, progress: chunks.progress,
-                problem: chunks.problem,
-                nextTry: isTriedAlone ? chunks.nextRetry.map { max($0 - now, .zero) } : nil,
-                cached: chunks.availableBytes)
-        }
+        phase.condition(idle: retry.problem, now: now) { demand.awaitsRetry(of: $0) }
     }
 
     // MARK: - Preparation
@@ -326,8 +301,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// The check of its stored copy gets on: who waits for it waits as long as it does.
     mutating func verifying(_ preparation: Preparation, now: Duration) {
         guard phase.isPresent(preparation) else { return }
-        waiting.moveEnds(now: now)
-        waiting.extendDeadlines(now: now)
+        demand.waiting.moveEnds(now: now)
+        demand.waiting.extendDeadlines(now: now)
     }
 
     /// Its durable copy is damaged and the core offers it once more: it is fetched as one that was never here,
@@ -353,11 +328,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// What to fetch; nil when no chunks are to be had.
     func fetchRequests(now: Duration) -> (download: Download, layout: ChunkLayout, FetchRequests)? {
         guard case .chunks(let download, let chunks) = phase else { return nil }
-        if isRemoved { return (download, chunks.layout, FetchRequests()) }
-        let requests = FetchRequests(
-            chunks, waiting, readAhead, isOpen: opens > 0, wantsWhole: wantsWhole(chunks),
-            isPinned: retention.contains(.pinned), settings: settings, now: now)
-        return (download, chunks.layout, requests)
+        return (download, chunks.layout, demand.fetchRequests(for: chunks, settings: settings, now: now))
     }
 
     /// A fetch was granted. False when the chunk is not wanted any more.
@@ -368,7 +339,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     /// Bytes of a chunk are coming.
     mutating func progressed(_ download: Download, _ chunk: Int, now: Duration) {
         guard let chunks = phase.chunks(of: download) else { return }
-        waiting.extendDeadlines(now: now) { chunks.isProgress(chunk, for: $0) }
+        demand.waiting.extendDeadlines(now: now) { chunks.isProgress(chunk, for: $0) }
     }
 
     /// A chunk is in the cache.
@@ -395,7 +366,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
             return [.conditionChanged]
         }
         if chunks.isReceivedByCore, problem.kind == .notApproved { return leaveToCore(now: now) }
-        let concerned = waiting.take {
+        let concerned = demand.waiting.take {
             if case .bytes(let range) = $0.goal { chunks.needed(for: range).contains(chunk) } else { true }
         }
         phase.withChunks(of: download) { $0.failed(chunk, problem, now: now, settings: settings) }
@@ -427,7 +398,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         _ download: Download, now: Duration, _ event: (inout ChunkMap) -> Bool
     ) -> [Effect] {
         guard let completes = phase.withChunks(of: download, event) else { return [] }
-        waiting.extendDeadlines(now: now) { $0 == .whole }
+        demand.waiting.extendDeadlines(now: now) { $0 == .whole }
         return completes ? [.complete(download)] : []
     }
 
@@ -474,7 +445,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         }
         phase.withChunks(of: download) { $0.completionFailed(problem) }
         if isRetained { retry.postpone(now: now, settings: settings) }
-        return waiting.take { $0.goal == .whole }.map { .answer($0.id, problem) } + [.conditionChanged]
+        return demand.waiting.take { $0.goal == .whole }.map { .answer($0.id, problem) } + [.conditionChanged]
     }
 
     // MARK: - Inside
@@ -507,7 +478,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         phase.move(to: .idle)
         retry.remember(problem, until: now + settings.failureMemory)
         if isRetained { retry.postpone(now: now, settings: settings) }
-        return [.conditionChanged] + waiting.takeAll().map { .answer($0.id, problem) }
+        return [.conditionChanged] + answerAll(problem)
     }
 
     /// The chunks are not for us to fetch: a relay's name leads into this machine's own network. The core
@@ -524,43 +495,31 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
     private mutating func fail(_ problem: FileProblem) -> [Effect] {
         let effects = finished()
         phase.move(to: .failed(problem))
-        return effects + [.conditionChanged] + waiting.takeAll().map { .answer($0.id, problem) }
+        return effects + [.conditionChanged] + answerAll(problem)
+    }
+
+    private mutating func answerAll(_ problem: FileProblem?) -> [Effect] {
+        demand.waiting.takeAll().map { .answer($0.id, problem) }
     }
 
     /// Answers the readers whose answer is known.
     private mutating func answerReaders() -> [Effect] {
         if waiting.isEmpty { return [] }
         switch phase {
-        case .whole: return waiting.takeAll().map { .answer($0.id, nil) }
-        case .failed(let problem): return waiting.takeAll().map { .answer($0.id, problem) }
-        case .idle where isRemoved: return waiting.takeAll().map { .answer($0.id, .deleted) }
+        case .whole: return answerAll(nil)
+        case .failed(let problem): return answerAll(problem)
+        case .idle where isRemoved: return answerAll(.deleted)
         case .idle, .preparing, .awaitingCore, .retired: return []
         case .chunks(_, let chunks):
-            let served = waiting.take { chunks.satisfies($0.goal) }
+            let served = demand.waiting.take { chunks.satisfies($0.goal) }
             var effects: [Effect] = served.map { .answer($0.id, nil) }
-            if let problem = chunks.finalProblem {
-                effects += waiting.takeAll().map { .answer($0.id, problem) }
-            }
+            if let problem = chunks.finalProblem { effects += answerAll(problem) }
             return effects
         }
     }
 
-    /// Received to its end without a reader.
-    private func wantsWhole(_ chunks: ChunkMap) -> Bool {
-        (isRetained || !chunks.damaged.isEmpty) && chunks.finalProblem == nil
-    }
-
-    /// After a read: whether the file is one to be finished from now on. What the core receives itself, it
-    /// finishes itself.
-    private mutating func noteReading(_ chunks: ChunkMap) -> [Effect] {
-        guard !retention.contains(.unfinished), !chunks.isReceivedByCore, chunks.finalProblem == nil,
-            !isRemoved, readAhead.total > chunks.layout.size(of: 0)
-        else { return [] }
-        return retainUnfinished()
-    }
-
     private mutating func retainUnfinished() -> [Effect] {
-        guard settings.finishesWhatWasRead, retention.insert(.unfinished).inserted else { return [] }
+        guard settings.finishesWhatWasRead, demand.retain(.unfinished) else { return [] }
         return [.retainUnfinished(true)]
     }
 
@@ -573,8 +532,8 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     /// It is here, will never come, or was let go of.
     private mutating func finished() -> [Effect] {
-        retention.remove(.kept)
-        return retention.remove(.unfinished) == nil ? [] : [.retainUnfinished(false)]
+        _ = demand.letGo(.kept)
+        return demand.letGo(.unfinished) ? [.retainUnfinished(false)] : []
     }
 
     private mutating func retire() -> [Effect] {
@@ -584,7 +543,7 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     /// A file that nobody has open and of which nothing is held needs no object.
     private mutating func retireIfUnused() -> [Effect] {
-        guard opens == 0, waiting.isEmpty, !isRetired else { return [] }
+        guard demand.isUnused, !isRetired else { return [] }
         if isRemoved { return retire() + [.contentInvalid] }
         if case .idle = phase, retry.problem == nil, !isRetained { return retire() }
         return []

@@ -52,6 +52,29 @@ enum FilePhase<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>: Sen
         }
     }
 
+    /// What users are told.
+    /// - Parameters:
+    ///   - problem: what an idle file failed with last.
+    ///   - isTriedAgain: whether what failed of these chunks is tried again without a reader.
+    func condition(
+        idle problem: FileProblem?, now: Duration, isTriedAgain: (ChunkMap) -> Bool
+    ) -> HydrationCondition {
+        switch self {
+        case .retired: return HydrationCondition()
+        case .idle: return HydrationCondition(problem: problem)
+        case .preparing, .awaitingCore: return HydrationCondition(stage: .receiving)
+        case .whole(_, let cached):
+            return HydrationCondition(stage: .hydrated, progress: 100, cached: cached)
+        case .failed(let problem): return HydrationCondition(problem: problem)
+        case .chunks(_, let chunks):
+            let nextTry = isTriedAgain(chunks) ? chunks.nextRetry : nil
+            return HydrationCondition(
+                stage: chunks.isComplete ? .hydrated : .receiving, progress: chunks.progress,
+                problem: chunks.problem, nextTry: nextTry.map { max($0 - now, .zero) },
+                cached: chunks.availableBytes)
+        }
+    }
+
     /// The only way from one phase to another.
     mutating func move(to next: Self) {
         assert(name.precedes(next.name), "a file went from \(name) to \(next.name)")

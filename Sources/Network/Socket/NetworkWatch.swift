@@ -65,7 +65,7 @@ public final class NetworkWatch: Sendable {
                 if count > 0 {
                     hasChanged = hasChanged || tellsOfChange(buffer[..<count])
                 } else if count < 0, errno == ENOBUFS {
-                    // More has changed than the kernel had room to tell.
+                    // More has changed than the kernel could queue.
                     hasChanged = true
                 } else if count < 0, errno == EINTR {
                     continue

@@ -63,7 +63,7 @@ enum KeyCommand {
         discussion: """
             Encrypting copies every database, checks the copies, puts them in place, and overwrites and removes what \
             was in clear, as far as the disk allows: a flash drive or a filesystem with snapshots may keep old blocks. \
-            It needs room for a second copy of the databases, and nobody else may use the data meanwhile. If it is \
+            It needs space for a second copy of the databases, and nobody else may use the data meanwhile. If it is \
             interrupted, the next command finishes it or leaves all as it was.
             """,
         options: [newPassphrase] + common + official,

@@ -38,7 +38,7 @@ extension KeepObstacle {
     var words: String {
         switch self {
         case .metered: "an unmetered connection"
-        case .disk: "room on the disk"
+        case .disk: "space on the disk"
         case .approval: "approval of their relays"
         case .upload: "the end of their upload"
         case .failure: "another try"

@@ -21,7 +21,7 @@ final class CoreSuspension: Sendable {
     /// How long the core may finish what it is at.
     private static let grace = Duration.seconds(2)
     /// Commands under way have their answers before: else a send would be in doubt.
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
     private static let attempts = 3
 
     init(
@@ -36,7 +36,7 @@ final class CoreSuspension: Sendable {
         guard isOurs else { return }
         state.withLock { $0.isWanted = true }
         held.hold()
-        await held.waitForOthers(limit: Self.patience)
+        await held.waitForOthers(limit: Self.timeout)
         await settle()
     }
 

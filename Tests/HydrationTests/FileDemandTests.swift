@@ -1,0 +1,107 @@
+import Testing
+
+@testable import Hydration
+
+/// Who wants bytes of a file, and what follows from that for fetching, without the machine.
+@Suite struct FileDemandTests {
+    private static let chunk: UInt64 = 65_536
+
+    /// Eight chunks; the first is here, as after a first read.
+    private static func chunks(isReceivedByCore: Bool = false) -> ChunkMap {
+        let layout = ChunkLayout(Array(repeating: ChunkPlace(size: UInt32(chunk), relay: "r"), count: 8))!
+        var chunks = ChunkMap(
+            layout: layout, contentSize: 8 * chunk - 1000, isReceivedByCore: isReceivedByCore)
+        #expect(chunks.started(0) == true)
+        chunks.arrived(0, contentOffset: 20)
+        return chunks
+    }
+
+    private static func requests(_ demand: FileDemand, _ chunks: ChunkMap) -> FetchRequests {
+        demand.fetchRequests(for: chunks, settings: HydrationSettings(), now: .zero)
+    }
+
+    @Test func nobodyWantsAnythingOfAFileThatNobodyHasOpen() {
+        let demand = FileDemand(retention: [], now: .zero)
+        #expect(demand.isUnused && !demand.isRetained)
+        let requests = Self.requests(demand, Self.chunks())
+        #expect(requests.isEmpty && !requests.isWanted)
+    }
+
+    @Test func onlyTheLastCloseForgetsWhereReadersWere() {
+        var demand = FileDemand(retention: [], now: .zero)
+        demand.opened(now: .seconds(1))
+        demand.opened(now: .seconds(2))
+        // Far enough for chunks ahead.
+        for piece in 0..<8 as Range<UInt64> {
+            demand.read(piece * 131_072..<(piece + 1) * 131_072, counts: true, now: .seconds(3))
+        }
+        var late = Self.chunks()
+        #expect(late.started(1) == true)
+        late.cancelled(1)
+        #expect(demand.closed(now: .seconds(4)) == false)
+        #expect(!demand.isUnused)
+        #expect(demand.closed(now: .seconds(5)) == true)
+        #expect(demand.isUnused && demand.lastUse == .seconds(5))
+        #expect(Self.requests(demand, late).isEmpty)
+    }
+
+    @Test func whatAReaderWaitsForComesBeforeWhatIsRetained() {
+        var demand = FileDemand(retention: .kept, now: .zero)
+        demand.opened(now: .zero)
+        demand.waiting.add(
+            1, .bytes(5 * Self.chunk..<5 * Self.chunk + 10), timeout: .seconds(10), now: .zero)
+        let requests = Self.requests(demand, Self.chunks())
+        #expect(requests.demand == [5])
+        #expect(requests.background.first == 1)
+        demand.waiting.remove(1)
+        #expect(Self.requests(demand, Self.chunks()).demand.isEmpty)
+    }
+
+    @Test func aPeekDoesNotMakeAFileOneThatIsFinished() {
+        var demand = FileDemand(retention: [], now: .zero)
+        demand.opened(now: .zero)
+        demand.read(0..<4096, counts: true, now: .zero)
+        #expect(!demand.wasReadOn(Self.chunks()))
+        // Previews look at any place and have nothing more fetched.
+        demand.read(0..<4 * Self.chunk, counts: false, now: .zero)
+        #expect(!demand.wasReadOn(Self.chunks()))
+        demand.read(4096..<2 * Self.chunk, counts: true, now: .zero)
+        #expect(demand.wasReadOn(Self.chunks()))
+        // The core finishes its own copy.
+        #expect(!demand.wasReadOn(Self.chunks(isReceivedByCore: true)))
+    }
+
+    @Test func eachReasonToRetainEndsByItself() {
+        var demand = FileDemand(retention: [], now: .zero)
+        #expect(demand.retain(.kept) == true)
+        #expect(demand.retain(.pinned) == true)
+        #expect(demand.retain(.kept) == false)
+        #expect(demand.wantsWhole(Self.chunks()))
+        #expect(demand.letGo(.kept) == true)
+        #expect(demand.letGo(.kept) == false)
+        #expect(demand.isRetained && demand.isPinned)
+        #expect(demand.letGo(.pinned) == true)
+        #expect(!demand.isRetained && !demand.wantsWhole(Self.chunks()))
+    }
+
+    @Test func nothingIsFetchedForADeletedItem() {
+        var demand = FileDemand(retention: .pinned, now: .zero)
+        demand.opened(now: .zero)
+        #expect(!Self.requests(demand, Self.chunks()).isEmpty)
+        demand.removed()
+        #expect(!demand.isRetained)
+        #expect(Self.requests(demand, Self.chunks()) == FetchRequests())
+        #expect(!demand.isUnused, "who has it open keeps what is here")
+    }
+
+    @Test func damageIsMendedAlsoWhereNobodyReads() {
+        let demand = FileDemand(retention: [], now: .zero)
+        var chunks = Self.chunks()
+        _ = chunks.stored(upTo: 1)
+        #expect(!demand.wantsWhole(chunks))
+        chunks.noteDamage(0)
+        #expect(demand.wantsWhole(chunks))
+        chunks.end(.deleted)
+        #expect(!demand.wantsWhole(chunks), "what will never come is not waited for")
+    }
+}
