@@ -38,7 +38,8 @@ struct ExposedFilesTests {
             Set(exposed.map(\.path)) == [
                 "chatfs.db", "profiles/1/files", String(stored.dropFirst(household.directory.path.count + 1)),
             ])
-        #expect(exposed.allSatisfy { $0.outcome == .closable && !$0.isSettled && $0.sentence.contains("mode") })
+        #expect(
+            exposed.allSatisfy { $0.outcome == .closable && !$0.isSettled && $0.sentence.contains("mode") })
         #expect(try mode(stored) == 0o644)
         let closed = try household.verification().closeExposed(found)
         #expect(closed.findings.filter { $0.kind == .exposed }.allSatisfy { $0.outcome == .closed })

@@ -36,7 +36,8 @@ struct DamagedCopies: Sendable {
     func remains(of file: FileID) -> String? {
         let copy = copyPath(of: file)
         guard access(copy, F_OK) == 0 else { return nil }
-        return "What can still be read of its damaged copy, 'chatfs cryptofile decrypt --salvage \(copy) OUT' "
+        return
+            "What can still be read of its damaged copy, 'chatfs cryptofile decrypt --salvage \(copy) OUT' "
             + "writes to OUT."
     }
 

@@ -66,7 +66,8 @@ struct RetentionTable {
             guard seconds == nil || contact.allowsDisappearing else {
                 throw ChatError(
                     .invalidCommand,
-                    "\(contact.displayName) does not allow that messages disappear: it takes the consent of both.")
+                    "\(contact.displayName) does not allow that messages disappear: it takes the consent of both."
+                )
             }
         case .group:
             throw ChatError(
