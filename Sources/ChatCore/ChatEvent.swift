@@ -9,7 +9,7 @@ public enum ChatEvent: Sendable {
     case chatUpdated(Chat)
     /// The user has deleted a chat; its items are gone already.
     case chatRemoved(ChatReference)
-    /// The log of a chat has a line more (`TextKeeping`).
+    /// The log of a chat has a line more, or words were taken out of it (`TextKeeping`).
     case messageLogGrew(ChatReference, MessageLog)
     case rcvFileDescrReady(ChatItem)
     case rcvFileAccepted(ChatItem)

@@ -62,7 +62,7 @@ extension ChatError {
 /// How long the log of a chat is at one moment.
 public struct MessageLog: Hashable, Sendable {
     public var size: UInt64
-    /// When it grew last.
+    /// When it grew last, or lost words.
     public var modified: Timestamp
 
     public init(size: UInt64, modified: Timestamp) {

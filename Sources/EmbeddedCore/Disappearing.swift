@@ -2,8 +2,8 @@ import Base
 import ChatCore
 import Posix
 
-/// Deletes messages whose time is over (`DataDirectory.setTimeToLive`), with their files: at the start of the process,
-/// and then when the next one is due. Nothing runs, and no thread is there, while none is.
+/// Deletes messages whose time is over (`RetentionTable`), with their files and their words: at the start of the
+/// process, and then when the next one is due. Nothing runs, and no thread is there, while none is.
 final class Disappearing: Sendable {
     private struct State {
         var timer: WallTimer?
@@ -36,11 +36,31 @@ final class Disappearing: Sendable {
                 }
             }
             try await blocking.run { [self] in
-                try setTimer(store.read { try $0.items.nextToDisappear() })
+                while try blankTexts() > 0 {}
+                let next = try store.read { tables in
+                    try [
+                        tables.items.nextToDisappear(),
+                        tables.messageLog.nextToDisappear(of: store.profile.id),
+                    ].compactMap { $0 }.min()
+                }
+                try setTimer(next)
             }
         } catch {
             log.warning("Messages whose time is over could not be deleted: \(error.sentence)")
         }
+    }
+
+    /// Those without an entry. Returns how many there were, of a batch at most. Blocks.
+    private func blankTexts() throws -> Int {
+        let (now, profile) = (store.clock.now(), store.profile.id)
+        let due = try store.read {
+            try $0.messageLog.disappeared(of: profile, at: now, count: Self.batch)
+        }
+        guard !due.isEmpty else { return 0 }
+        try store.commit { change in for text in due { try change.blank(text) } }
+        // The journal still has their words until it is emptied.
+        store.tryToEmptyJournal()
+        return due.count
     }
 
     /// As `look`; returns at once.

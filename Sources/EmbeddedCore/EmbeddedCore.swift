@@ -66,13 +66,14 @@ public final class EmbeddedCore: ChatCore {
         let scheduler = TransferScheduler(retry: retry)
         self.scheduler = scheduler
         let folders = try ProfileFolders(of: profile, in: directory)
-        let damaged = DamagedCopies(profileFolder: folders.path)
         store = ProfileStore(
             profile, in: directory, folders: folders,
             lock: try .takeProfile(
                 OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT), mountpoint: mountpoint,
                 timeout: lockTimeout),
             progress: { scheduler.progress })
+        let damaged = DamagedCopies(store)
+        try damaged.takeInEarlierKeys()
         let approvals = RelayApprovals(store, trust)
         self.approvals = approvals
         deletions = ChunkDeletions(store, scheduler, transfers)
@@ -85,7 +86,9 @@ public final class EmbeddedCore: ChatCore {
         receiver = FileReceiver(store, scheduler, approvals, inlineFiles, downloads)
         claims = FileClaims(store, scheduler, approvals, downloads, damaged)
         removals = Removals(store, downloads, deletions, damaged)
-        disappearing = Disappearing(store, removals)
+        let disappearing = Disappearing(store, removals)
+        self.disappearing = disappearing
+        store.onDisappearing { [weak disappearing] in disappearing?.lookSoon() }
         inbox = Inbox(store, inlineFiles, receiver, downloads, claims)
         people = People(
             store, key: directory.key, network: network, isolation: isolation, retry: retry, make: agent)
@@ -285,10 +288,7 @@ public final class EmbeddedCore: ChatCore {
     public func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> ChatItem {
-        let item = try await sender.send(message, to: chat)
-        // Nobody is told of notes.
-        if case .notes = chat { disappearing.lookSoon() }
-        return item
+        try await sender.send(message, to: chat)
     }
 
     public func send(

@@ -148,7 +148,9 @@ final class Removals: Sendable {
             try deletions.addRemains(ofUpload: found.file, change)
         }
         change.abandon(found.storedName)
-        if reason == .disappeared { try change.tables.messageLog.blank(item) }
+        if reason == .disappeared, let text = try change.tables.messageLog.text(of: item) {
+            try change.blank(text)
+        }
         try change.tables.items.delete(item)
         return found.file
     }

@@ -2,6 +2,7 @@ import Base
 import Cryptography
 import KeySlots
 import Keyring
+import Posix
 
 /// Changing one way to unlock rewrites nothing else.
 extension KeyedFolder {
@@ -22,7 +23,7 @@ extension KeyedFolder {
     }
 
     /// A fresh code in place of earlier ones. Those open until somebody surely has it: whoever is killed here at
-    /// whatever moment leaves a way that is known.
+    /// whatever moment leaves a way that is known, and no other but where it may just have been handed over.
     ///
     /// - Parameter handingOver: gives it to its user. When it throws, the earlier ones stay and this one opens nothing.
     /// - Throws: as `add`, and what `handingOver` throws.
@@ -31,12 +32,22 @@ extension KeyedFolder {
     ) throws {
         let code = RecoveryCode.random()
         let now = SystemWallClock().now()
+        var made: UnconfirmedSlot?
+        defer { made?.remove() }
         let new = try change { slots throws(KeySlotsError) in
-            try slots.add(.recoveryCode(code), for: dataKey, at: now)
+            let slot = try slots.add(.recoveryCode(code), for: dataKey, at: now)
+            do throws(SystemError) {
+                made = try UnconfirmedSlot(slot.number, in: path)
+            } catch {
+                throw KeySlotsError(.file, error.sentence, cause: error)
+            }
+            return slot
         }
         do {
+            try made?.noteShown()
             try handingOver(code)
         } catch {
+            try? made?.noteUnseen()
             try? change { slots throws(KeySlotsError) in try slots.remove(new.number) }
             throw error
         }
@@ -111,6 +122,13 @@ extension KeyedFolder {
             return nil
         } catch {
             return error
+        }
+    }
+
+    /// What a process that was killed left of a way that nobody has the secret of.
+    func removeUnconfirmed() {
+        UnconfirmedSlot.sweep(in: path) { number in
+            _ = try? change { slots throws(KeySlotsError) in try slots.remove(number) }
         }
     }
 

@@ -60,6 +60,7 @@ public struct KeyedFolder: Sendable {
     }
 
     func unlocking(with ways: Ways) throws(UnlockingError) -> (dataKey: SecretBytes, slot: KeySlot) {
+        removeUnconfirmed()
         let slots = try slots()
         if let named = ways.named {
             do throws(KeySlotsError) {

@@ -11,6 +11,8 @@ public struct Finding: Codable, Hashable, Sendable {
         case missing
         /// A file that nothing names.
         case stray
+        /// A file or folder that others may look into, by its mode.
+        case exposed
     }
 
     /// What was done about it, or can be.
@@ -25,6 +27,10 @@ public struct Finding: Codable, Hashable, Sendable {
         case setAside = "set-aside"
         /// `--fix` sets it aside.
         case removable
+        /// `--fix` takes the rights of others.
+        case closable
+        /// Others have no rights any more.
+        case closed
     }
 
     public var kind: Kind
@@ -47,8 +53,8 @@ public struct Finding: Codable, Hashable, Sendable {
     /// Whether nothing is left to do about it.
     public var isSettled: Bool {
         switch outcome {
-        case .requested, .setAside: true
-        case .lost, .receivable, .removable: false
+        case .requested, .setAside, .closed: true
+        case .lost, .receivable, .removable, .closable: false
         }
     }
 
@@ -61,6 +67,7 @@ public struct Finding: Codable, Hashable, Sendable {
             case .damaged: "damaged"
             case .missing: "not there any more"
             case .stray: "belongs to nothing"
+            case .exposed: "open to others"
             }
         return "\(path): \(word)\(size). \(detail.endingInFullStop) \(remedy)"
     }
@@ -74,6 +81,8 @@ public struct Finding: Codable, Hashable, Sendable {
         case (.requested, _): "It is received again by the next mount, if a relay still has it."
         case (.setAside, _): "It was set aside, and nothing of it was deleted."
         case (.removable, _): "'chatfs verify --fix' sets it aside."
+        case (.closable, _): "'chatfs verify --fix' takes the rights of others."
+        case (.closed, _): "It is for its owner alone now."
         }
     }
 }

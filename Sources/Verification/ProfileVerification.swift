@@ -41,6 +41,7 @@ public struct ProfileVerification: Sendable {
         public var broken: [Broken] = []
         /// Absolute paths of what nothing names, as in `findings`.
         public fileprivate(set) var strays: [String] = []
+        fileprivate var exposed: [ExposedFiles.Exposed] = []
         public fileprivate(set) var databases = 0
         public fileprivate(set) var files = 0
         public fileprivate(set) var bytes: UInt64 = 0
@@ -56,6 +57,7 @@ public struct ProfileVerification: Sendable {
     /// - Parameter progress: told bytes done of all, often.
     public func run(progress: (_ done: UInt64, _ total: UInt64) -> Void) -> Result {
         var result = Result()
+        checkModes(&result)
         checkDatabases(&result)
         do {
             let contents = try ProfileContents(of: profile, in: directory)
@@ -72,6 +74,41 @@ public struct ProfileVerification: Sendable {
             let detail = "The files of the profile were not checked: " + sentence(of: error)
             result.findings.append(
                 Finding(.database, relative(folder), detail: detail, outcome: .lost))
+        }
+        return result
+    }
+
+    // MARK: - Modes
+
+    private var exposedFiles: ExposedFiles {
+        ExposedFiles(directory: directory.path, profileFolder: folder)
+    }
+
+    private func checkModes(_ result: inout Result) {
+        result.exposed = exposedFiles.find()
+        for exposed in result.exposed {
+            let mode = String(exposed.mode, radix: 8)
+            result.findings.append(
+                Finding(
+                    .exposed, exposed.path.isEmpty ? "." : exposed.path, detail: "Its mode is 0\(mode)",
+                    outcome: .closable))
+        }
+    }
+
+    /// Takes the rights of others from what is open to them; for who holds the profile.
+    /// - Returns: the result with what became of it.
+    public func closeExposed(_ found: Result) -> Result {
+        var result = found
+        for exposed in found.exposed {
+            let path = exposed.path.isEmpty ? "." : exposed.path
+            guard let index = result.findings.firstIndex(where: { $0.kind == .exposed && $0.path == path })
+            else { continue }
+            do throws(SystemError) {
+                try exposedFiles.close(exposed)
+                result.findings[index].outcome = .closed
+            } catch {
+                result.findings[index].detail = error.sentence
+            }
         }
         return result
     }

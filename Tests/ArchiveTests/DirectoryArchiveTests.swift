@@ -121,6 +121,14 @@ struct DirectoryArchiveTests {
     @Test("of one chat, nothing else is there, and it has ended")
     func selection() async throws {
         let alice = try directory.profile(named: "alice")
+        _ = try directory.createProfile("carol")
+        try directory.connect("alice", "carol")
+        let writing = try await EmbeddedCore.open(directory, profile: "alice")
+        for chat in try await writing.chats() where chat.displayName != "Saved notes" {
+            let text = ComposedText(id: chat.displayName, text: "words to \(chat.displayName)")
+            try await writing.send(text, to: chat.reference)
+        }
+        await writing.shutDown()
         let bob = try #require(try directory.chats(of: alice).first { $0.displayName == "bob" })
         let again = try restored(archive(only: (alice, [bob.reference])))
         #expect(try again.profiles() == [alice])
@@ -129,7 +137,12 @@ struct DirectoryArchiveTests {
         #expect(chats.map(\.displayName) == ["Saved notes", "bob"])
         #expect(chats.last?.sendingRefused != nil)
         #expect(try DatabaseCheck.problems(path: again.path + "/chatfs.db") == [])
+        let database = String(
+            decoding: try OpenFile(again.path + "/chatfs.db", flags: O_RDONLY).readAll(limit: 1 << 24),
+            as: UTF8.self)
+        #expect(database.contains("words to bob") && !database.contains("words to carol"))
         let core = try await EmbeddedCore.open(again, profile: "alice")
+        #expect(try await Array(core.messageLogs().keys) == [bob.reference])
         await core.shutDown()
     }
 

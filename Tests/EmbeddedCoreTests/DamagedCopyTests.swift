@@ -37,8 +37,8 @@ import Testing
 
     private func salvaged(_ core: EmbeddedCore, _ file: FileID) throws -> [UInt8] {
         let copy = "\(core.folder)/damaged/\(file.rawValue)"
-        let text = try OpenFile(copy + ".json", flags: O_RDONLY).readAll(limit: 1000)
-        let arguments = try FileArguments(parsing: String(decoding: text, as: UTF8.self))
+        let found = try world.directory.arguments(ofDamagedCopyOf: file, inProfile: core.profile.id)
+        let arguments = try #require(found)
         let out = world.folder.path("out")
         #expect(try !CryptoFile.salvage(from: copy, to: out, arguments: arguments).isAuthentic)
         return try OpenFile(out, flags: O_RDONLY).readAll(limit: 1 << 20)
@@ -59,7 +59,7 @@ import Testing
         let item = try #require(offered(try await bob.giveUpCopy(of: file, at: location)))
         #expect(item.file?.status == .rcvInvitation(described: true) && item.file?.source == nil)
         try await heard.waits(for: "chatItemUpdated")
-        #expect(try aside(bob) == ["\(file.rawValue)", "\(file.rawValue).json"])
+        #expect(try aside(bob) == ["\(file.rawValue)"])
         #expect(access(location.path, F_OK) != 0)
         let found = try salvaged(bob, file)
         #expect(found.count == bytes.count && found[..<100_000] == bytes[..<100_000])
@@ -102,7 +102,7 @@ import Testing
         await bob.shutDown()
         // It stays over starts, until its message is deleted.
         let next = try await world.open("bob")
-        #expect(try aside(next).count == 2)
+        #expect(try aside(next).count == 1)
         #expect(try salvaged(next, file).count == bytes.count)
         try await next.deleteItems([item.id], in: item.chat, mode: .internal)
         #expect(try aside(next) == [])
@@ -124,6 +124,30 @@ import Testing
         #expect(access(location.path, F_OK) == 0)
         #expect(try salvaged(alice, file.id).count == bytes.count)
         await alice.shutDown()
+    }
+
+    /// As an earlier version left it.
+    @Test func aKeyThatLayBesideItsCopyInClearGoesIntoTheDatabase() async throws {
+        let (alice, bob, file, location) = try await received()
+        try damage(location)
+        let arguments = try #require(location.arguments)
+        _ = try await bob.giveUpCopy(of: file, at: location)
+        try bob.store.commit { try $0.tables.directory.damagedCopies.remove(file) }
+        let json = "\(bob.folder)/damaged/\(file.rawValue).json"
+        try OpenFile(json, flags: O_WRONLY | O_CREAT, mode: 0o600).write(Array(arguments.text.utf8), at: 0)
+        try OpenFile("\(bob.folder)/damaged/77.json", flags: O_WRONLY | O_CREAT, mode: 0o600)
+            .write(Array("{".utf8), at: 0)
+        // Whoever still has the file open sees that it was overwritten.
+        let open = try OpenFile(json, flags: O_RDONLY)
+        await bob.shutDown()
+        let next = try await world.open("bob")
+        #expect(try aside(next) == ["\(file.rawValue)"])
+        #expect(try open.readAll(limit: 1000).allSatisfy { $0 == 0 })
+        #expect(
+            try world.directory.arguments(ofDamagedCopyOf: file, inProfile: next.profile.id) == arguments)
+        #expect(try salvaged(next, file).count == bytes.count)
+        await alice.shutDown()
+        await next.shutDown()
     }
 
     @Test func aCopyThatIsNotThereIsOfferedToo() async throws {

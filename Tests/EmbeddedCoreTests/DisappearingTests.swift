@@ -88,6 +88,32 @@ import Testing
         }
     }
 
+    @Test func aTextLosesItsWordsOnBothSidesAndOthersStayWhereTheyAre() async throws {
+        let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
+        for (time, text) in [(nil, "before"), (Duration.seconds(60), "secret"), (nil, "after")] {
+            try world.directory.setTimeToLive(time, in: chat(), of: self.alice)
+            try await alice.send(ComposedText(id: UUIDText.fresh(), text: text), to: chat())
+        }
+        let before = try await bob.log(of: "alice")
+        world.clock.advance(by: .seconds(61))
+        for (core, name) in [(alice, "bob"), (bob, "alice")] {
+            let heard = Listener(core)
+            let old = try #require(try await core.messageLogs().first?.value)
+            await core.disappearing.look()
+            try await heard.waits(for: "messageLogGrew")
+            let log = try await core.log(of: name)
+            #expect(log.count == before.count || name == "bob")
+            #expect(!String(decoding: log, as: UTF8.self).contains("secret"))
+            let lines = try Line.all(log)
+            #expect(lines.map(\.text) == ["before", nil, "after"] && lines[1].event == "disappeared")
+            // Who compares size and time sees that it changed.
+            let new = try #require(try await core.messageLogs().first?.value)
+            #expect(new.size == old.size && new.modified > old.modified)
+        }
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
     /// With the clock of the machine, as a mount has it.
     @Test func aProcessThatRunsDeletesItByItself() async throws {
         let directory = try DataDirectory(world.folder.path("data"))

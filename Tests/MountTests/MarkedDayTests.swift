@@ -5,7 +5,9 @@ import Testing
 
 /// A day of two people with marks in everything that is theirs: none is in any file that the day leaves.
 @Suite struct MarkedDayTests {
-    private static let marks = ["mark-name", "mark-content", "mark-caption", "mark-person", "mark-link-of"]
+    private static let marks = [
+        "mark-name", "mark-content", "mark-caption", "mark-person", "mark-link-of", "mark-words",
+    ]
 
     @Test(arguments: [SIGTERM, SIGKILL])
     func noMarkIsLeftAnywhere(_ signal: Int32) async throws {
@@ -32,6 +34,11 @@ import Testing
             ["send", letter, "mark-person", "--profile", "alice", "--caption", "mark-caption"])
         try await mounts.waitForFile("other/alice/mark-name letter.txt")
         unlink(letter)
+        try await mounts.run(["send", "--text", "mark-words", "mark-person", "--profile", "alice"])
+        try await wait(until: "the words are there") {
+            (try? mounts.read("other/.chatfs/messages/alice.jsonl"))
+                .map { String(decoding: $0, as: UTF8.self).contains("mark-words") } ?? false
+        }
         // One that is still being written.
         let draft = try mounts.create("alice/mark-person/mark-name draft.bin")
         try draft.write(large, at: 0)

@@ -9,6 +9,7 @@ final class SmallDisk {
     private let path: String
     let isLimit = geteuid() != 0
     private var processes: [pid_t] = []
+    private(set) var isFull = false
 
     /// - Parameter size: as mount(8) takes it; more options may follow after a comma.
     init(at path: String, size: String) async throws {
@@ -36,6 +37,7 @@ final class SmallDisk {
     /// Takes all room, for whoever writes there and for these processes.
     func fill(for processes: [pid_t]) async throws {
         self.processes = processes
+        isFull = true
         if isLimit { return try await setLimit("4096") }
         let outcome = try await Shell.script("cat /dev/zero > '\(path)/filler'", limit: .seconds(60))
         guard !outcome.succeeded else { throw WaitedInVain("the disk has no end") }
@@ -43,6 +45,7 @@ final class SmallDisk {
 
     /// Gives it back.
     func free() async throws {
+        isFull = false
         if isLimit { return try await setLimit("unlimited") }
         unlink(path + "/filler")
     }

@@ -40,6 +40,33 @@ struct TextTests {
         tail.send(SIGTERM)
     }
 
+    @Test("when its time is over a text is gone from the logs of both, also while they are mounted and read")
+    func disappearing() async throws {
+        let mounts = try await TwoMounts.start()
+        try await send("before", mounts)
+        try await mounts.run(["chat", "ttl", "bob", "3s", "--profile", "alice"])
+        try await send("words that go", mounts)
+        try await mounts.run(["chat", "ttl", "bob", "off", "--profile", "alice"])
+        try await send("after", mounts)
+        for log in ["alice/.chatfs/messages/bob.jsonl", "bob/.chatfs/messages/alice.jsonl"] {
+            let path = mounts.path(log)
+            try await wait(until: "all texts are there") {
+                (try? mounts.read(log)).map { String(decoding: $0, as: UTF8.self).contains("after") } ?? false
+            }
+            let open = try OpenFile(path, flags: O_RDONLY)
+            let size = try open.size()
+            try await wait(until: "the words are gone") {
+                !String(decoding: try mounts.read(log), as: UTF8.self).contains("words that go")
+            }
+            // Whoever has it open sees the same, and a log of the same length.
+            let text = String(decoding: try open.readAll(limit: 1 << 20), as: UTF8.self)
+            #expect(!text.contains("words that go") && text.contains("before") && text.contains("after"))
+            #expect(text.contains(#"{"event":"disappeared","id":"#))
+            #expect(try open.size() == size && text.utf8.count == Int(size))
+        }
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
     @Test("what cannot be sent is refused with a sentence, and nothing is")
     func refusals() async throws {
         let mounts = try await TwoMounts.start(mounting: ["bob"])

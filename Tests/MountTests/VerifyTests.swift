@@ -82,8 +82,24 @@ struct VerifyTests {
         #expect(looked.output.contains("bob/film.bin: damaged") && looked.output.contains("No relay has it"))
         let fixed = try await ChatFSProcess.run(arguments + ["--fix"])
         #expect(fixed.succeeded && fixed.output.contains("--salvage"), "\(fixed.output)\(fixed.errors)")
-        #expect(try mounts.folder.names(in: "data/profiles/1/damaged").count == 2)
+        let aside = try mounts.folder.names(in: "data/profiles/1/damaged")
+        #expect(aside.count == 1)
         #expect(access(copy, F_OK) == 0)
+        // Its key is in the data directory, which is unlocked for that.
+        let salvage = ["cryptofile", "decrypt", "--salvage"]
+        let set = mounts.path("data/profiles/1/damaged/" + (try #require(aside.first)))
+        let salvaged = try await ChatFSProcess.run(salvage + [set, mounts.path("out.bin")])
+        #expect(
+            salvaged.ending == .code(1) && salvaged.errors.contains("The tag is wrong"), "\(salvaged.errors)")
+        let (out, whole) = (try mounts.read("out.bin"), Self.bytes)
+        #expect(out.count == whole.count && zip(out, whole).count { $0 != $1 } < 10)
+        let locked = try await ChatFSProcess.run(
+            salvage + [set, mounts.path("other.bin")], environment: ["CREDENTIALS_DIRECTORY": nil])
+        #expect(locked.errors.contains("could not be unlocked"), "\(locked.errors)")
+        #expect(rename(set, set + "0") == 0)
+        let stranger = try await ChatFSProcess.run(salvage + [set + "0", mounts.path("other.bin")])
+        #expect(stranger.errors.contains("no key of this copy"), "\(stranger.errors)")
+        #expect(access(mounts.path("other.bin"), F_OK) != 0)
     }
 
     @Test("a database that cannot be opened is named, with what to do", arguments: [true, false])

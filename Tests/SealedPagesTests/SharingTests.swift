@@ -37,6 +37,12 @@ import Testing
 
     private struct Undone: Error {}
 
+    /// `CHATFS_SEALED_SCHEDULES`: how many.
+    private static let schedules: [UInt64] = {
+        let count = getenv("CHATFS_SEALED_SCHEDULES").flatMap { UInt64(String(cString: $0)) }
+        return Array(1...max(1, count ?? 4))
+    }()
+
     private static func contents(_ database: Database) throws -> [String] {
         try database.read { connection in
             try connection.query("SELECT id, text, content FROM note ORDER BY id") { row in
@@ -47,7 +53,7 @@ import Testing
 
     /// Whoever is next writes, undoes, reads, checkpoints or opens the database anew; a plain one beside it does the
     /// same.
-    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    @Test(arguments: schedules)
     func twoWritersInAnyOrderWriteWhatTheyWouldInClear(_ seed: UInt64) throws {
         let other = SealedFolder()
         var random = SeededGenerator(state: seed)

@@ -159,6 +159,38 @@ import Testing
         #expect(try opens(inner) && !opens(outer) && !opens(first))
     }
 
+    /// A process of its own, killed as it hands the code over, in which nobody was given anything yet.
+    @Test(arguments: [true, false])
+    func whatAKilledProcessLeftOfACodeIsRemovedWhereNobodyCanHaveIt(isRefused: Bool) async throws {
+        let key = try made(Ways(named: .someKey))
+        let path = keyed.path
+        await #expect(processExitsWith: .signal(SIGKILL)) {
+            [path = path as String, isRefused = isRefused as Bool] in
+            let keyed = KeyedFolder(path: path, database: "chatfs.db")
+            let key = try keyed.unlock(with: Ways(named: .someKey))
+            if isRefused {
+                // Noted as refused, and not removed yet.
+                var slots = try KeySlotsFile(path: path + "/keys").read()
+                let slot = try slots.add(.recoveryCode(.random()), for: key, at: Timestamp(seconds: 1))
+                let mark = try UnconfirmedSlot(slot.number, in: path)
+                try mark.noteShown()
+                try KeySlotsFile(path: path + "/keys").change { stored in stored = slots }
+                try mark.noteUnseen()
+                kill(getpid(), SIGKILL)
+            }
+            try keyed.newRecoveryCode(for: key) { _ in kill(getpid(), SIGKILL) }
+        }
+        #expect(try keyed.slots().slots.map(\.kind) == [.key, .recoveryCode])
+        #expect(try keyed.unlock(with: Ways(named: .someKey)).isEqual(to: key))
+        // Where it was just being handed over somebody may have it.
+        #expect(try keyed.slots().slots.map(\.kind) == (isRefused ? [.key] : [.key, .recoveryCode]))
+        let left = try PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY))
+        #expect(!left.contains { $0.hasPrefix("keys.unconfirmed") })
+        // The next code takes its place.
+        let code = try newCode(for: key)
+        #expect(try opens(code) && keyed.slots().slots.count == 2)
+    }
+
     @Test func theLastWayStays() throws {
         let key = DataKey.random()
         let slots = try KeySlots(

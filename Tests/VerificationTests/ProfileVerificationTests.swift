@@ -163,7 +163,7 @@ struct VerificationRecordTests {
             for outcome in Finding.Outcome.allCases {
                 let finding = Finding(kind, "a/b", detail: "Why", outcome: outcome)
                 #expect(finding.sentence.hasPrefix("a/b: ") && finding.sentence.hasSuffix("."))
-                #expect(finding.isSettled == [.requested, .setAside].contains(outcome))
+                #expect(finding.isSettled == [.requested, .setAside, .closed].contains(outcome))
             }
         }
     }

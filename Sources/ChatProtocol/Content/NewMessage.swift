@@ -176,7 +176,7 @@ public struct GroupScope: Hashable, Sendable {
 
 extension JSONValue {
     /// Seconds, of a hundred years at most.
-    fileprivate var timeToLive: Int? {
+    var timeToLive: Int? {
         integer.flatMap { (1...3_155_760_000).contains($0) ? Int($0) : nil }
     }
 }

@@ -61,6 +61,8 @@ public struct GroupPreferences: Hashable, Sendable {
     }
 
     private var said: [Feature: Setting] = [:]
+    /// Seconds after which messages disappear; said only where `timedMessages` is.
+    public var timeToLive: Int?
 
     public init() {}
 
@@ -83,6 +85,7 @@ public struct GroupPreferences: Hashable, Sendable {
             said[feature] = Setting(
                 isOn: enable == "on", role: value["role"]?.string.map { MemberRole(word: $0) })
         }
+        timeToLive = json["timedMessages"]?["ttl"]?.timeToLive
     }
 
     var json: String? {
@@ -91,6 +94,7 @@ public struct GroupPreferences: Hashable, Sendable {
             let value = JSONText.object(present: [
                 "enable": JSONText.string(setting.isOn ? "on" : "off"),
                 "role": setting.role.map { JSONText.string($0.rawValue) },
+                "ttl": feature == .timedMessages ? timeToLive.map { String($0) } : nil,
             ])
             return JSONText.string(feature.rawValue) + ":" + value
         }

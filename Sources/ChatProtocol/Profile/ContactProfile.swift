@@ -79,7 +79,7 @@ public struct Preferences: Hashable, Sendable {
     }
 
     private var said: [Feature: Allowed] = [:]
-    /// Seconds after which messages disappear.
+    /// Seconds after which messages disappear; said only where `timedMessages` is.
     public var timeToLive: Int?
 
     public init() {}
@@ -103,7 +103,7 @@ public struct Preferences: Hashable, Sendable {
             guard let feature = Feature(rawValue: name) else { continue }
             said[feature] = value["allow"]?.string.flatMap(Allowed.init)
         }
-        timeToLive = json["timedMessages"]?["ttl"]?.integer.flatMap { Int(exactly: $0) }
+        timeToLive = json["timedMessages"]?["ttl"]?.timeToLive
     }
 
     /// nil where nothing is said.

@@ -1,30 +1,33 @@
 import Base
 import ChatCore
+import CoreServices
 import Cryptography
 import Glibc
 import Posix
 
-/// Copies of files that turned out to be damaged, in a folder of their own under the numbers of their files, each
-/// with the arguments that open it beside it, until a good one is there: what of them is whole can be had by
-/// `chatfs cryptofile decrypt --salvage`. All calls block.
+/// Copies of files that turned out to be damaged, in a folder of their own under the numbers of their files, until a
+/// good one is there: what of them is whole can be had by `chatfs cryptofile decrypt --salvage`. What opens them is in
+/// the database (`DamagedCopyTable`). All calls block, outside of transactions.
 struct DamagedCopies: Sendable {
-    private let path: String
+    private let store: ProfileStore
+    private var path: String { store.folders.path + "/damaged" }
 
-    init(profileFolder: String) { path = profileFolder + "/damaged" }
+    init(_ store: ProfileStore) { self.store = store }
 
     private func copyPath(of file: FileID) -> String { "\(path)/\(file.rawValue)" }
-    private static func argumentsName(of file: FileID) -> String { "\(file.rawValue).json" }
 
     /// Gives a copy a second name here; nothing when it is not there at all. Durable when it returns.
-    func setAside(_ copy: FileSourceLocation, of file: FileID) throws(SystemError) {
+    func setAside(_ copy: FileSourceLocation, of file: FileID) throws {
         guard let arguments = copy.arguments, access(copy.path, F_OK) == 0 else { return }
         if mkdir(path, 0o700) != 0 && errno != EEXIST {
             throw SystemError(code: errno, operation: "make a folder")
         }
         let folder = try OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         // Never the arguments of one beside another.
-        remove(of: file)
-        try PrivateFolder.write(Array(arguments.text.utf8), to: Self.argumentsName(of: file), in: folder)
+        unlink(copyPath(of: file))
+        try store.commit {
+            try $0.tables.directory.damagedCopies.keep(arguments, of: file, in: store.profile.id)
+        }
         try check("set a damaged file aside") { link(copy.path, copyPath(of: file)) }
         try folder.synchronise()
     }
@@ -33,21 +36,67 @@ struct DamagedCopies: Sendable {
     func remains(of file: FileID) -> String? {
         let copy = copyPath(of: file)
         guard access(copy, F_OK) == 0 else { return nil }
-        return "What can still be read of its damaged copy, 'chatfs cryptofile decrypt --salvage \(copy) OUT "
-            + "--args \(copy).json' writes to OUT."
+        return
+            "What can still be read of its damaged copy, 'chatfs cryptofile decrypt --salvage \(copy) OUT' "
+            + "writes to OUT."
     }
 
     func remove(of file: FileID) {
+        // Mostly there is no such folder: it is made for the first damaged copy.
+        guard access(path, F_OK) == 0 else { return }
         unlink(copyPath(of: file))
-        unlink("\(path)/\(Self.argumentsName(of: file))")
+        do {
+            let isKnown = try store.read {
+                try $0.directory.damagedCopies.arguments(of: file, in: store.profile.id) != nil
+            }
+            if isKnown { try store.commit { try $0.tables.directory.damagedCopies.remove(file) } }
+        } catch {
+            // The next look at what is here does it.
+            log.notice("The key of a damaged copy was not removed: \(sentence(of: error))")
+        }
     }
 
     /// The files that have something here.
     var files: Set<FileID> {
-        // Mostly there is no such folder: it is made for the first damaged copy.
-        guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
-            let names = try? PrivateFolder.names(in: folder)
-        else { return [] }
-        return Set(names.compactMap { $0.split(separator: ".").first.flatMap { Int64($0) }.map(FileID.init) })
+        get throws {
+            guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else {
+                return []
+            }
+            let known = try store.read { try $0.directory.damagedCopies.files(of: store.profile.id) }
+            return Set(try PrivateFolder.names(in: folder).compactMap { Int64($0) }.map(FileID.init) + known)
+        }
+    }
+
+    /// Earlier versions kept what opens a copy beside it, in clear (`NUMBER.json`): it goes into the database, and what
+    /// was in clear is overwritten as far as the disk allows.
+    func takeInEarlierKeys() throws {
+        guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else { return }
+        for name in try PrivateFolder.names(in: folder) {
+            guard name.hasSuffix(".json"), let number = Int64(name.dropLast(5)) else { continue }
+            let file = try OpenFile(name, flags: O_RDWR | O_NOFOLLOW, in: folder)
+            let text = String(decoding: try file.readAll(limit: 64 << 10), as: UTF8.self)
+            if let arguments = try? FileArguments(parsing: text) {
+                try store.commit {
+                    try $0.tables.directory.damagedCopies.keep(
+                        arguments, of: FileID(number), in: store.profile.id)
+                }
+            }
+            try file.write([UInt8](repeating: 0, count: text.utf8.count), at: 0)
+            try file.synchronise()
+            try check("remove a key in clear") { unlinkat(folder.descriptor, name, 0) }
+        }
+        try folder.synchronise()
+    }
+}
+
+extension DataDirectory {
+    /// What opens the copy that is kept of a damaged file, for who wants what is left of it.
+    /// - Parameter profile: its number.
+    /// - Returns: nil where none is kept.
+    /// - Throws: `.storage`.
+    public func arguments(
+        ofDamagedCopyOf file: FileID, inProfile profile: Int64
+    ) throws(ChatError) -> FileArguments? {
+        try wrapping { try store.read { try $0.damagedCopies.arguments(of: file, in: profile) } }
     }
 }

@@ -49,8 +49,9 @@ extension DataDirectory {
     public static let timesToLive: ClosedRange<Duration> = .seconds(1) ... .seconds(10 * 365 * 86_400)
 
     /// How long messages stay that are sent into a chat from now on, for everybody in it; nil: for good. What was sent
-    /// before keeps its time.
-    /// - Throws: `.noSuchChat`, `.invalidCommand` for a time outside of `timesToLive`.
+    /// before keeps its time. Who is on the network is told, and sets it too.
+    /// - Throws: `.noSuchChat`, `.invalidCommand` for a time outside of `timesToLive`, where a contact does not allow it,
+    ///   and for a group on the network.
     public func setTimeToLive(
         _ time: Duration?, in chat: ChatReference, of profile: Profile
     ) throws(ChatError) {
@@ -59,19 +60,20 @@ extension DataDirectory {
                 .invalidCommand, "Messages stay for a second at least, and for ten years at most.")
         }
         try changeForOthers { tables in
-            let side = ChatSide(profile: profile.id, chat: try tables.chats.id(of: chat, of: profile.id))
-            try tables.announce(tables.chats.setTimeToLive(time?.components.seconds, in: side))
+            let name = try tables.profiles.name(of: profile.id) ?? profile.displayName
+            let id = try tables.chats.id(of: chat, of: profile.id)
+            try tables.announce(
+                tables.retention(of: profile.id).set(time?.components.seconds, in: id, as: name))
         }
     }
 
-    /// As it was set by whomever last; nil: for good.
+    /// As it was set by whomever last, and all who have a say allow it; nil: for good.
     /// - Throws: `.noSuchChat`.
     public func timeToLive(in chat: ChatReference, of profile: Profile) throws(ChatError) -> Duration? {
         try wrapping {
             try store.read { tables in
-                try tables.chats.timeToLive(of: tables.chats.id(of: chat, of: profile.id)).map {
-                    .seconds($0)
-                }
+                let id = try tables.chats.id(of: chat, of: profile.id)
+                return try tables.retention(of: profile.id).timeToLive(of: id).map { .seconds($0) }
             }
         }
     }

@@ -142,6 +142,7 @@ final class AgentEvents: Sendable {
     ) throws {
         let chat = try change.tables.chats.insertContact(
             profile.displayName, of: store.profile.id, at: store.clock.now())
+        try change.tables.retention.follow(profile, in: chat)
         let conversation = ContactConversation(profile: profile, versions: versions)
         try change.tables.people.keep(conversation, of: connection, chat: chat)
         try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))

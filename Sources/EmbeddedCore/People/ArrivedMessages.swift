@@ -42,6 +42,7 @@ struct ArrivedMessages {
             }
             var line = try line(.edit, of: key, at: time, update.content)
             line.isLive = update.isLive
+            if isNew { line.disappears = try end(update.timeToLive) }
             try change.write(line, to: side)
         case .deleted(let key, let time, _): try delete(key, at: time)
         case .descriptionGrew(let key, let description):
@@ -50,6 +51,7 @@ struct ArrivedMessages {
         case .fileCancelled(let key): try withdraw(key)
         case .profileChanged(let profile):
             try change.tables.chats.renameContact(profile.displayName, of: side.chat)
+            try change.tables.retention.follow(profile, in: side.chat)
             try change.post(.chatUpdated, to: side)
         case .ended(let end):
             try change.tables.chats.end(side.chat, StoredChatEnding(end))
@@ -81,9 +83,16 @@ struct ArrivedMessages {
     private func line(
         _ event: MessageLine.Event, of key: MessageKey, at time: Timestamp, _ content: ChatContent? = nil
     ) throws -> MessageLine {
-        MessageLine(
+        var line = MessageLine(
             event, of: key.id, at: time, key.author == .own ? .sent : .received, by: try name(of: key),
             content)
+        line.author = key.author
+        return line
+    }
+
+    /// When something that comes now is gone again. Its time begins when it is here: nobody knows when it is read.
+    private func end(_ seconds: Int?) throws -> Timestamp? {
+        try change.tables.retention.end(ofReceived: seconds, in: side.chat, at: change.time)
     }
 
     /// Messages with a file are entries of the chat's folder; all are lines of its log.
@@ -103,6 +112,8 @@ struct ArrivedMessages {
         line.isLive = message.message.isLive
         if let item, let file = message.message.file {
             line.file = MessageLine.File(name: file.name, size: file.size, item: item)
+        } else {
+            line.disappears = try end(message.message.timeToLive)
         }
         try change.write(line, to: side)
         if let item { try change.post(.newItem(item), to: side) }
@@ -114,8 +125,9 @@ struct ArrivedMessages {
         let time = incoming.time
         var message = ItemTable.NetworkMessage(
             sender: try name(of: incoming.key), time: time, content: MessageContent(content),
-            fileName: file.name,
-            size: file.size)
+            fileName: file.name, size: file.size,
+            disappears: try end(incoming.message.timeToLive))
+        change.noteDisappearing(at: message.disappears)
         if case .described = file.way {
             message.expires = time.advanced(by: FilePolicy.relayRetention)
         } else {

@@ -113,7 +113,7 @@ final class FileClaims: Sendable {
 
     /// Removes damaged copies of files that are gone, or have a good one. Blocks.
     func removeNeedlessDamagedCopies() throws {
-        for file in damaged.files where try !store.read({ try $0.downloads.lacksGoodCopy(file) }) {
+        for file in try damaged.files where try !store.read({ try $0.downloads.lacksGoodCopy(file) }) {
             damaged.remove(of: file)
         }
     }

@@ -131,10 +131,11 @@ final class MessageSender: Sendable {
     /// The message for somebody on the network; its file is described when it was uploaded.
     private func offer(
         _ message: ComposedMessage, _ id: SharedMessageID, as item: ItemID, in chat: Int64,
-        at time: Timestamp, _ change: ProfileChange
+        at time: Timestamp, staying seconds: Int64?, _ change: ProfileChange
     ) throws {
         let new = NewMessage(
-            ChatContent(message.content), file: FileInvitation(name: message.fileName, size: message.size))
+            ChatContent(message.content), file: FileInvitation(name: message.fileName, size: message.size),
+            timeToLive: seconds.map { Int($0) })
         try change.tables.sharedMessages.keep(
             MessageRecord(time: time, hasFile: true), of: MessageKey(id, by: .own), in: chat, item: item)
         guard try change.say(ChatMessage(.message(new), id: id), in: chat, of: item) else {
@@ -170,14 +171,17 @@ final class MessageSender: Sendable {
             throw ChatError(.sendingRefused, "Nobody else is in this chat.")
         }
         let now = store.clock.now()
+        let seconds = try tables.retention.timeToLive(of: chat)
         let envelope = ItemTable.Envelope(
             message: message, transport: transport, created: now,
             expires: transport == .xftp ? now.advanced(by: FilePolicy.relayRetention) : nil,
-            recipients: isOnNetwork ? 1 : recipients.count)
+            recipients: isOnNetwork ? 1 : recipients.count,
+            disappears: seconds.map { now.advanced(by: .seconds($0)) })
+        change.noteDisappearing(at: envelope.disappears)
         let origin = try tables.items.insertSent(envelope, in: chat, storedName: storedName)
         try tables.chats.noteMessage(in: chat, at: now)
         let id = SharedMessageID(from: SystemRandomSource())
-        if isOnNetwork { try offer(message, id, as: origin, in: chat, at: now, change) }
+        if isOnNetwork { try offer(message, id, as: origin, in: chat, at: now, staying: seconds, change) }
         if isOnNetwork || !recipients.isEmpty {
             try write(
                 message, id, as: origin, .sent, at: now, to: ChatSide(profile: store.profile.id, chat: chat),

@@ -32,15 +32,18 @@ struct TextSender: Sendable {
         let (id, now) = (SharedMessageID(from: SystemRandomSource()), store.clock.now())
         let content = ChatContent(.text, text: text.text)
         let sender = try tables.directory.profiles.name(of: store.profile.id) ?? store.profile.displayName
+        let seconds = try tables.retention.timeToLive(of: chat)
         if isOnNetwork {
             try tables.sharedMessages.keep(
                 MessageRecord(time: now, hasFile: false), of: MessageKey(id, by: .own), in: chat, item: nil)
-            try say(ChatMessage(.message(NewMessage(content)), id: id), in: chat, change)
+            let message = NewMessage(content, timeToLive: seconds.map { Int($0) })
+            try say(ChatMessage(.message(message), id: id), in: chat, change)
         }
         var line = MessageLine(.message, of: id, at: now, .sent, by: sender, content)
+        line.disappears = seconds.map { now.advanced(by: .seconds($0)) }
         try tables.chats.noteMessage(in: chat, at: now)
         try change.write(line, to: ChatSide(profile: store.profile.id, chat: chat), request: text.id)
-        line.direction = .received
+        (line.direction, line.author) = (.received, .contact)
         for recipient in recipients {
             try tables.chats.noteMessage(in: recipient.chat, at: now)
             try change.write(line, to: recipient)

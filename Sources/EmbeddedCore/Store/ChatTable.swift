@@ -92,7 +92,7 @@ struct ChatTable {
         try connection.execute("UPDATE chat SET alias = ? WHERE id = ?", name, chat)
     }
 
-    /// How long messages stay that are sent from now on, for everybody in a chat; nil: for good.
+    /// How long messages stay that are sent from now on, for everybody of this data directory in a chat; nil: for good.
     /// - Returns: the sides that changed.
     func setTimeToLive(_ seconds: Int64?, in side: ChatSide) throws -> [ChatSide] {
         let sides = try [side] + recipients(of: side.chat)

@@ -52,6 +52,8 @@ struct DirectoryTables {
     var relays: RelayTable { RelayTable(connection) }
     var messagingServers: MessagingServerTable { MessagingServerTable(connection) }
     var selection: SelectionTable { SelectionTable(connection) }
+    var damagedCopies: DamagedCopyTable { DamagedCopyTable(connection) }
+    func retention(of profile: Int64) -> RetentionTable { RetentionTable(connection, of: profile) }
 
     /// Has those who hold these chats look at them again.
     func announce(_ sides: [ChatSide]) throws {
@@ -83,10 +85,7 @@ struct DirectoryTables {
     /// Has the agent tell the profile's contacts on the network how it is called now.
     func introduce(_ profile: Int64, as name: String) throws {
         for id in try PeopleTable(connection, of: profile).open() {
-            let introduction = ChatMessage(
-                .information(ContactProfile(displayName: name)),
-                id: SharedMessageID(from: SystemRandomSource()))
-            try OutgoingTable(connection, of: profile).add(OutgoingMessage(introduction, to: id))
+            try retention(of: profile).introduce(over: id, as: name)
         }
         try RequestTable(connection, of: profile).noteRenamed()
     }
@@ -114,6 +113,7 @@ struct ProfileTables {
     let groupDeliveries: GroupDeliveryTable
     let messageLog: MessageLogTable
     let handed: HandedMessageTable
+    let retention: RetentionTable
 
     fileprivate init(
         _ connection: Connection, directory: DirectoryTables, profile: Int64,
@@ -135,6 +135,7 @@ struct ProfileTables {
         groupDeliveries = GroupDeliveryTable(connection)
         messageLog = MessageLogTable(connection)
         handed = HandedMessageTable(connection, of: profile)
+        retention = RetentionTable(connection, of: profile)
     }
 
     /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.

@@ -193,6 +193,8 @@ struct ItemTable {
         var expires: Timestamp?
         /// How many descriptions an upload of the file makes.
         var recipients: Int
+        /// When it is gone again on all sides; nil: never.
+        var disappears: Timestamp?
     }
 
     /// The sender's side. Returns the number of the item.
@@ -242,12 +244,11 @@ struct ItemTable {
             """
             INSERT INTO item (profile, chat, origin, message_id, direction, sender, time, created,
                 kind, preview, seconds, text, disappears)
-            VALUES (?, ?, ?, ?, ?, (SELECT name FROM profile WHERE id = ?), ?, ?, ?, ?, ?, ?,
-                (SELECT ? + ttl * 1000000000 FROM chat WHERE id = ?))
+            VALUES (?, ?, ?, ?, ?, (SELECT name FROM profile WHERE id = ?), ?, ?, ?, ?, ?, ?, ?)
             """,
             side.profile, side.chat, origin?.rawValue, messageID, direction, profile, time,
             envelope.created, content.kind, content.preview, content.seconds,
-            envelope.message.content.text, envelope.created, side.chat)
+            envelope.message.content.text, envelope.disappears)
         return ItemID(connection.lastInsertedID)
     }
 
@@ -263,16 +264,18 @@ struct ItemTable {
         /// nil where it cannot be fetched by this program.
         var expires: Timestamp?
         var problem: FileProblem?
+        /// When it is gone again; nil: never.
+        var disappears: Timestamp?
     }
 
     func insertReceived(_ message: NetworkMessage, in chat: Int64) throws -> ItemID {
         let content = StoredContentKind.columns(of: message.content.kind)
         try connection.execute(
             """
-            INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text,
+                disappears) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, profile, chat, StoredDirection.received, message.sender, message.time, message.time,
-            content.kind, content.preview, content.seconds, message.content.text)
+            content.kind, content.preview, content.seconds, message.content.text, message.disappears)
         let item = ItemID(connection.lastInsertedID)
         let status: StoredFileStatus = message.problem == nil ? .rcvInvitation : .rcvError
         try connection.execute(

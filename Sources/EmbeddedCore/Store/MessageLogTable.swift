@@ -83,26 +83,74 @@ struct MessageLogTable {
     func append(_ line: MessageLine, to chat: Int64, at time: Timestamp, request: String?) throws {
         try connection.execute(
             """
-            INSERT INTO message_line (chat, position, line, event, shared_id, item, request, written)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO message_line (chat, position, line, event, shared_id, author, item, request, written,
+                disappears) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, chat, Int64(clamping: log(of: chat)?.size ?? 0), line.bytes, line.event, line.id.bytes,
-            line.file?.item.rawValue, request, time)
+            SharedMessageTable.word(line.author), line.file?.item.rawValue, request, time, line.disappears)
     }
 
-    /// Takes the words out of all lines about the message of an item, because its time is over.
-    func blank(_ item: ItemID) throws {
-        let found = try connection.first(
-            "SELECT chat, shared_id FROM message_line WHERE item = ?", item.rawValue
-        ) { (chat: $0.integer("chat"), id: SharedMessageID(bytes: $0.bytes("shared_id"))) }
-        guard let found, let id = found.id else { return }
+    // MARK: - Disappearing
+
+    /// A message without an entry.
+    struct Text {
+        var chat: Int64
+        var id: SharedMessageID
+        /// The word for who wrote it; nil of a line of an earlier version.
+        var author: String?
+    }
+
+    /// Up to `count` of a profile whose time is over, the oldest first.
+    func disappeared(of profile: Int64, at time: Timestamp, count: Int) throws -> [Text] {
+        try connection.query(
+            """
+            SELECT m.chat, m.shared_id, m.author FROM message_line m JOIN chat c ON c.id = m.chat
+            WHERE m.disappears IS NOT NULL AND m.disappears <= ? AND c.profile = ? ORDER BY m.disappears LIMIT ?
+            """, time, profile, count, row: text
+        ).compactMap { $0 }
+    }
+
+    /// When the next one is; nil when none will be.
+    func nextToDisappear(of profile: Int64) throws -> Timestamp? {
+        try connection.first(
+            """
+            SELECT min(m.disappears) AS next FROM message_line m JOIN chat c ON c.id = m.chat
+            WHERE m.disappears IS NOT NULL AND c.profile = ?
+            """, profile
+        ) { $0.timestampOrNil("next") } ?? nil
+    }
+
+    /// The message of an item; nil of one without a line.
+    func text(of item: ItemID) throws -> Text? {
+        try connection.first(
+            "SELECT chat, shared_id, author FROM message_line WHERE item = ?", item.rawValue, row: text
+        ) ?? nil
+    }
+
+    private func text(_ row: borrowing Row) throws -> Text? {
+        SharedMessageID(bytes: row.bytes("shared_id")).map {
+            Text(chat: row.integer("chat"), id: $0, author: row.textOrNil("author"))
+        }
+    }
+
+    /// Takes the words out of all lines about a message, because its time is over. The log is as long as before, and was
+    /// changed now.
+    func blank(_ text: Text, at time: Timestamp) throws {
+        // Programs choose ids by themselves: nobody takes words out of what somebody else wrote.
         let lines = try connection.query(
-            "SELECT id, length(line) AS length FROM message_line WHERE chat = ? AND shared_id = ?",
-            found.chat, id.bytes
+            """
+            SELECT id, length(line) AS length FROM message_line
+            WHERE chat = ? AND shared_id = ? AND (author IS NULL OR author = coalesce(?, author))
+            """, text.chat, text.id.bytes, text.author
         ) { (id: $0.integer("id"), length: Int($0.integer("length"))) }
         for line in lines {
             try connection.execute(
-                "UPDATE message_line SET line = ? WHERE id = ?", MessageLine.blank(id, length: line.length),
-                line.id)
+                "UPDATE message_line SET line = ?, disappears = NULL WHERE id = ?",
+                MessageLine.blank(text.id, length: line.length), line.id)
         }
+        try connection.execute(
+            """
+            UPDATE message_line SET written = max(written, ?) WHERE chat = ? AND position =
+                (SELECT max(position) FROM message_line WHERE chat = ?)
+            """, time, text.chat, text.chat)
     }
 }

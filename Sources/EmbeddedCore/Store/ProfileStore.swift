@@ -13,10 +13,11 @@ final class ProfileStore: Sendable {
     private let signal: ChangeSignal
     private let progress: @Sendable () -> [FileID: TransferProgress]
     private let lock: ProcessLock
-    private let outgoingListener = Lock(OutgoingListener())
+    private let listeners = Lock(ChangeListeners())
 
-    private struct OutgoingListener {
-        var call: (@Sendable () -> Void)?
+    private struct ChangeListeners {
+        var outgoing: (@Sendable () -> Void)?
+        var disappearing: (@Sendable () -> Void)?
     }
 
     /// - Parameter progress: how far running transfers are.
@@ -67,16 +68,22 @@ final class ProfileStore: Sendable {
             for name in change.abandonedFiles { folders.remove(name) }
             if change.concernsOthers { signal.notify() }
             if change.hasOutgoing { noteOutgoing() }
+            if change.hasDisappearing { listeners.withLock { $0.disappearing }?() }
             return (result, change.events)
         }
     }
 
     /// - Parameter listener: called whenever there may be something for the agent.
     func onOutgoing(_ listener: @escaping @Sendable () -> Void) {
-        outgoingListener.withLock { $0.call = listener }
+        listeners.withLock { $0.outgoing = listener }
     }
 
-    func noteOutgoing() { outgoingListener.withLock { $0.call }?() }
+    /// - Parameter listener: called whenever there may be a message whose time will be over.
+    func onDisappearing(_ listener: @escaping @Sendable () -> Void) {
+        listeners.withLock { $0.disappearing = listener }
+    }
+
+    func noteOutgoing() { listeners.withLock { $0.outgoing }?() }
 
     /// What was deleted is gone from the journal too; mostly, for it cannot be while another process reads. Whoever
     /// empties it next does it for all.
@@ -113,6 +120,8 @@ final class ProfileChange {
     private(set) var concernsOthers = false
     /// Something waits for the agent.
     private(set) var hasOutgoing = false
+    /// Something disappears at a time that nobody looks for yet.
+    private(set) var hasDisappearing = false
     /// CryptoFiles, by their names in the files folder, that no row names any more.
     private(set) var abandonedFiles: [String] = []
 
@@ -141,8 +150,19 @@ final class ProfileChange {
     /// Adds a line to the log of one profile's side of a chat.
     func write(_ line: MessageLine, to side: ChatSide, request: String? = nil) throws {
         try tables.messageLog.append(line, to: side.chat, at: time, request: request)
+        noteDisappearing(at: line.disappears)
         if side.profile == profile { noteLogGrew(in: side.chat) } else { try post(.messageLogGrew, to: side) }
     }
+
+    /// Takes the words of a message out of its chat's log: its time is over.
+    func blank(_ text: MessageLogTable.Text) throws {
+        try tables.messageLog.blank(text, at: time)
+        try tables.sharedMessages.forget(text.id, by: text.author, in: text.chat)
+        noteLogGrew(in: text.chat)
+    }
+
+    /// To be called of each message that has a time.
+    func noteDisappearing(at time: Timestamp?) { if time != nil { hasDisappearing = true } }
 
     /// What the profile is called now.
     var ownName: String {

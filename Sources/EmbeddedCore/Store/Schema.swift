@@ -28,6 +28,7 @@ enum Schema {
         Migration("deliveries", deliveries),
         Migration("groups", groups),
         Migration("membership", membership),
+        Migration("retention", retention),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in
@@ -260,6 +261,20 @@ enum Schema {
             connection INTEGER
         ) STRICT;
         CREATE INDEX contact_request_by_state ON contact_request (profile, state, id);
+        """
+
+    /// Lines without an item have a time of their own when they lose their words. `author`: of the message, as in
+    /// `shared_message`. `damaged_copy` has what opens the files in the folder `damaged`.
+    private static let retention = """
+        ALTER TABLE message_line ADD COLUMN author TEXT;
+        ALTER TABLE message_line ADD COLUMN disappears INTEGER;
+        CREATE INDEX message_line_disappearing ON message_line (disappears) WHERE disappears IS NOT NULL;
+        CREATE TABLE damaged_copy (
+            file INTEGER PRIMARY KEY,
+            profile INTEGER NOT NULL REFERENCES profile,
+            key BLOB NOT NULL,
+            nonce BLOB NOT NULL
+        ) STRICT;
         """
 
     /// How a profile reaches the network: the words are those of `NetworkChoice`.

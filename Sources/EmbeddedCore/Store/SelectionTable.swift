@@ -20,6 +20,7 @@ struct SelectionTable {
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
             "contact_request", "network_group", "network_member", "early_message",
+            "handed_message", "damaged_copy",
         ] {
             try connection.execute("DELETE FROM \(table)")
         }
@@ -35,6 +36,7 @@ struct SelectionTable {
         try connection.execute(
             "DELETE FROM chat WHERE profile != ? OR id NOT IN (\(kept)) AND kind != ?", profile,
             StoredChatKind.notes)
+        try connection.execute("DELETE FROM message_line WHERE chat NOT IN (\(kept))")
         try connection.execute("DELETE FROM member")
         try connection.execute(
             """

@@ -10,7 +10,7 @@ struct SharedMessageTable {
     init(_ connection: Connection) { self.connection = connection }
 
     /// The word for an author.
-    private static func word(_ author: Author) -> String {
+    static func word(_ author: Author) -> String {
         switch author {
         case .own: own
         case .contact: "contact"
@@ -136,6 +136,16 @@ struct SharedMessageTable {
         try connection.execute(
             "UPDATE shared_message SET description = NULL, parts = 0, is_described = 0 WHERE \(Self.isMeant)",
             chat, Self.word(key.author), key.id.bytes)
+    }
+
+    /// The same of a text whose time is over, where anything is known of it: what still comes of it is passed over.
+    /// - Parameter author: the word for who wrote it; nil: whoever.
+    func forget(_ id: SharedMessageID, by author: String?, in chat: Int64) throws {
+        try connection.execute(
+            """
+            UPDATE shared_message SET state = ?, has_file = 0, description = NULL, parts = 0, is_described = 0
+            WHERE chat = ? AND shared_id = ? AND author = coalesce(?, author) AND item IS NULL
+            """, StoredState.deleted, chat, id.bytes, author)
     }
 
     func keep(_ description: PartialDescription, of key: MessageKey, in chat: Int64) throws {

@@ -23,6 +23,10 @@ struct MessageLine {
     var event: Event
     /// Of the message that it is about.
     var id: SharedMessageID
+    /// The same.
+    var author: Author
+    /// When it is to lose its words; nil: never, or with its entry.
+    var disappears: Timestamp?
     var time: Timestamp
     /// Of the message that it is about.
     var direction: ChatItem.Direction
@@ -47,6 +51,7 @@ struct MessageLine {
         self.direction = direction
         self.sender = sender
         self.content = content
+        author = direction == .sent ? .own : .contact
     }
 
     /// With the line break. The same values give the same bytes.

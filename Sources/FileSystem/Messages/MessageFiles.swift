@@ -22,7 +22,11 @@ final class MessageFiles: Sendable {
     func load() async {
         do throws(ChatError) {
             let found = try await core.messageLogs()
-            logs.withLock { $0.merge(found) { one, other in one.size > other.size ? one : other } }
+            logs.withLock { logs in
+                logs.merge(found) { one, other in
+                    (one.size, one.modified) > (other.size, other.modified) ? one : other
+                }
+            }
         } catch {
             log.warning("the texts of chats are not shown until they grow: \(error.sentence)")
         }
@@ -64,12 +68,12 @@ final class MessageFiles: Sendable {
 
     // MARK: - What happens
 
-    /// A chat has a line more.
+    /// A chat has a line more, or one that has lost its words.
     func grew(_ chat: ChatReference, _ log: MessageLog) {
         let isNew = logs.withLock { logs in
             let before = logs[chat]
             // Told twice when the mount begins.
-            if let before, before.size >= log.size { return false }
+            if let before, (before.size, before.modified) >= (log.size, log.modified) { return false }
             logs[chat] = log
             return before == nil
         }

@@ -51,6 +51,9 @@ public struct DatabaseFiles: Hashable, Sendable {
         removeCopies()
     }
 
+    /// Cores make databases as open as the umask of their process and the archive let them be.
+    public func closeToOthers() { for path in paths { chmod(path, 0o600) } }
+
     /// What the core left of databases that it replaced.
     public func removeCopies() { for path in copies { unlink(path) } }
 

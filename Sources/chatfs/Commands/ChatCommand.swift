@@ -13,8 +13,12 @@ enum ChatCommand {
         "ttl", "Set or show after which time messages of a chat disappear.",
         discussion: """
             Of messages that are sent from then on, by anybody in the chat: each is deleted with its file when its time is \
-            over, here and for the others, and from the relays. What was sent before keeps its time. Where nothing is mounted \
-            at that moment, the next process that has the profile deletes it first. Without TIME the time is printed.
+            over, here and for the others, and from the relays, and its words are taken out of the chat's log. What was sent \
+            before keeps its time. Where nothing is mounted at that moment, the next process that has the profile deletes it \
+            first. Without TIME the time is printed.
+
+            A contact on the network is told, and may set another time; one who does not allow it is said so. In a group on \
+            the network its owners set it.
             """,
         arguments: [
             Argument(

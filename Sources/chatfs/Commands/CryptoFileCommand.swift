@@ -1,6 +1,8 @@
 import Base
+import ChatCore
 import CommandLineKit
 import Cryptography
+import EmbeddedCore
 import Glibc
 import Posix
 
@@ -51,7 +53,8 @@ enum CryptoFileCommand {
     private static let decrypt = Command(
         "decrypt", "Decrypt a file after checking that nobody changed it.",
         discussion: """
-            The key comes from --args, or from --key and --nonce. When the file was changed or the key is \
+            The key comes from --args, or from --key and --nonce; of a damaged copy that ChatFS has set aside in its data \
+            directory (profiles/N/damaged/M), from there. When the file was changed or the key is \
             another file's, OUT stays as it was. With --salvage what can be read is decrypted all the same, and \
             zeros stand for what cannot; a wrong tag is then reported, with exit status 1, after OUT was written.
             """,
@@ -68,12 +71,12 @@ enum CryptoFileCommand {
             .flag("salvage", "Write what can be read, even though the file was changed."),
             .value(
                 "nonce", named: "N", .text, "The nonce, 32 characters of base64url; may begin with a dash."),
-        ],
+        ] + CommonOptions.unlocking,
         examples: [
             Example(
                 "chatfs cryptofile decrypt report.enc report.pdf --args report.json", "Use the kept key."),
             Example(
-                "chatfs cryptofile decrypt --salvage 7 film.mp4 --args 7.json",
+                "chatfs cryptofile decrypt --salvage ~/.local/share/chatfs/profiles/1/damaged/7 film.mp4",
                 "Have what is left of a damaged file."),
         ]
     ) { invocation in
@@ -88,6 +91,9 @@ enum CryptoFileCommand {
             arguments = try FileArguments(parsing: text)
         case (nil, let key?, let nonce?):
             arguments = try FileArguments(key: key, nonce: nonce)
+        case (nil, nil, nil):
+            guard let copy = SetAsideCopy(source) else { fallthrough }
+            arguments = try await copy.arguments(invocation)
         default:
             throw UsageError("the key is missing: give either --args, or --key and --nonce")
         }

@@ -12,7 +12,7 @@ enum VerifyCommand {
         "verify", "Read everything that is kept and say what is damaged, missing or left over.",
         discussion: """
             Reads every page of the databases and every file to its tag, and compares what messages, links and drafts \
-            have with what the disk has. Of all profiles, or of one. It may be mounted meanwhile; nothing is changed.
+            have with what the disk has, and looks for files that others may read. Of all profiles, or of one. It may be mounted meanwhile; nothing is changed.
 
             With --fix, which needs profiles that are not mounted: what is damaged or missing and was received becomes a \
             placeholder again and is received by the next mount, if a relay still has it. What is damaged keeps a name in \

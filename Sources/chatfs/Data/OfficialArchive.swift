@@ -77,6 +77,8 @@ struct OfficialArchive: Sendable {
 
     func read(from path: String) async throws {
         let database = try choice.database()
+        // A core makes its databases and files as its process does.
+        umask(0o077)
         try await ThreadPool.shared.run {
             _ = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
             guard try database.condition() == .missing else {
@@ -91,12 +93,16 @@ struct OfficialArchive: Sendable {
         }
         do {
             // The program must have a profile before it listens; it goes with its databases.
-            let problems = try await use(named: "import") { archive, _ in
-                try await archive.read(from: MountSettings.absolute(path), temporary: workplace.path)
+            let problems = try await use(named: "import") { archive, settings in
+                let problems = try await archive.read(
+                    from: MountSettings.absolute(path), temporary: workplace.path)
+                await ThreadPool.shared.run { Self.closeToOthers(filesIn: settings.filesFolder) }
+                return problems
             }
             await ThreadPool.shared.run {
                 workplace.remove()
                 database.removeCopies()
+                database.closeToOthers()
             }
             try report(problems)
         } catch let exit as ExitCode {
@@ -108,6 +114,19 @@ struct OfficialArchive: Sendable {
                 database.remove()
             }
             throw error
+        }
+    }
+
+    /// Programs that unpack archives give files the modes that those say. What cannot be changed belongs to somebody else.
+    private static func closeToOthers(filesIn path: String) {
+        guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY),
+            let names = try? PrivateFolder.names(in: folder)
+        else { return }
+        for name in names {
+            guard let file = try? OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder),
+                let status = try? file.status(), status.st_mode & S_IFMT == S_IFREG
+            else { continue }
+            fchmod(file.descriptor, status.st_mode & 0o700)
         }
     }
 

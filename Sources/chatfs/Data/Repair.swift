@@ -30,7 +30,8 @@ struct Repair: Sendable {
         let (directory, profile) = (directory, profile)
         var found = try await ThreadPool.shared.run {
             try directory.holding(profile) {
-                verification.setStraysAside(verification.run(progress: progress))
+                verification.closeExposed(
+                    verification.setStraysAside(verification.run(progress: progress)))
             }
         }
         if !found.broken.isEmpty {

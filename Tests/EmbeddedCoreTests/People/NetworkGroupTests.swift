@@ -259,6 +259,37 @@ struct NetworkGroupTests {
         try await end()
     }
 
+    @Test("in a group whose owners have messages disappear they do, here too, and only owners set it")
+    func disappearing() async throws {
+        let connection = try await joined()
+        let chat = try await group().reference
+        let directory = alice.world.directory
+        let own = try directory.profile(named: "alice")
+        var profile = GroupProfile(displayName: "short club")
+        profile.preferences[.timedMessages] = GroupPreferences.Setting(isOn: true)
+        profile.preferences.timeToLive = 60
+        try await host.say(.group(.profile(profile)), over: connection)
+        _ = try await group("short club")
+        #expect(try directory.timeToLive(in: chat, of: own) == .seconds(60))
+        let refused = await refusal { try directory.setTimeToLive(nil, in: chat, of: own) }
+        #expect(refused?.sentence.contains("owners") == true)
+        try await alice.core.send(ComposedText(id: UUIDText.fresh(), text: "soon gone"), to: chat)
+        let said = try await host.hears("the text", over: connection) {
+            if case .message = $0 { true } else { false }
+        }
+        guard case .message(let new) = said else { return }
+        #expect(new.timeToLive == 60)
+        let text = NewMessage(ChatContent(.text, text: "hello"), timeToLive: 30)
+        try await host.say(.message(text), over: connection)
+        try await host.pass(.message(NewMessage(ChatContent(.text, text: "for good"))), over: connection)
+        _ = try await alice.lines(of: "short club", count: 3)
+        alice.world.clock.advance(by: .seconds(61))
+        await (try alice.core).disappearing.look()
+        let lines = try await alice.lines(of: "short club", count: 3).filter { $0.event != "state" }
+        #expect(lines.map(\.event) == ["disappeared", "disappeared", "message"])
+        try await end()
+    }
+
     @Test("who leaves says so to the host, and the chat stays with what it holds until it is deleted")
     func leaving() async throws {
         let connection = try await joined()

@@ -1,0 +1,35 @@
+import Base
+import ChatCore
+import Store
+
+/// What opens the damaged copies that are kept of files (`DamagedCopies`).
+struct DamagedCopyTable {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// In place of an earlier one.
+    func keep(_ arguments: FileArguments, of file: FileID, in profile: Int64) throws {
+        try connection.execute(
+            "INSERT OR REPLACE INTO damaged_copy (file, profile, key, nonce) VALUES (?, ?, ?, ?)",
+            file.rawValue, profile, arguments.key, arguments.nonce)
+    }
+
+    /// nil: there is no copy of it.
+    func arguments(of file: FileID, in profile: Int64) throws -> FileArguments? {
+        let found = try connection.first(
+            "SELECT key, nonce FROM damaged_copy WHERE file = ? AND profile = ?", file.rawValue, profile
+        ) { FileArguments(key: $0.bytes("key"), nonce: $0.bytes("nonce")) }
+        return found ?? nil
+    }
+
+    func remove(_ file: FileID) throws {
+        try connection.execute("DELETE FROM damaged_copy WHERE file = ?", file.rawValue)
+    }
+
+    func files(of profile: Int64) throws -> [FileID] {
+        try connection.query("SELECT file FROM damaged_copy WHERE profile = ?", profile) {
+            FileID($0.integer("file"))
+        }
+    }
+}

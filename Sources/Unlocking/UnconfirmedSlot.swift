@@ -1,0 +1,59 @@
+import CLinux
+import Glibc
+import Posix
+
+/// Says beside the keys (`keys.unconfirmed-NUMBER`) that nobody can have the secret of a new slot yet. Who makes the slot
+/// has it locked; where a process was killed with it, the next one that opens the folder removes the slot. All calls
+/// block.
+struct UnconfirmedSlot {
+    private static let prefix = KeyedFolder.keysFile + ".unconfirmed-"
+    private static let unseen = UInt8(ascii: "u")
+    /// Somebody may have it: from then on the slot stays, whoever is killed.
+    private static let shown = UInt8(ascii: "s")
+
+    private let folder: OpenFile
+    private let file: OpenFile
+    private let name: String
+
+    /// Before the slot is in the file of keys.
+    init(_ number: UInt32, in path: String) throws(SystemError) {
+        folder = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory)
+        name = Self.prefix + "\(number)"
+        file = try OpenFile(
+            name, flags: O_RDWR | O_CREAT | chatfs_o_nofollow, in: folder)
+        guard try file.tryLock() else { throw SystemError(code: EBUSY, operation: "add a way to unlock") }
+        try note(Self.unseen)
+        try folder.synchronise()
+    }
+
+    func noteShown() throws(SystemError) { try note(Self.shown) }
+
+    /// It was refused.
+    func noteUnseen() throws(SystemError) { try note(Self.unseen) }
+
+    private func note(_ state: UInt8) throws(SystemError) {
+        try file.write([state], at: 0)
+        try file.synchronise()
+    }
+
+    /// Keeps the lock until here.
+    func remove() {
+        unlinkat(folder.descriptor, name, 0)
+        withExtendedLifetime(file) {}
+    }
+
+    /// - Parameter removeSlot: of a number that nobody has the secret of; there may be none.
+    static func sweep(in path: String, removeSlot: (UInt32) -> Void) {
+        guard let folder = try? OpenFile(path, flags: O_RDONLY | chatfs_o_directory),
+            let names = try? PrivateFolder.names(in: folder)
+        else { return }
+        for name in names where name.hasPrefix(prefix) {
+            guard let number = UInt32(name.dropFirst(prefix.count)),
+                let file = try? OpenFile(name, flags: O_RDWR | chatfs_o_nofollow, in: folder),
+                (try? file.tryLock()) == true
+            else { continue }
+            if (try? file.read(count: 1, at: 0)) != [shown] { removeSlot(number) }
+            unlinkat(folder.descriptor, name, 0)
+        }
+    }
+}
