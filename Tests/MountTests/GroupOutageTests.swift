@@ -18,6 +18,7 @@ private struct GroupStage {
         files = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
         messages = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
         host = try await GroupHost(at: #require(ServerAddress(messages)))
+        for name in names { _ = try folder.makeFolder("\(name) Chats") }
     }
 
     func data(_ name: String) -> [String] { ["--data", folder.path("\(name) data")] }
@@ -30,7 +31,6 @@ private struct GroupStage {
     }
 
     func mount(_ name: String) async throws -> RunningProcess {
-        _ = try folder.makeFolder("\(name) Chats")
         let process = try await ChatFSProcess.start(
             ["mount", path(name), "--cache-dir", folder.path("\(name) cache")] + data(name))
         try await wait(until: "\(name)'s mount is there") {
@@ -107,6 +107,41 @@ struct GroupOutageTests {
             try await wait(until: "\(name) reads the last text") { try stage.log(name).contains("the last") }
         }
         for mount in mounts { #expect(try await mount.terminate() == .code(0)) }
+        #expect(try await relay.terminate() == .code(0))
+    }
+
+    @Test("daemons that are killed while members are introduced go on with it; each text arrives once")
+    func kills() async throws {
+        let folder = try TemporaryFolder()
+        let relay = try await startRelay(folder)
+        let stage = try await GroupStage(relay, in: folder)
+        for name in stage.names { try await stage.join(name) }
+        var mounts: [String: RunningProcess] = [:]
+        for name in stage.names { mounts[name] = try await stage.mount(name) }
+        for name in stage.names { try await stage.host.introduce(name) }
+        for round in 0..<6 {
+            let name = stage.names[round % 3]
+            let sent = try await ChatFSProcess.run(
+                ["send", "--text", "\(round) of \(name)", "club"] + stage.data(name))
+            #expect(sent.succeeded, "\(sent.errors)")
+            // Wherever it is.
+            mounts[name]?.send(SIGKILL)
+            try await mounts[name]?.ending()
+            Unmounting.detach(stage.path(name))
+            mounts[name] = try await stage.mount(name)
+        }
+        try await wait(until: "each pair is connected", within: .seconds(120)) { stage.host.isMesh }
+        for name in stage.names {
+            for round in 0..<6 where stage.names[round % 3] != name {
+                let text = "\"\(round) of \(stage.names[round % 3])\""
+                try await wait(until: "\(name) reads \(text)", within: .seconds(120)) {
+                    (try? stage.log(name).contains(text)) == true
+                }
+                #expect(try stage.log(name).components(separatedBy: text).count == 2)
+            }
+        }
+        for name in stage.names { #expect(try await mounts[name]?.terminate() == .code(0)) }
+        await stage.host.stop()
         #expect(try await relay.terminate() == .code(0))
     }
 }

@@ -117,13 +117,7 @@ struct GroupTable {
     /// A host, or a newcomer, may write before this side has stored that it joined; kept only while something is being
     /// joined.
     func hold(_ body: [UInt8], at time: Timestamp, over id: ConnectionID) throws {
-        guard
-            try connection.exists(
-                "SELECT 1 FROM contact_request WHERE profile = ? AND state = 'accepted' AND chat IS NOT NULL",
-                profile)
-                || connection.exists(
-                    "SELECT 1 FROM member_connection WHERE profile = ? AND phase = 'toJoin'", profile)
-        else { return }
+        guard try isJoining else { return }
         let count = try connection.first(
             "SELECT count(*) AS count FROM early_message WHERE profile = ? AND connection = ?", profile,
             id.number
@@ -156,7 +150,22 @@ struct GroupTable {
             try connection.execute(
                 "DELETE FROM early_message WHERE profile = ? AND \(Self.isKnown)", profile, profile, profile)
         }
+        // Of what came to nothing.
+        if try !isJoining {
+            try connection.execute("DELETE FROM early_message WHERE profile = ?", profile)
+        }
         return found
+    }
+
+    /// Whether the agent may have a connection of which it is not stored yet what it is for.
+    private var isJoining: Bool {
+        get throws {
+            try connection.exists(
+                "SELECT 1 FROM contact_request WHERE profile = ? AND state = 'accepted' AND chat IS NOT NULL",
+                profile)
+                || connection.exists(
+                    "SELECT 1 FROM member_connection WHERE profile = ? AND phase = 'toJoin'", profile)
+        }
     }
 
     private static let isKnown = """

@@ -1,0 +1,137 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite("What becomes of a message to a group")
+struct GroupDeliveryTests {
+    /// A profile in a group with its host (connection 1) and members (from 2 on), whose agent tells what it is told to.
+    private func stage(
+        members: Int, standing: Bool = true,
+        _ outcome: @escaping @Sendable (Int64) -> AgentEvent.Content?
+    ) async throws -> (world: World, core: EmbeddedCore, agent: ToldAgent) {
+        let world = try World(["alice"])
+        let agent = ToldAgent(isEarly: false, outcome: outcome)
+        let first = try await world.open("alice")
+        try first.store.commit { change in
+            let host = MemberReference(id: try id(0), role: .owner)
+            let own = MemberReference(id: try id(200), role: .member)
+            try change.join(
+                GroupConversation(own: own, host: host.id, profile: GroupProfile(displayName: "club")),
+                over: ConnectionID(1),
+                host: GroupMember(host: host, profile: ContactProfile(displayName: "hans")),
+                of: first.profile.id, at: change.time)
+            let chat = try #require(try change.tables.groups.group(over: ConnectionID(1))).chat
+            for number in 0..<members {
+                let member = try id(UInt8(number + 1))
+                try change.tables.groups.keep(
+                    GroupMember(id: member, role: .member, profile: ContactProfile(displayName: "\(number)")),
+                    of: chat)
+                let state = MemberConnection(
+                    to: member, introducer: host.id, phase: standing ? .connected : .connecting)
+                try change.tables.memberConnections.begin(state, in: chat, at: change.time)
+                try change.tables.people.insert(ConnectionID(Int64(number + 2)))
+                try change.tables.memberConnections.keep(
+                    MemberConnectionTable.Stored(
+                        chat: chat, state: state, number: ConnectionID(Int64(number + 2))))
+            }
+        }
+        await first.shutDown()
+        let core = try await EmbeddedCore.open(
+            DataDirectory(world.folder.path("data"), clock: world.clock), profile: "alice", mountpoint: nil,
+            relays: [MemoryRelay.relay], transfers: world.relay,
+            retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
+            agent: agent.making)
+        return (world, core, agent)
+    }
+
+    private func id(_ number: UInt8) throws -> MemberID { try #require(MemberID(bytes: [number])) }
+
+    private func write(_ core: EmbeddedCore) async throws {
+        try await core.send(ComposedText(id: "1", text: "hello"), to: core.chat(named: "club"))
+    }
+
+    private func states(_ core: EmbeddedCore, _ count: Int) async throws -> [Line] {
+        try await wait(for: "\(count) states") {
+            let lines = try await Line.all(core.log(of: "club")).filter { $0.event == "state" }
+            return lines.count >= count ? lines : nil
+        }
+    }
+
+    private func isAnythingLeft(_ world: World) throws -> Bool {
+        try world.database().read {
+            try $0.exists("SELECT 1 FROM group_delivery") || $0.exists("SELECT 1 FROM handed_message")
+        }
+    }
+
+    @Test("it is delivered when the last of them has it; who cannot be reached keeps nobody waiting")
+    func partly() async throws {
+        let (world, core, agent) = try await stage(members: 3) {
+            $0 == 2 ? .messageFailed(message: 2, .contactGone) : .delivered(message: $0)
+        }
+        try await write(core)
+        #expect(try await states(core, 1).map(\.state) == ["delivered"])
+        #expect(agent.sent == 4)
+        await core.shutDown()
+        #expect(try !isAnythingLeft(world))
+    }
+
+    @Test("while one of them has said nothing it is not delivered")
+    func waiting() async throws {
+        let (world, core, agent) = try await stage(members: 2) { $0 == 3 ? nil : .delivered(message: $0) }
+        try await write(core)
+        try await wait(until: "two have it") {
+            try world.database().read { try $0.exists("SELECT 1 FROM group_delivery WHERE delivered = 2") }
+        }
+        #expect(agent.sent == 3)
+        #expect(try await Line.all(core.log(of: "club")).allSatisfy { $0.event == "message" })
+        await core.shutDown()
+    }
+
+    @Test("where nobody gets it, it says why")
+    func failed() async throws {
+        let (world, core, _) = try await stage(members: 2) { .messageFailed(message: $0, .queueFull) }
+        try await write(core)
+        let line = try await states(core, 1)[0]
+        #expect(line.state == "failed" && line.error == FailureReason.queueFull.sentence)
+        let item = try await core.send(core.compose(pattern(10)), to: core.chat(named: "club"))
+        let problem = FileProblem(.other, FailureReason.queueFull.sentence)
+        #expect(try await core.item(in: "club") { $0 == .sndError(problem) }.id == item.id)
+        await core.shutDown()
+        #expect(try !isAnythingLeft(world))
+    }
+
+    @Test("who may never connect gets it too, and is not waited for")
+    func unfinished() async throws {
+        let (world, core, agent) = try await stage(members: 2, standing: false) {
+            // The two who are not connected come first.
+            $0 == 3 ? .delivered(message: $0) : nil
+        }
+        try await write(core)
+        #expect(try await states(core, 1).map(\.state) == ["delivered"])
+        #expect(agent.sent == 3)
+        await core.shutDown()
+        withExtendedLifetime(world) {}
+    }
+
+    @Test("in a group of more than twenty nobody is told that something has come")
+    func receipts() async throws {
+        for (members, isDue) in [(18, true), (19, false)] {
+            let (world, core, _) = try await stage(members: members) { _ in nil }
+            let due = try core.store.commit { change in
+                let message = ChatMessage(
+                    .message(NewMessage(ChatContent(.text, text: "x"))),
+                    id: SharedMessageID(from: SystemRandomSource()))
+                return try GroupEvents(change: change, profile: core.profile.id).take(
+                    [.message(message)], at: change.time, over: ConnectionID(1))
+            }
+            #expect(due == isDue, "with \(members) beside the host and this profile")
+            await core.shutDown()
+            withExtendedLifetime(world) {}
+        }
+    }
+}
