@@ -94,12 +94,17 @@ public struct Manifest: Hashable, Sendable {
         guard wire.version == Self.version, wire.entries.count <= Self.mostEntries,
             wire.program.utf8.count <= 200
         else { throw .malformed("its manifest makes no sense") }
+        self.init(
+            created: wire.created, program: wire.program, entries: try Self.entries(wire.entries))
+    }
+
+    private static func entries(_ wire: [Wire.Entry]) throws(ArchiveError) -> [Entry] {
         var entries: [Entry] = []
         var names: Set<EntryName> = []
         var total: UInt64 = 0
-        for entry in wire.entries {
+        for entry in wire {
             guard let name = EntryName(entry.name), names.insert(name).inserted,
-                ![Self.name, Self.tagName].contains(name.text)
+                ![Self.name, tagName].contains(name.text)
             else {
                 throw .malformed("a name in its manifest is none, or is there twice")
             }
@@ -111,7 +116,12 @@ public struct Manifest: Hashable, Sendable {
             guard total <= 1 << 62 else { throw .malformed("its files are larger than any disk") }
             entries.append(Entry(name: name, size: entry.size, digest: digest))
         }
-        // No file can be a folder of another.
+        try expectNoFolders(names)
+        return entries
+    }
+
+    /// No file can be a folder of another.
+    private static func expectNoFolders(_ names: Set<EntryName>) throws(ArchiveError) {
         for name in names {
             var parent = name.text[...]
             while let slash = parent.lastIndex(of: "/") {
@@ -121,6 +131,5 @@ public struct Manifest: Hashable, Sendable {
                 }
             }
         }
-        self.init(created: wire.created, program: wire.program, entries: entries)
     }
 }

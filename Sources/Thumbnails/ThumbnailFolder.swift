@@ -143,17 +143,7 @@ public struct ThumbnailFolder: Sendable {
         var present: Set<ThumbnailName> = []
         let folders = try folders()
         for folder in folders {
-            for entry in try FolderEntry.all(in: folder) {
-                if entry.mayBeLink, let target = linkTarget(entry.name, in: folder) {
-                    if mountLinks.contains(where: { $0.isUsed(by: target) }) {
-                        try remove(entry.name, in: folder)
-                    }
-                } else if try isWritten(entry.name, in: folder, by: traces) {
-                    try remove(entry.name, in: folder)
-                } else if let name = ThumbnailName(fileName: entry.name) {
-                    present.insert(name)
-                }
-            }
+            present.formUnion(try sweep(folder, of: traces, through: mountLinks))
         }
         let starts = traces.filter(\.isLookedForByName).map {
             Array($0.mountpoint.utf8) + [UInt8(ascii: "/")]
@@ -173,6 +163,25 @@ public struct ThumbnailFolder: Sendable {
                 try remove(name.fileName, in: folder)
             }
         }
+    }
+
+    /// Removes what shows by itself whose it is. Answers the names of the files that are left.
+    private func sweep(
+        _ folder: OpenFile, of traces: [Traces], through mountLinks: [MountLink]
+    ) throws(SystemError) -> Set<ThumbnailName> {
+        var present: Set<ThumbnailName> = []
+        for entry in try FolderEntry.all(in: folder) {
+            if entry.mayBeLink, let target = linkTarget(entry.name, in: folder) {
+                if mountLinks.contains(where: { $0.isUsed(by: target) }) {
+                    try remove(entry.name, in: folder)
+                }
+            } else if try isWritten(entry.name, in: folder, by: traces) {
+                try remove(entry.name, in: folder)
+            } else if let name = ThumbnailName(fileName: entry.name) {
+                present.insert(name)
+            }
+        }
+        return present
     }
 
     /// Where mounts are, or were, whose previews are offered here.

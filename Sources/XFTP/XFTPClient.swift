@@ -171,7 +171,7 @@ public final class XFTPClient: Sendable {
     /// The key that signs for a replica.
     static func key(of replica: FileDescription.Replica) throws(XFTPError) -> SigningKey {
         guard let key = SigningKey(pkcs8: replica.key) else {
-            throw XFTPError(.malformedDescription, "The file description has a key that is none.")
+            throw XFTPError(.malformedDescription, "The file description has an invalid key.")
         }
         return key
     }

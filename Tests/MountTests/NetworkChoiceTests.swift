@@ -6,16 +6,15 @@ import Testing
 /// A relay, and one person who may come to use it.
 private struct OnePerson {
     let folder: TemporaryFolder
-    let relay: RunningProcess
-    let files: String
-    let messages: String
+    let relay: RunningRelay
+
+    var files: String { relay.files }
+    var messages: String { relay.messages }
 
     init() async throws {
         folder = try TemporaryFolder()
-        relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
-        files = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
-        messages = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
-        let made = try await run(["profile", "create", "alice", "--relay", files])
+        relay = try await RunningRelay.start(in: folder)
+        let made = try await run(["profile", "create", "alice", "--relay", relay.files])
         #expect(made.succeeded, "\(made.errors)")
     }
 

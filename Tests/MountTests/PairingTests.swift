@@ -6,21 +6,17 @@ import Testing
 /// Two machines, each with a data directory and a mountpoint of its own, and a relay for both.
 private struct TwoMachines {
     let folder: TemporaryFolder
-    let relay: RunningProcess
-    let files: String
-    let messages: String
+    let relay: RunningRelay
 
     init() async throws {
         folder = try TemporaryFolder()
-        relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay")])
-        files = try await relay.line("its address for files") { $0.hasPrefix("xftp://") }
-        messages = try await relay.line("its address for messages") { $0.hasPrefix("smp://") }
+        relay = try await RunningRelay.start(in: folder)
         for name in ["alice", "bob"] { _ = try folder.makeFolder("\(name) Chats") }
     }
 
     func data(_ name: String) -> [String] { ["--data", folder.path("\(name) data")] }
 
-    var servers: [String] { ["--server", messages, "--relay", files] }
+    var servers: [String] { ["--server", relay.messages, "--relay", relay.files] }
 
     func chats(_ name: String) -> String { folder.path("\(name) Chats") }
 

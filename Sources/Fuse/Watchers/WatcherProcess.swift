@@ -18,6 +18,7 @@ public enum WatcherProcess {
         var root: OpenFile?
         while let call = next(from: input) {
             let code = perform(call, &root)
+            // Nobody reads the answer any more: the daemon has ended.
             guard (try? output.send(withUnsafeBytes(of: code) { Array($0) })) != nil else { break }
         }
         _exit(0)

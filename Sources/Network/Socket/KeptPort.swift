@@ -8,6 +8,7 @@ public struct KeptPort: Sendable {
 
     public init(_ folder: PrivateFolder) { self.folder = folder }
 
+    /// nil where there was none, or that cannot be read.
     public var last: UInt16? {
         guard
             let bytes = try? OpenFile("port", flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)

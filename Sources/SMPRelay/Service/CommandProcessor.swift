@@ -160,6 +160,7 @@ struct CommandProcessor {
         guard allowance.take(now: now) else { throw ServerError.quota }
         let ids = try newIDs(new, request, records)
         try disk.require(DiskUse.queue + DiskUse.link(new.link?.data))
+        // The client sent a key of small order.
         guard let secret = try? ids.key.wipedSecret(with: new.boxKey) else {
             throw ServerError.command(.syntax)
         }

@@ -91,7 +91,7 @@ final class ChunkSink: BodySink, @unchecked Sendable {
         self.response = response
         guard case .file(let relayKey, let nonce) = response else { return }
         guard let secret = try? key.sharedSecret(with: relayKey) else {
-            throw XFTPError.brokenProtocol("sent a key that is none")
+            throw XFTPError.brokenProtocol("sent an invalid key")
         }
         box = try StreamBox(key: secret, nonce: nonce)
     }

@@ -59,22 +59,10 @@ public enum FileUpload {
         save: @escaping @Sendable (UploadState) throws -> Void,
         progress: @escaping @Sendable (UInt64, UInt64) -> Void
     ) async throws(XFTPError) -> UploadedFile {
-        guard recipients >= 1 else {
-            throw XFTPError(.wrongState, "The upload is for nobody: its record is damaged.")
-        }
         guard !relays.isEmpty else {
             throw XFTPError(.noRelay, "No relay is configured to send to. Give one with --relay.")
         }
-        guard source.size <= ChunkPlan.maxFileSize else {
-            throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the most that XFTP carries.")
-        }
-        if let state, !state.isOf(fileName: fileName, size: source.size, recipients: recipients) {
-            throw XFTPError(.wrongState, "The saved state belongs to the upload of another file.")
-        }
-        let start =
-            state
-            ?? UploadState(
-                fileName: fileName, size: source.size, recipients: recipients, random: SystemRandomSource())
+        let start = try Self.start(state, fileName: fileName, size: source.size, recipients: recipients)
         let producer = try ChunkProducer(source: source, state: start, isSingle: isSingle)
         let records = UploadRecords(start, save: save)
         let uploader = ChunkUploader(
@@ -95,6 +83,24 @@ public enum FileUpload {
             }
             throw error
         }
+    }
+
+    /// Where a saved upload is, or the beginning of a new one.
+    private static func start(
+        _ state: UploadState?, fileName: String, size: UInt64, recipients: Int
+    ) throws(XFTPError) -> UploadState {
+        guard recipients >= 1 else {
+            throw XFTPError(.wrongState, "The upload is for nobody: its record is damaged.")
+        }
+        guard size <= ChunkPlan.maxFileSize else {
+            throw XFTPError(.tooLarge, "The file is larger than 5 GiB, the most that XFTP carries.")
+        }
+        if let state, !state.isOf(fileName: fileName, size: size, recipients: recipients) {
+            throw XFTPError(.wrongState, "The saved state belongs to the upload of another file.")
+        }
+        return state
+            ?? UploadState(
+                fileName: fileName, size: size, recipients: recipients, random: SystemRandomSource())
     }
 
     /// The pipeline: chunks are produced one after the other; each is digested for the whole file

@@ -54,6 +54,7 @@ enum AcceptCommand {
                 return
             }
             request = .accept(text)
+            // What is wrong with a link is said when it is accepted.
             switch try? LinkKind(link: text) {
             case .address:
                 waiting = "They were asked, and have to accept you; Ctrl-C ends the waiting."

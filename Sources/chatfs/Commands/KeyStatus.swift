@@ -28,6 +28,7 @@ struct KeyStatus {
     var json: String {
         let ways = slots.map { Description.Way(kind: Self.word($0.kind), created: $0.created.seconds) }
         let description = Description(path: path, encrypted: condition == .encrypted, ways: ways)
+        // Words and numbers can always be written.
         return (try? JSONLine.encoded(description)) ?? "{}"
     }
 

@@ -34,6 +34,7 @@ enum StorageCommand {
         for line in lines(whole) { Terminal.print(PrintableText.escaping(line)) }
     }
 
+    /// nil where it is not mounted, or that cannot be found out.
     private static func cached(ofProfileIn folder: String) async -> UInt64? {
         for mounted in (try? Mounted.all()) ?? [] {
             if case .status(let bytes) = await mounted.answer(), let status = MountStatus.decoded(bytes),

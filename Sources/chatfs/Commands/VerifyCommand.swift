@@ -61,6 +61,7 @@ enum VerifyCommand {
         do {
             return try await ThreadPool.shared.run { try access.open() }
         } catch let error as ChatError where error.code == .storage {
+            // Without a key it is told what is wrong with the directory so far.
             let finding = await ThreadPool.shared.run {
                 ProfileVerification.damage(ofDirectory: access.path, key: try? access.key())
             }

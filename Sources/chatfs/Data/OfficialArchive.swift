@@ -56,7 +56,7 @@ struct OfficialArchive: Sendable {
         }
     }
 
-    /// What somebody who relies on the archive should know.
+    /// What somebody who relies on the archive should know, as far as it can be found out: the archive is made already.
     private func warn(_ settings: OfficialCoreSettings) {
         if let database = try? choice.database(), (try? database.condition()) == .plain {
             Terminal.complain(

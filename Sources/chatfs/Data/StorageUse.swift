@@ -73,6 +73,7 @@ struct StorageUse: Encodable, Sendable {
         for suffix in ["", "-wal"] { Self.add("\(directory.path)/chatfs.db\(suffix)", to: &databases) }
     }
 
+    /// Nothing of a folder that is not there or cannot be read: that is for `chatfs verify` to say.
     private static func amount(in folder: String) -> Amount {
         var amount = Amount()
         guard let opened = try? OpenFile(folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else {

@@ -73,7 +73,7 @@ final class DemoFolder: Sendable {
     }
 
     /// Mounts whose daemon is dead or did not leave. What cannot be detached shows when its mountpoint
-    /// is used.
+    /// is used; so does that the table of mounts could not be read.
     private func detachMounts() async {
         for mount in (try? MountTable.mounts(below: path)) ?? [] where mount.type == "fuse.chatfs" {
             _ = await mount.detach()

@@ -54,6 +54,7 @@ final class TransferWatch: Sendable {
         return result
     }
 
+    /// Nothing of a folder or entry that is gone by now: the next look shows what is there.
     private func names(in path: String) -> [String] {
         (try? PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY | O_DIRECTORY))) ?? []
     }

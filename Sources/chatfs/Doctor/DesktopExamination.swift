@@ -15,6 +15,7 @@ struct DesktopExamination: Sendable {
     static func findings() async -> [Finding] {
         let home = getenv("HOME").map { String(cString: $0) } ?? "/"
         let configuration = getenv("XDG_CONFIG_HOME").map { String(cString: $0) }
+        // Where the table of mounts cannot be read, none is known, and there is nothing to say of them.
         let mounts = await ThreadPool.shared.run { (try? Mounted.all()) ?? [] }
         var own: [String] = []
         for mounted in mounts where await mounted.answer() != .foreign { own.append(mounted.mountpoint) }
@@ -80,7 +81,7 @@ struct DesktopExamination: Sendable {
 
     // MARK: - The indexer of GNOME
 
-    /// What it indexes with all that is below, as gsettings(1) prints it; nil where it is not installed.
+    /// What it indexes with all that is below, as gsettings(1) prints it; nil where it is not installed or does not start.
     private func trackerFolders() async -> String? {
         guard let program = ProgramSearch.path(of: "gsettings") else { return nil }
         for schema in ["org.freedesktop.Tracker3.Miner.Files", "org.freedesktop.LocalSearch3"] {
@@ -121,6 +122,7 @@ struct DesktopExamination: Sendable {
         return path == folder || path.hasPrefix(folder + "/")
     }
 
+    /// nil for a file of settings that is not there or cannot be read: then its program has none either.
     private static func text(_ path: String) -> String? {
         guard let file = try? OpenFile(path, flags: O_RDONLY), let bytes = try? file.readAll(limit: 1 << 20)
         else { return nil }

@@ -44,14 +44,7 @@ struct CacheRequestHandler: Sendable {
             switch request.action {
             case .show, .clear, .tryAgain: break
             case .cancel: return try await cancel(item, file)
-            case .hydrate:
-                return switch await requests.ask(item) {
-                case .ended(let problem):
-                    CacheAnswer(
-                        problem: problem?.sentence,
-                        hasFailed: problem.map { !$0.isFinal && $0.kind != .notApproved })
-                case .pending(let progress): CacheAnswer(isDone: false, progress: progress)
-                }
+            case .hydrate: return await hydrate(item)
             case .dehydrate:
                 if hydrator.isPinned(file.id) {
                     return CacheAnswer(problem: "The file is pinned: run chatfs unpin first.")
@@ -65,6 +58,16 @@ struct CacheRequestHandler: Sendable {
             return CacheAnswer()
         } catch {
             return CacheAnswer(problem: error.sentence, hasFailed: true)
+        }
+    }
+
+    private func hydrate(_ item: ChatItem) async -> CacheAnswer {
+        switch await requests.ask(item) {
+        case .ended(let problem):
+            CacheAnswer(
+                problem: problem?.sentence,
+                hasFailed: problem.map { !$0.isFinal && $0.kind != .notApproved })
+        case .pending(let progress): CacheAnswer(isDone: false, progress: progress)
         }
     }
 

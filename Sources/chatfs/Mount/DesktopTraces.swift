@@ -99,6 +99,7 @@ struct DesktopTraces: Sendable {
     }
 
     /// Somebody else has a mount there now, and sweeps for himself; one whose program has died is nobody's.
+    /// Where the table of mounts cannot be read, nobody's is assumed: sweeping takes only what names files of ours.
     private static func isInUse(_ path: String) -> Bool {
         guard (try? MountTable.mount(at: path)) != nil else { return false }
         return access(path, F_OK) == 0 || errno != ENOTCONN

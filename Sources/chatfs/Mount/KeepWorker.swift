@@ -178,7 +178,10 @@ final class KeepWorker: Sendable {
         Task { [store, log] in
             do throws(KeepingError) {
                 try await ThreadPool.shared.run { () throws(KeepingError) in try store.reset(chat) }
-                try? await readRules()
+                // What else stands in the database was read before, and is read again with the next command.
+                do { try await readRules() } catch {
+                    log.warning("rules are not read again: \(sentence(of: error))")
+                }
             } catch {
                 log.warning("the rule of a chat that is gone stays: \(error.sentence)")
             }
@@ -195,7 +198,7 @@ final class KeepWorker: Sendable {
             // For good: the core knows it by now, or soon.
             failed(file, problem)
         } else if condition.stage == .idle {
-            failed(file, FileProblem(.other, "It had to make room for others."))
+            failed(file, FileProblem(.other, "Its place was needed for others."))
         } else {
             plan.withLock { $0.progressed(file, now: clock.now()) }
         }

@@ -121,6 +121,16 @@ final class MountNotifications: Sendable {
         }
     }
 
+    /// None where they cannot be read: then of everything is told, which the log says.
+    private static func all(_ muted: MutedChats) -> Set<ChatReference> {
+        do {
+            return try muted.all()
+        } catch {
+            Log("notifications").warning("which chats are muted cannot be read: \(error.sentence)")
+            return []
+        }
+    }
+
     private func notifierSettings(_ own: OpenFile) -> Notifier.Settings {
         let (lister, mountpoint, muted) = (fileSystem.lister, settings.mountpoint, MutedChats(in: own))
         return Notifier.Settings(
@@ -130,10 +140,11 @@ final class MountNotifications: Sendable {
                 let folders = chats.reduce(into: [UInt64: ChatReference]()) { folders, chat in
                     if let folder = lister.folder(of: chat) { folders[folder.id.rawValue] = chat }
                 }
+                // Where the table cannot be read, no folder counts as one that somebody looks at.
                 let device = (try? MountTable.mount(at: mountpoint))?.device
                 let shown = device.map { ShownFolders.shown(Set(folders.keys), on: $0) } ?? []
                 return SilentChats(
-                    muted: (try? muted.all()) ?? [], inFront: Set(shown.compactMap { folders[$0] }))
+                    muted: Self.all(muted), inFront: Set(shown.compactMap { folders[$0] }))
             },
             perform: { [actions, weak self] action in
                 Task {

@@ -68,9 +68,6 @@ struct MountSettings: Sendable {
             core: invocation["core"], database: invocation["database"],
             filesFolder: invocation["files-folder"],
             passphraseDescriptor: invocation["database-passphrase-fd"])
-        if official == nil && invocation["socks-proxy"] != nil {
-            throw UsageError("--socks-proxy goes with --core")
-        }
         marksRead = MarkRead(rawValue: invocation["mark-read"] ?? "") != .never
         relayPolicy = invocation["relay-policy"].flatMap(RelayApprovalPolicy.init)
         isInBackground = invocation.has("background")
@@ -78,13 +75,19 @@ struct MountSettings: Sendable {
         hydration.cacheLimit = invocation.byteCount("cache-size")
         if let free = invocation.byteCount("cache-min-free") { hydration.minimumFree = free }
         hydration.finishesWhatWasRead = !invocation.has("no-finish")
+        proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
+            try Invocation.proxy(text)
+        }
+        try check()
+    }
+
+    /// What does not go together.
+    private func check() throws {
+        if official == nil && proxy != nil { throw UsageError("--socks-proxy goes with --core") }
         if official != nil && !relays.isEmpty {
             throw UsageError("relays of an official core are configured in SimpleX; --relay is for our own")
         }
         try official?.checkFilesFolder()
-        proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
-            try Invocation.proxy(text)
-        }
         for path in [official?.filesFolder, official?.databasePrefix, directory.path, cachePath] {
             if let path, path == mountpoint || path.hasPrefix(mountpoint + "/") {
                 throw UsageError("nothing that the mount needs may lie inside the mount")

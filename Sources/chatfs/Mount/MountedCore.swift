@@ -61,21 +61,7 @@ struct MountedCore: Sendable {
     private static func open(
         _ choice: OfficialCoreChoice, _ settings: CoreSettings, in directory: DataDirectory
     ) async throws -> MountedCore {
-        let prepared = try await ThreadPool.shared.run { () throws(any Error) in
-            try choice.settings(dataPath: settings.dataPath)
-        }
-        var official = prepared
-        official.key = directory.key
-        official.profileName = settings.profile
-        official.mountpoint = settings.mountpoint
-        official.hasProxy = settings.proxy != nil
-        official.marksRead = settings.marksRead
-        official.unknownRelays = settings.relayPolicy.flatMap {
-            OfficialCoreSettings.UnknownRelays(rawValue: $0.rawValue)
-        }
-        if settings.asksForName {
-            official.askName = { await ThreadPool.shared.run { Question.line("Name of the new profile: ") } }
-        }
+        let official = try await officialSettings(choice, settings, in: directory)
         let transport = try await choice.transport(official)
         let core: OfficialCore
         do throws(ChatError) {
@@ -110,6 +96,26 @@ struct MountedCore: Sendable {
                 // In use until now.
                 withExtendedLifetime(directory) {}
             })
+    }
+
+    private static func officialSettings(
+        _ choice: OfficialCoreChoice, _ settings: CoreSettings, in directory: DataDirectory
+    ) async throws -> OfficialCoreSettings {
+        var official = try await ThreadPool.shared.run { () throws(any Error) in
+            try choice.settings(dataPath: settings.dataPath)
+        }
+        official.key = directory.key
+        official.profileName = settings.profile
+        official.mountpoint = settings.mountpoint
+        official.hasProxy = settings.proxy != nil
+        official.marksRead = settings.marksRead
+        official.unknownRelays = settings.relayPolicy.flatMap {
+            OfficialCoreSettings.UnknownRelays(rawValue: $0.rawValue)
+        }
+        if settings.asksForName {
+            official.askName = { await ThreadPool.shared.run { Question.line("Name of the new profile: ") } }
+        }
+        return official
     }
 }
 

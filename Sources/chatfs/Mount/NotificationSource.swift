@@ -87,6 +87,7 @@ struct NotificationSource: Sendable {
     /// Of files that are not received by themselves, what is wrong shows when somebody reads them.
     func events(of change: HydrationChange) async -> [NotificationEvent] {
         guard case .conditionChanged(let id) = change, let problem = contents.condition(of: id).problem,
+            // A core that does not answer: 'chatfs approve' and the entry say it as well.
             problem.kind == .notApproved, let item = try? await core.item(of: id), let file = file(item)
         else { return [] }
         return [approval(file, problem)]
@@ -134,6 +135,7 @@ struct NotificationSource: Sendable {
         return chats.sorted { $0.updatedAt > $1.updatedAt }.prefix(Self.maxChats).map(\.reference)
     }
 
+    /// None, too, where the core does not answer.
     private func items(of chat: ChatReference, count: Int) async -> [ChatItem] {
         (try? await core.items(of: chat, before: nil, count: count)) ?? []
     }

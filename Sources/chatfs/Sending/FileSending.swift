@@ -19,15 +19,7 @@ enum FileSending {
     ) throws -> Composed {
         let file = try OpenFile(path, flags: O_RDONLY)
         let status = try file.status()
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw ChatError(.invalidCommand, "Only a regular file can be sent.")
-        }
-        let size = UInt64(status.st_size)
-        if let limit, size > limit {
-            throw ChatError(
-                .tooLarge,
-                "The file is too large: chats take up to \(limit) bytes, Saved notes take any size.")
-        }
+        let size = try Self.size(status, limit: limit)
         let given = path.split(separator: "/").last.map(String.init) ?? path
         let kind = try MediaInspection.kind(name: Array(given.utf8), size: size) { offset, count in
             try file.read(count: count, at: offset)
@@ -54,6 +46,19 @@ enum FileSending {
             content: MessageContent(kind: kind, text: caption),
             modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec)))
         return Composed(message: message, digest: digest.finalize())
+    }
+
+    private static func size(_ status: stat, limit: UInt64?) throws(ChatError) -> UInt64 {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw ChatError(.invalidCommand, "Only a regular file can be sent.")
+        }
+        let size = UInt64(status.st_size)
+        if let limit, size > limit {
+            throw ChatError(
+                .tooLarge,
+                "The file is too large: chats take up to \(limit) bytes, Saved notes take any size.")
+        }
+        return size
     }
 
     /// - Parameter note: given every piece of the content.
