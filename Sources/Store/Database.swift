@@ -35,12 +35,14 @@ public final class Database: @unchecked Sendable {
     /// - Parameters:
     ///   - key: 32 random bytes with which the database and its journal are sealed (`SealedVFS`); nil: they are in
     ///     clear. It stays in locked memory until the database is closed.
+    ///   - consent: to changes of the schema that cannot be undone; a copy is made before (`MigrationCopy`).
     ///   - busyTimeout: how long to wait for other processes' write transactions.
-    /// - Throws: `.wrongVersion` when a newer version of the program wrote it, `.damaged`, `.damagedPage`,
+    /// - Throws: `.wrongVersion` when a newer version of the program wrote it, or consent is missing; `.damaged`, `.damagedPage`,
     ///   `.notADatabase`, `.wrongKey`, `.encrypted`, `.notEncrypted`, `.diskFull`, `.notAllowed`.
     public init(
         path: String, migrations: [Migration], key: SecretBytes? = nil, durability: Durability = .full,
-        busyTimeout: Duration = .seconds(10), file: StaticString = #fileID, line: UInt = #line
+        consent: MigrationConsent = .given, busyTimeout: Duration = .seconds(10),
+        file: StaticString = #fileID, line: UInt = #line
     ) throws(StoreError) {
         lockClass = LockClass(.inputOutput, file: file, line: line)
         usual = durability == .full ? "FULL" : "NORMAL"
@@ -62,7 +64,14 @@ public final class Database: @unchecked Sendable {
             // Pages that SQLite no longer has must be unsealed again, which costs more than reading them does.
             if key != nil { try connection.executeScript("PRAGMA cache_size = -8192") }
             try enterWriteAheadLog(within: busyTimeout)
-            try transaction { try $0.migrate(through: migrations) }
+            try transaction { connection in
+                if let step = try connection.nextFinal(of: migrations) {
+                    guard consent == .given else { throw StoreError.unconfirmedMigration }
+                    // Nobody else writes meanwhile.
+                    try MigrationCopy.make(of: path, key: key, before: step.name)
+                }
+                try connection.migrate(through: migrations)
+            }
         } catch {
             if key == nil, connection.isSealed { throw StoreError.encrypted }
             throw error as? StoreError ?? StoreError(.damaged, "The schema could not be read.", cause: error)

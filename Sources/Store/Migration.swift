@@ -5,14 +5,30 @@ public struct Migration: Sendable {
     public let name: String
     /// SQL statements separated by semicolons.
     public let script: String
+    /// Whether it drops what was stored, so that nobody can go back to where it was: a copy is made first.
+    public let isFinal: Bool
 
-    public init(_ name: String, _ script: String) {
+    public init(_ name: String, _ script: String, isFinal: Bool = false) {
         self.name = name
         self.script = script
+        self.isFinal = isFinal
     }
 }
 
+/// Whether a database of an earlier version may be changed in a way that cannot be undone.
+public enum MigrationConsent: Sendable {
+    case given, missing
+}
+
 extension Connection {
+    /// The last of the steps before it that cannot be undone; nil in a new database, and where there is none.
+    func nextFinal(of migrations: [Migration]) throws -> Migration? {
+        guard try exists("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'") else { return nil }
+        let applied =
+            try first("SELECT count(*) AS count FROM schema_version") { Int($0.integer("count")) } ?? 0
+        return applied == 0 ? nil : migrations.dropFirst(applied).last(where: \.isFinal)
+    }
+
     /// Brings the schema to the last of `migrations`. Inside a transaction.
     func migrate(through migrations: [Migration]) throws {
         try executeScript(

@@ -23,7 +23,7 @@ public struct StoreError: DescribedError {
         case encrypted
         /// A database in clear, opened with a key.
         case notEncrypted
-        /// Written by a newer version of the program.
+        /// Written by a newer version of the program, or by an earlier one, and consent to the change is missing.
         case wrongVersion
         /// A UNIQUE, CHECK, NOT NULL or FOREIGN KEY rule refused the change.
         case constraint
@@ -97,6 +97,11 @@ public struct StoreError: DescribedError {
             }
         self.init(code, error.sentence, cause: error)
     }
+
+    static let unconfirmedMigration = StoreError(
+        .wrongVersion,
+        "The data was written by an earlier version of ChatFS, which cannot use it any more once this one has: give "
+            + "--confirm-migration. A copy of what there is stays beside it for a week.")
 
     static let encrypted = StoreError(
         .encrypted, "The database is encrypted, and was opened without a key: unlock it first.")

@@ -53,7 +53,12 @@ enum CommonOptions {
     ]
 
     /// Of commands that open the data directory.
-    static let directory = [data] + unlocking
+    static let directory = [data] + unlocking + [confirmMigration]
+
+    static let confirmMigration = Option.flag(
+        "confirm-migration",
+        "Change the data of an earlier version for this one, also where that cannot be undone; a copy is made first."
+    )
 
     static let noEncryption = Option.flag(
         "no-encryption",

@@ -14,6 +14,8 @@ final class DirectoryAccess: Sendable {
     /// Absolute.
     let path: String
     let ways: Ways
+    /// Of the data of an earlier version, also in a way that cannot be undone.
+    private let mayMigrate: Bool
     /// One process unlocks once, whoever asks first.
     private let unlocking = BlockingMutex()
     private let found = Lock<Found?>(nil)
@@ -24,14 +26,17 @@ final class DirectoryAccess: Sendable {
 
     /// From `--data` and `CommonOptions.unlocking`. Reads what descriptors give, so once for a command line.
     convenience init(_ invocation: Invocation) throws {
+        let option = CommonOptions.confirmMigration.name
+        let isGiven = invocation.command.options.contains { $0.name == option } && invocation.has(option)
         try self.init(
             path: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
-            ways: Ways(invocation))
+            ways: Ways(invocation), mayMigrate: isGiven)
     }
 
-    init(path: String, ways: Ways) {
+    init(path: String, ways: Ways, mayMigrate: Bool = false) {
         self.path = path
         self.ways = ways
+        self.mayMigrate = mayMigrate
     }
 
     /// One that is open already.
@@ -46,7 +51,7 @@ final class DirectoryAccess: Sendable {
     /// - Parameter isMade: whether it is made when it is missing; else that is an error.
     func open(isMade: Bool = false) throws -> DataDirectory {
         if !isMade, try !isThere() { throw DataDirectory.noProfile }
-        let directory = try DataDirectory(path, key: key())
+        let directory = try DataDirectory(path, key: key(), mayMigrate: mayMigrate)
         // Who said so knows.
         if ways.makesPlain { _ = offerEncryption() }
         return directory
@@ -91,7 +96,7 @@ final class DirectoryAccess: Sendable {
             case .new, .plain: break
             }
         }
-        return DirectoryAccess(path: path, ways: ways)
+        return DirectoryAccess(path: path, ways: ways, mayMigrate: mayMigrate)
     }
 
     /// Once for a data directory that is not encrypted: what could be done about it; never where it cannot be noted

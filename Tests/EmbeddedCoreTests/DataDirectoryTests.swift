@@ -96,21 +96,42 @@ import Testing
         #expect(error?.sentence.contains("newer") == true)
     }
 
-    @Test func aDatabaseFromBeforeTransfersIsBroughtUpToDate() async throws {
+    /// Steps are never changed once they were released, so the first ones make what each version had.
+    @Test(arguments: 1...Schema.migrations.count)
+    func aDatabaseOfEveryEarlierVersionIsBroughtUpToDate(_ version: Int) async throws {
         let folder = try TemporaryFolder()
         let path = try folder.makeFolder("data")
         _ = try PrivateFolder(path, purpose: DataDirectory.purpose)
         do {
             let old = try Database(
-                path: path + "/chatfs.db", migrations: Array(Schema.migrations.prefix(1)))
+                path: path + "/chatfs.db", migrations: Array(Schema.migrations.prefix(version)))
             try old.transaction { connection in
                 try connection.execute("INSERT INTO profile (name, created) VALUES ('old', 1)")
                 try connection.execute("INSERT INTO chat (profile, kind, updated) VALUES (1, 'notes', 1)")
+                try connection.execute(
+                    """
+                    INSERT INTO item (profile, chat, direction, sender, time, created, kind, preview, seconds, text)
+                    VALUES (1, 1, 'sent', 'old', 1, 1, 'file', '', 0, 'kept')
+                    """)
+                try connection.execute(
+                    """
+                    INSERT INTO file (profile, item, name, size, transport, status, created)
+                    VALUES (1, 1, 'old.txt', 3, 'local', 'snd_complete', 1)
+                    """)
             }
         }
+        let drops = Schema.migrations.dropFirst(version).contains(where: \.isFinal)
+        if drops {
+            let error = #expect(throws: ChatError.self) { try DataDirectory(path, mayMigrate: false) }
+            #expect(error?.code == .wrongVersion && error?.sentence.contains("--confirm-migration") == true)
+        }
         let directory = try DataDirectory(path)
+        let names = try PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY))
+        #expect(names.contains { $0.hasPrefix("chatfs-before-") } == drops)
         let core = try await EmbeddedCore.open(directory, profile: nil)
         #expect(core.profile.displayName == "old")
+        let old = try await core.newest(in: "Saved notes")
+        #expect(old.file?.name == "old.txt" && old.content.text == "kept")
         let item = try await core.send(try core.compose([7]), to: core.chat(named: "Saved notes"))
         #expect(try item.content() == [7])
         await core.shutDown()

@@ -31,6 +31,58 @@ import Testing
         _ = try folder.database([notes, colour])
     }
 
+    private let dropping = Migration("final", "ALTER TABLE folder DROP COLUMN colour", isFinal: true)
+
+    private func copies() throws -> [String] {
+        try PrivateFolder.names(in: OpenFile(folder.path, flags: O_RDONLY)).filter { $0.contains("-before-") }
+    }
+
+    @Test func beforeAChangeThatCannotBeUndoneACopyIsMadeThatTheEarlierVersionOpens() throws {
+        try folder.database([notes, colour]).transaction {
+            try $0.execute("INSERT INTO folder (name, colour) VALUES ('a', 'red')")
+        }
+        // What a killed process left of an earlier attempt.
+        try OpenFile(folder.path + "/notes-before-final.db", flags: O_WRONLY | O_CREAT, mode: 0o600)
+            .write([1, 2, 3], at: 0)
+        _ = try folder.database([notes, colour, dropping])
+        #expect(try copies().filter { $0.hasSuffix(".db") } == ["notes-before-final.db"])
+        let before = try Database(
+            path: folder.path + "/notes-before-final.db", migrations: [notes, colour])
+        let rows = try before.read { try $0.query("SELECT colour FROM folder") { $0.text("colour") } }
+        #expect(rows == ["red"])
+        before.close()
+        // Once is enough.
+        for name in try copies() { unlink(folder.path + "/" + name) }
+        _ = try folder.database([notes, colour, dropping])
+        #expect(try copies() == [])
+    }
+
+    @Test func withoutConsentNothingIsChanged() throws {
+        _ = try folder.database([notes, colour])
+        let error = #expect(throws: StoreError.self) {
+            try Database(
+                path: folder.path + "/notes.db", migrations: [notes, colour, dropping], consent: .missing)
+        }
+        #expect(error?.code == .wrongVersion && error?.sentence.contains("--confirm-migration") == true)
+        #expect(try copies() == [])
+        _ = try folder.database([notes, colour])
+        // What is new has nothing to be asked for.
+        _ = try Database(
+            path: folder.path + "/new.db", migrations: [notes, colour, dropping], consent: .missing)
+        #expect(try copies() == [])
+    }
+
+    @Test func aCopyGoesAfterAWeek() throws {
+        let directory = try OpenFile(folder.path, flags: O_RDONLY)
+        _ = try OpenFile("notes-before-final.db", flags: O_WRONLY | O_CREAT, mode: 0o600, in: directory)
+        _ = try OpenFile("notes-before-noon.txt", flags: O_WRONLY | O_CREAT, mode: 0o600, in: directory)
+        let now = SystemWallClock().now()
+        MigrationCopy.sweep(directory, now: now.advanced(by: .seconds(6 * 86_400)))
+        #expect(try copies().count == 2)
+        MigrationCopy.sweep(directory, now: now.advanced(by: .seconds(8 * 86_400)))
+        #expect(try copies() == ["notes-before-noon.txt"])
+    }
+
     @Test func aDatabaseOfAnotherHistoryIsRefused() throws {
         _ = try folder.database([notes])
         let error = #expect(throws: StoreError.self) { try folder.database([colour]) }

@@ -4,6 +4,7 @@ import CoreServices
 import Cryptography
 import Glibc
 import Posix
+import Store
 
 /// Where the embedded core keeps everything: profiles, chats, messages and files. A folder of mode
 /// 0700 with a marker and a version; several processes may use it at once.
@@ -57,11 +58,16 @@ public final class DataDirectory: Sendable {
 
     /// Opens the directory, making it when it is missing or empty.
     ///
-    /// - Parameter key: of an encrypted one; nil: it is not encrypted.
-    /// - Throws: `.wrongVersion` for the data of a newer version, `.storage` for a folder that holds
+    /// - Parameters:
+    ///   - key: of an encrypted one; nil: it is not encrypted.
+    ///   - mayMigrate: whether an earlier version's data may be changed in a way that cannot be undone.
+    /// - Throws: `.wrongVersion` for the data of a newer version, and where consent is missing; `.storage` for a folder that holds
     ///   something else or is open to others, and for a key that is missing or wrong, `.file(.noSpace)`.
-    public convenience init(_ path: String? = nil, key: SecretBytes? = nil) throws(ChatError) {
-        try self.init(path ?? Self.defaultPath(), key: key, clock: SystemWallClock())
+    public convenience init(
+        _ path: String? = nil, key: SecretBytes? = nil, mayMigrate: Bool = true
+    ) throws(ChatError) {
+        try self.init(
+            path ?? Self.defaultPath(), key: key, mayMigrate: mayMigrate, clock: SystemWallClock())
     }
 
     public static let noProfile = ChatError(
@@ -82,7 +88,7 @@ public final class DataDirectory: Sendable {
 
     /// - Parameter network: the network filesystem that a path lies on.
     init(
-        _ path: String, key: SecretBytes? = nil, clock: any WallClock,
+        _ path: String, key: SecretBytes? = nil, mayMigrate: Bool = true, clock: any WallClock,
         network: (String) -> String? = NetworkFilesystem.name
     ) throws(ChatError) {
         try Self.refuseNetwork(path, network)
@@ -98,8 +104,11 @@ public final class DataDirectory: Sendable {
             try Self.checkKey(key, in: folder)
             _ = try folder.subfolder("profiles")
             signal = try ChangeSignal(path: self.path + "/bell")
-            store = try DirectoryStore(path: self.path + "/" + Self.databaseFile, key: key)
+            store = try DirectoryStore(
+                path: self.path + "/" + Self.databaseFile, key: key,
+                consent: mayMigrate ? .given : .missing)
             self.clock = clock
+            MigrationCopy.sweep(folder.directory, now: SystemWallClock().now())
         } catch {
             throw ChatError(wrapping: error)
         }

@@ -11,8 +11,10 @@ final class DirectoryStore: Sendable {
 
     /// - Parameter key: with which it is encrypted; nil: not.
     /// - Throws: `StoreError`: as `Database`.
-    init(path: String, key: SecretBytes? = nil) throws(StoreError) {
-        database = try Database(path: path, migrations: Schema.migrations, key: key)
+    init(
+        path: String, key: SecretBytes? = nil, consent: MigrationConsent = .given
+    ) throws(StoreError) {
+        database = try Database(path: path, migrations: Schema.migrations, key: key, consent: consent)
     }
 
     /// Reads from one snapshot.

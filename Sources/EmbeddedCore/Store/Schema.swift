@@ -26,7 +26,7 @@ enum Schema {
         Migration("texts", texts),
         Migration("network", network),
         Migration("deliveries", deliveries),
-        Migration("groups", groups),
+        Migration("groups", groups, isFinal: true),
         Migration("membership", membership),
         Migration("retention", retention),
     ]
