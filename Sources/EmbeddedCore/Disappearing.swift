@@ -7,6 +7,8 @@ import Posix
 final class Disappearing: Sendable {
     private struct State {
         var timer: WallTimer?
+        /// The look that was asked for last.
+        var last: Task<Void, Never>?
         var isOver = false
     }
 
@@ -23,8 +25,21 @@ final class Disappearing: Sendable {
     }
 
     /// Deletes what is due, and sets the timer for the next. To be called when something may have come. What cannot be
-    /// deleted now is tried again with the next call.
+    /// deleted now is tried again with the next call. One look after the other: what one deletes, another does not find.
     func look() async {
+        let look = state.withLock { state in
+            let earlier = state.last
+            let look = Task {
+                await earlier?.value
+                await lookNow()
+            }
+            state.last = look
+            return look
+        }
+        await look.value
+    }
+
+    private func lookNow() async {
         do throws(ChatError) {
             while true {
                 let due = try await blocking.run { [store] in

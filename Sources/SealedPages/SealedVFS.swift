@@ -19,6 +19,13 @@ public enum SealedVFS {
     /// What a read answers where the disk holds something else than was written there.
     public static var damagedPage: Int32 { ResultCode.damagedPage }
 
+    /// To be asked before anything else of SQLite is called, also for databases in clear: has it zero the memory that it
+    /// may copy into files. False where SQLite was used before.
+    @discardableResult
+    public static func prepareMemory() -> Bool { isMemoryPrepared }
+
+    private static let isMemoryPrepared = chatfs_sqlite_zero_memory() == SQLITE_OK
+
     // Safe: made once before anything uses it, never changed (but by SQLite, which links VFSs under its own mutex) and
     // never freed.
     private nonisolated(unsafe) static let registered: UnsafeMutablePointer<sqlite3_vfs> = {
@@ -46,6 +53,7 @@ public enum SealedVFS {
     private nonisolated(unsafe) static let nameText = strdup(name)
 
     static func register() {
+        prepareMemory()
         _ = registered
     }
 

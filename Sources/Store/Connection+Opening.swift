@@ -8,6 +8,7 @@ import SealedPages
 extension Connection {
     /// Opens a database, or makes an empty one.
     convenience init(path: String, key: SecretBytes?) throws(StoreError) {
+        SealedVFS.prepareMemory()
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var handle: OpaquePointer?
         let result: Int32

@@ -116,6 +116,32 @@ import Testing
         #expect(last == 6)
     }
 
+    /// SQLite gives what it gets from malloc(3) to the file, where no frame of a log holds.
+    @Test func nothingThatTheProcessHadInMemoryGetsIntoTheSharedMemoryOfTheLog() throws {
+        let (file, log) = try leaveLog(notes: 3)
+        #expect(SealedVFS.prepareMemory())
+        let mark = Array("mark-in-memory".utf8)
+        for size in 32_768..<32_768 + 8192 where size % 512 == 0 {
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size + 64, alignment: 16)
+            for place in stride(from: 0, to: size, by: mark.count) {
+                memory.baseAddress?.advanced(by: place).copyMemory(from: mark, byteCount: mark.count)
+            }
+            memory.deallocate()
+        }
+        let elsewhere = folder.path + "/copy.db"
+        var damaged = log
+        damaged[FileLayout.sealedLogHeaderLength + 100] ^= 1
+        try Files.write(file, to: elsewhere)
+        try Files.write(damaged, to: elsewhere + "-wal")
+        let connection = try Connection(path: elsewhere, key: folder.key)
+        defer { connection.close() }
+        _ = try connection.exists("SELECT 1 FROM sqlite_schema")
+        let shared = try Files.read(elsewhere + "-shm")
+        #expect(shared.count >= 32_768)
+        // What follows the header (136 bytes): no frame, so nothing.
+        #expect(shared[136..<32_768].allSatisfy { $0 == 0 })
+    }
+
     /// Half of a log's pages are in the file when the process is killed, and then the log is damaged: what is in the
     /// file is of two times.
     @Test(arguments: ["cut", "gone", "header", "nonce", "frame", "another"])
