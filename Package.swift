@@ -74,7 +74,7 @@ let package = Package(
             uses: [
                 "Base", "Posix", "JSON", "Cryptography", "Store", "ChatCore", "Network", "XFTP",
                 "CoreServices",
-                "SMP", "SMPClient", "Agent", "ChatProtocol",
+                "SMP", "SMPClient", "Ratchet", "Agent", "ChatProtocol",
             ]),
         module(
             "OfficialCore",

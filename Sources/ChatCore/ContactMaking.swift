@@ -12,10 +12,33 @@ public protocol ContactMaking: OpenProfile {
     /// The chat with who connected; nil while nobody has. Asks nobody but the core's own store.
     func contact(of connection: Int64) async throws(ChatError) -> Chat?
 
-    /// Digits that are the same on both sides when nobody is in between; nil for a chat without encryption between its
-    /// two ends, such as one between profiles of this machine.
+    /// How what two people write to each other is protected; nil for a chat without encryption between its two ends,
+    /// such as one between profiles of this machine.
     /// - Throws: `.noSuchChat`.
-    func securityCode(of chat: ChatReference) async throws(ChatError) -> String?
+    func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity?
+}
+
+/// The encryption between a profile and its contact.
+public struct ContactSecurity: Hashable, Sendable {
+    /// Digits that are the same on both sides when nobody is in between.
+    public let code: String
+    /// nil where the core does not say.
+    public let protection: ContactProtection?
+
+    public init(code: String, protection: ContactProtection?) {
+        self.code = code
+        self.protection = protection
+    }
+}
+
+/// Against whom the encryption helps.
+public enum ContactProtection: String, Codable, Hashable, Sendable, CaseIterable {
+    /// Both directions also against who keeps what he sees until there are quantum computers.
+    case postQuantum = "post-quantum"
+    /// Elliptic curves alone: the other side does not use more, or the first messages have not brought it about yet.
+    case standard
+    /// The same, because nothing else is possible on this machine.
+    case onlyStandard = "only-standard"
 }
 
 /// A link that makes a contact.
@@ -40,7 +63,7 @@ extension ContactMaking {
     public func contact(of connection: Int64) async throws(ChatError) -> Chat? {
         throw .contactsMadeElsewhere
     }
-    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+    public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         throw .contactsMadeElsewhere
     }
 }

@@ -72,8 +72,9 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case .verify:
             let chats = try await core.chats().filter(ChatKind.contact.fits)
             let chat = try Chat.named(chat ?? "", in: chats)
+            let security = try await core.security(of: chat.reference)
             return ContactAnswer(
-                name: chat.displayName, code: try await core.securityCode(of: chat.reference))
+                name: chat.displayName, code: security?.code, protection: security?.protection)
         case .createAddress: return ContactAnswer(try await core.createAddress(acceptance))
         case .showAddress:
             guard let address = try await core.address() else { throw .noAddress }
@@ -129,6 +130,7 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     public var name: String?
     /// Of `verify`.
     public var code: String?
+    public var protection: ContactProtection?
     /// Of the address.
     public var acceptance: RequestAcceptance?
     /// Who waits.

@@ -399,8 +399,8 @@ public final class EmbeddedCore: ChatCore {
         try await people.contact(of: connection)
     }
 
-    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
-        try await people.securityCode(of: chat)
+    public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
+        try await people.security(of: chat)
     }
 
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {

@@ -311,8 +311,8 @@ public final class LinkedCore: ChatCore {
         try await core.contact(of: connection)
     }
 
-    public func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
-        try await core.securityCode(of: chat)
+    public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
+        try await core.security(of: chat)
     }
 
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {

@@ -17,7 +17,10 @@ struct ScriptedPeople {
         switch words.first {
         case "/_connect": connect(&state)
         case "/_get" where text.hasPrefix("/_get code @"):
-            told("contactCode", #""connectionCode":"12345 67890""#)
+            told(
+                "contactCode",
+                #""connectionCode":"12345 67890","contact":{"activeConn":{"pqSndEnabled":true,"pqRcvEnabled":true}}"#
+            )
         case "/_address": create(&state)
         case "/_show_address": show(state)
         case "/_delete_address":

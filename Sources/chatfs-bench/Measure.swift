@@ -24,7 +24,7 @@ struct Measure: Sendable {
     static let all: [Measure] = [
         .cold, .middle, .upload, .transfers, .rclone, .official, .hydrated, .warm, .small, .list, .history,
         .sealed,
-        .officialHistory, .described, .far, .messages,
+        .officialHistory, .described, .far, .messages, .pair,
     ]
 
     /// Those that are named, or all when none is; in the order of the report, each once.

@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: [true, false]) func newKeysAreAgreedOnFromBothSides(byInviter: Bool) async throws {
         let couple = try await Couple(MemoryRelay())
         try await Self.converse(couple, "before")
-        let code = try await couple.inviter.agent.securityCode(of: couple.toJoiner)
+        let code = try await couple.inviter.agent.security(of: couple.toJoiner)?.code
         let (person, connection) =
             byInviter ? (couple.inviter, couple.toJoiner) : (couple.joiner, couple.toInviter)
         try await person.agent.resynchronise(connection)
@@ -70,8 +70,8 @@ import Testing
         }
         try await Self.converse(couple, "after")
         let codes = try await (
-            couple.inviter.agent.securityCode(of: couple.toJoiner),
-            couple.joiner.agent.securityCode(of: couple.toInviter)
+            couple.inviter.agent.security(of: couple.toJoiner)?.code,
+            couple.joiner.agent.security(of: couple.toInviter)?.code
         )
         #expect(codes.0 == codes.1 && codes.0 != code)
         await couple.end()

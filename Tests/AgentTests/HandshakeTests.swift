@@ -31,8 +31,8 @@ import Testing
         #expect(await couple.inviter.diary.bodies() == [bytes("hello yourself")])
 
         let codes = try await (
-            couple.inviter.agent.securityCode(of: couple.toJoiner),
-            couple.joiner.agent.securityCode(of: couple.toInviter)
+            couple.inviter.agent.security(of: couple.toJoiner)?.code,
+            couple.joiner.agent.security(of: couple.toInviter)?.code
         )
         #expect(codes.0 != nil && codes.0 == codes.1)
         await couple.end()

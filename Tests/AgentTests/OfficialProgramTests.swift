@@ -87,7 +87,7 @@ struct OfficialProgramTests {
             Self.text("after all that"), to: invited.connection, notifies: true, identifier: nil)
         _ = try await Self.official("/contacts", relays, seconds: 6)
         #expect(try await Self.official("/tail", relays, seconds: 1).contains("after all that"))
-        let code = try #require(try await person.agent.securityCode(of: invited.connection))
+        let code = try #require(try await person.agent.security(of: invited.connection)?.code)
         let shown = try await Self.official("/code chatfs", relays, seconds: 1)
         #expect(shown.filter { !$0.isWhitespace }.contains(code.filter { !$0.isWhitespace }))
         await person.end()

@@ -47,7 +47,7 @@ final class Person: Sendable {
     let relay: MemoryRelay
     let settings: AgentSettings
     let clock: any WallClock
-    let kem: (any KEM)?
+    private let kem: Lock<(any KEM)?>
     /// What the application has taken in, each event once.
     let diary = Diary()
     private let running = Lock<(agent: Agent, servers: any EndingServers, listening: Task<Void, Never>)?>(nil)
@@ -64,7 +64,7 @@ final class Person: Sendable {
         folder = try TemporaryFolder()
         self.relay = relay
         makeServers = connections?.make
-        self.kem = kem
+        self.kem = Lock(kem)
         self.clock = clock
         settings = AgentSettings(
             servers: try connections.map { [$0.server] } ?? servers.map { try Known.server($0) },
@@ -78,6 +78,9 @@ final class Person: Sendable {
         if let copy { try folder.write(copy, to: "connections.db") }
     }
 
+    /// For the next start: nil when the library is no longer installed.
+    func setKEM(_ kem: (any KEM)?) { self.kem.withLock { $0 = kem } }
+
     var path: String { "\(folder.path)/connections.db" }
     /// The present one, or the last that ended.
     var agent: Agent { running.withLock { $0!.agent } }
@@ -89,7 +92,8 @@ final class Person: Sendable {
     func start(takes: Bool = true, after event: Int64 = 0, isRestored: Bool = false) async throws {
         let servers = makeServers?() ?? MemoryServers(relay) { [weak self] in self?.pass() }
         let agent = try Agent(
-            path: path, key: nil, servers: servers, settings: settings, kem: kem, clock: clock)
+            path: path, key: nil, servers: servers, settings: settings, kem: kem.withLock { $0 }, clock: clock
+        )
         try await agent.start(after: event, isRestored: isRestored)
         let diary = diary
         let listening = Task {
@@ -251,6 +255,11 @@ struct Couple {
         let (own, other) = (toJoiner, toInviter)
         await self.inviter.diary.wait { $0.contains { $0.connection == own && $0.isConnected } }
         await self.joiner.diary.wait { $0.contains { $0.connection == other && $0.isConnected } }
+    }
+
+    /// Who are connected already.
+    init(inviter: Person, joiner: Person, toJoiner: ConnectionID, toInviter: ConnectionID) {
+        (self.inviter, self.joiner, self.toJoiner, self.toInviter) = (inviter, joiner, toJoiner, toInviter)
     }
 
     /// By a link that there is already.

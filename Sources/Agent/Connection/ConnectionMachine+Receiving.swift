@@ -72,8 +72,9 @@ extension ConnectionMachine {
         do throws(RatchetError) {
             plain = try ratchet.decrypt(message, tools: tools.ratchet)
         } catch {
+            // Without the KEM that both have used, nothing that comes can be read: new keys are agreed on without it.
             state.synchronisation.fail(
-                isLost: error.code == .headerNotAuthentic || error.code == .tooManySkipped)
+                isLost: [.headerNotAuthentic, .tooManySkipped, .kemUnavailable].contains(error.code))
             return try synchroniseIfRequired(now: received)
         }
         state.ratchet = ratchet

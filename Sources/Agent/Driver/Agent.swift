@@ -323,10 +323,16 @@ extension Agent {
         try await change { try $0.step(connection) { $0.delete(afterSending: afterSending) } }
     }
 
-    public func securityCode(of connection: ConnectionID) async throws(AgentError) -> String? {
-        try await run { store in
+    public func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? {
+        let isPossible = tools.settings.postQuantum
+        return try await run { store in
             try store.read {
-                try $0.connections.load(connection).ratchet.map { SecurityCode.text($0.securityHash) }
+                try $0.connections.load(connection).ratchet.map { ratchet in
+                    ConnectionSecurity(
+                        code: SecurityCode.text(ratchet.securityHash),
+                        isPostQuantum: ratchet.isPostQuantum == (true, true),
+                        isPostQuantumPossible: isPossible)
+                }
             }
         }
     }

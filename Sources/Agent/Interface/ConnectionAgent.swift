@@ -57,7 +57,7 @@ public protocol ConnectionAgent: Sendable {
 
     /// Digits that are the same on both sides when nobody is in between; nil before both have agreed. It changes with
     /// `resynchronise`.
-    func securityCode(of connection: ConnectionID) async throws(AgentError) -> String?
+    func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity?
 
     /// Moves what this side receives to a new queue, of this server or of its present one.
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError)

@@ -118,6 +118,22 @@ public enum SynchronisationPhase: String, Hashable, Sendable, CaseIterable {
     case agreed
 }
 
+/// How what goes over a connection is encrypted.
+public struct ConnectionSecurity: Hashable, Sendable {
+    /// Digits that are the same on both sides when nobody is in between.
+    public var code: String
+    /// Whether what is sent, and what was received last, is protected by the post-quantum KEM too.
+    public var isPostQuantum: Bool
+    /// Whether this side has the KEM.
+    public var isPostQuantumPossible: Bool
+
+    public init(code: String, isPostQuantum: Bool, isPostQuantumPossible: Bool) {
+        self.code = code
+        self.isPostQuantum = isPostQuantum
+        self.isPostQuantumPossible = isPostQuantumPossible
+    }
+}
+
 /// A connection in a list.
 public struct ConnectionSummary: Hashable, Sendable {
     public var id: ConnectionID

@@ -265,8 +265,8 @@ final class People: Sendable {
         }
     }
 
-    /// Digits that are the same on both sides when nobody is in between.
-    func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+    /// How what is written to a contact on the network is protected.
+    func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         let connection = try await blocking.run { [store] in
             try store.read { tables in
                 let id = try tables.chats.id(of: chat, of: store.profile.id)
@@ -275,7 +275,8 @@ final class People: Sendable {
         }
         guard let connection else { return nil }
         do {
-            return try await agent().securityCode(of: connection)
+            guard let security = try await agent().security(of: connection) else { return nil }
+            return ContactSecurity(code: security.code, protection: ContactProtection(security))
         } catch {
             throw ChatError(connecting: error)
         }
@@ -316,5 +317,16 @@ extension ChatError {
             case .unusableLink, .linkGone, .notPossible, .serverRefused: .invalidCommand
             }
         self.init(code, error.sentence, cause: error)
+    }
+}
+
+extension ContactProtection {
+    init(_ security: ConnectionSecurity) {
+        self =
+            if security.isPostQuantum {
+                .postQuantum
+            } else {
+                security.isPostQuantumPossible ? .standard : .onlyStandard
+            }
     }
 }

@@ -1,6 +1,7 @@
 import Agent
 import Base
 import Cryptography
+import Ratchet
 import SMP
 import SMPClient
 
@@ -35,7 +36,8 @@ struct ProfileAgent: Sendable {
     static let overNetwork: Making = { path, key, servers, network in
         let connections = QueueConnections(network)
         let agent = try Agent(
-            path: path, key: key, servers: connections, settings: AgentSettings(servers: servers))
+            path: path, key: key, servers: connections,
+            settings: AgentSettings(servers: servers, postQuantum: true), kem: GcryptKEM.installed)
         connections.followNetwork { [weak agent] in agent?.networkChanged() }
         return ProfileAgent(agent, over: connections)
     }

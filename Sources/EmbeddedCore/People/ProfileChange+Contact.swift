@@ -7,7 +7,7 @@ extension ProfileChange {
     /// The file can be fetched.
     func describe(_ file: FileID, _ description: String) throws {
         guard let sent = try recipient(of: file) else { return }
-        for part in DescriptionPart.parts(of: description, limit: ProtocolLimits.descriptionPart) {
+        for part in DescriptionPart.parts(of: description, limit: ProtocolLimits.shortDescriptionPart) {
             try say(.description(of: sent.id, part), in: sent.chat, of: sent.item)
         }
     }

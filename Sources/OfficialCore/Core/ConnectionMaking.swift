@@ -82,12 +82,12 @@ struct ConnectionMaking: Sendable {
         return row[0] > 0 ? .direct(row[0]) : nil
     }
 
-    func securityCode(of chat: ChatReference) async throws(ChatError) -> String? {
+    func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         guard case .direct(let contact) = chat else { return nil }
-        guard case .securityCode(let code) = try await ask(.securityCode(contact: contact)) else {
+        guard case .security(let security) = try await ask(.securityCode(contact: contact)) else {
             throw Self.notUnderstood
         }
-        return code
+        return security
     }
 
     // MARK: - The address

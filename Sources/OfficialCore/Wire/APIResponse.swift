@@ -41,7 +41,7 @@ public enum APIResponse: Hashable, Sendable {
     case invitation(APILink, connection: Int64)
     case plan(APIConnectionPlan)
     case connecting(APIConnecting)
-    case securityCode(String)
+    case security(ContactSecurity)
     case addressCreated
     case address(APIAddress)
     /// The contact that somebody who asked becomes.
@@ -121,7 +121,7 @@ public enum APIResponse: Hashable, Sendable {
         case "contactAlreadyExists", "startedConnectionToContact", "sentInvitationToContact",
             "startedConnectionToGroup":
             return chat.map { .connecting(.known($0)) }
-        case "contactCode": return json["connectionCode"]?.string.map(APIResponse.securityCode)
+        case "contactCode": return ContactSecurity(json).map(APIResponse.security)
         case "userContactLinkCreated": return .addressCreated
         case "userContactLink", "userContactLinkUpdated":
             return json["contactLink"].flatMap(APIAddress.init).map(APIResponse.address)
@@ -203,5 +203,18 @@ public struct APINetworkSettings: Hashable, Sendable {
     init(_ json: JSONValue) {
         let mode = json["socksMode"]?.type
         hidesAddress = json["socksProxy"] != nil && mode != "onion"
+    }
+}
+
+extension ContactSecurity {
+    /// Of a contact and its code.
+    fileprivate init?(_ json: JSONValue) {
+        guard let code = json["connectionCode"]?.string else { return nil }
+        let connection = json["contact"]?["activeConn"]
+        let isPostQuantum = connection.map { connection in
+            // Left out while no message was encrypted in that direction.
+            connection["pqSndEnabled"]?.bool == true && connection["pqRcvEnabled"]?.bool == true
+        }
+        self.init(code: code, protection: isPostQuantum.map { $0 ? .postQuantum : .standard })
     }
 }

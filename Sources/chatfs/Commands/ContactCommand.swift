@@ -14,7 +14,10 @@ enum ContactCommand {
         "verify", "Print the digits by which two contacts know that nobody is in between.",
         discussion: """
             Of a contact on the network: compare them with what the other side sees (in SimpleX Chat under 'Verify \
-            security code'), over a way that is not this chat. They are the same when nobody is in between.
+            security code'), over a way that is not this chat. They are the same when nobody is in between. Under them \
+            stands whether the encryption is post-quantum: whether it also keeps what somebody records today from \
+            quantum computers to come. It is when both sides have it, here with libgcrypt 1.11 or later, and each \
+            has written once.
             """,
         arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
         options: CommonOptions.access,
@@ -27,5 +30,19 @@ enum ContactCommand {
                 .invalidCommand, "This contact is a profile of this machine: nobody can be in between.")
         }
         Terminal.print(code)
+        if let protection = answer.protection { Terminal.print(protection.sentence) }
+    }
+}
+
+extension ContactProtection {
+    /// For who asked how a chat is protected.
+    fileprivate var sentence: String {
+        switch self {
+        case .postQuantum: "Encryption: post-quantum, in both directions."
+        case .standard:
+            "Encryption: standard. The contact's program has no post-quantum encryption, or too little was written yet."
+        case .onlyStandard:
+            "Encryption: standard. Post-quantum encryption needs libgcrypt 1.11 or later, which is not installed here."
+        }
     }
 }

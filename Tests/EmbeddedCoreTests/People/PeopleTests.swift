@@ -122,7 +122,7 @@ struct PeopleTests {
     func restored() async throws {
         let (alice, bob) = try await Internet().pair()
         try await bob.core.shutDown()
-        let code = try await alice.core.securityCode(of: alice.core.chat(named: "bob"))
+        let code = try await alice.core.security(of: alice.core.chat(named: "bob"))?.code
         let folders = try ProfileFolders(
             of: bob.world.directory.profile(named: "bob"), in: bob.world.directory)
         let mark = folders.path + "/" + ProfileFolders.restoredMark
@@ -130,7 +130,7 @@ struct PeopleTests {
         #expect(folders.isRestored)
         try await bob.open()
         _ = try await wait(for: "new keys") {
-            let now = try await alice.core.securityCode(of: alice.core.chat(named: "bob"))
+            let now = try await alice.core.security(of: alice.core.chat(named: "bob"))?.code
             return now != code ? now : nil
         }
         try await wait(until: "it is used") { !folders.isRestored }
@@ -188,11 +188,11 @@ struct PeopleTests {
     @Test("both sides see the same digits; a profile of the same machine and the notes have none")
     func securityCode() async throws {
         let (alice, bob) = try await Internet().pair()
-        let code = try await alice.core.securityCode(of: alice.core.chat(named: "bob"))
+        let code = try await alice.core.security(of: alice.core.chat(named: "bob"))?.code
         #expect(code?.isEmpty == false)
-        #expect(try await bob.core.securityCode(of: bob.core.chat(named: "alice")) == code)
-        #expect(try await bob.core.securityCode(of: bob.core.chat(named: "Saved notes")) == nil)
-        #expect(await refusal { try await bob.core.securityCode(of: .direct(99)) }?.code == .noSuchChat)
+        #expect(try await bob.core.security(of: bob.core.chat(named: "alice"))?.code == code)
+        #expect(try await bob.core.security(of: bob.core.chat(named: "Saved notes")) == nil)
+        #expect(await refusal { try await bob.core.security(of: .direct(99)) }?.code == .noSuchChat)
         try await alice.core.shutDown()
         try await bob.core.shutDown()
     }

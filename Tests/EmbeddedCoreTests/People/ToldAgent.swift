@@ -81,7 +81,7 @@ final class ToldAgent: ConnectionAgent {
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
     func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError) {}
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {}
-    func securityCode(of connection: ConnectionID) async throws(AgentError) -> String? { nil }
+    func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? { nil }
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {}
     func resynchronise(_ connection: ConnectionID) async throws(AgentError) {}
     func connections() async throws(AgentError) -> [ConnectionSummary] { [] }

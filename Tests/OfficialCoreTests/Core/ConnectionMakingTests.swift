@@ -31,7 +31,9 @@ struct ConnectionMakingTests {
         #expect(try await core.contact(of: invitation.connection) == nil)
         stage.simplex.change { $0.connections[invitation.connection] = 1 }
         #expect(try await core.contact(of: invitation.connection)?.displayName == "bob")
-        #expect(try await core.securityCode(of: .direct(1)) == "12345 67890")
+        #expect(
+            try await core.security(of: .direct(1))
+                == ContactSecurity(code: "12345 67890", protection: .postQuantum))
         await core.shutDown()
     }
 

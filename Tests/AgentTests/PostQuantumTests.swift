@@ -1,0 +1,175 @@
+import Base
+import Cryptography
+import Ratchet
+import Testing
+
+@testable import Agent
+
+/// The KEM between two agents, as far as it does not matter which one it is: negotiated, refused, and taken away.
+@Suite struct PostQuantumTests {
+    private struct Both: Equatable {
+        var inviter: Bool?
+        var joiner: Bool?
+
+        init(_ couple: Couple) async throws {
+            inviter = try await couple.inviter.agent.security(of: couple.toJoiner)?.isPostQuantum
+            joiner = try await couple.joiner.agent.security(of: couple.toInviter)?.isPostQuantum
+        }
+
+        init(_ both: Bool) { (inviter, joiner) = (both, both) }
+    }
+
+    private static func person(_ relay: MemoryRelay, _ server: UInt8, kem: (any KEM)?) async throws -> Person
+    {
+        try await Person(relay, servers: [server], postQuantum: true, kem: kem)
+    }
+
+    private static func exchange(_ couple: Couple, _ bodies: [[UInt8]]) async throws {
+        for body in bodies {
+            let before = await (
+                couple.joiner.diary.bodies().count, couple.inviter.diary.bodies().count
+            )
+            _ = try await couple.inviter.agent.send(
+                body, to: couple.toJoiner, notifies: false, identifier: nil)
+            await couple.joiner.diary.waitForBodies(before.0 + 1)
+            _ = try await couple.joiner.agent.send(
+                body, to: couple.toInviter, notifies: false, identifier: nil)
+            await couple.inviter.diary.waitForBodies(before.1 + 1)
+            #expect(await couple.joiner.diary.bodies().last == body)
+            #expect(await couple.inviter.diary.bodies().last == body)
+        }
+    }
+
+    @Test(arguments: [nil, "{}"]) func bothComeToUseItByEachKindOfLink(linkData: String?) async throws {
+        let relay = MemoryRelay()
+        let couple = try await Couple(
+            relay, inviter: Self.person(relay, 1, kem: PlainKEM()),
+            joiner: Self.person(relay, 2, kem: PlainKEM()), linkData: linkData.map(bytes))
+        // Also messages that fill all the room that the keys leave.
+        let longest = [UInt8](repeating: 7, count: AgentLimits.postQuantumBody)
+        try await Self.exchange(couple, [bytes("first"), longest, bytes("last")])
+        #expect(try await Both(couple) == Both(true))
+        await #expect(throws: AgentError.self) {
+            try await couple.inviter.agent.send(
+                longest + [7], to: couple.toJoiner, notifies: false, identifier: nil)
+        }
+        await couple.end()
+    }
+
+    @Test func whoAsksAtAnAddressComesToUseItToo() async throws {
+        let relay = MemoryRelay()
+        let owner = try await Self.person(relay, 1, kem: PlainKEM())
+        let asking = try await Self.person(relay, 2, kem: PlainKEM())
+        let address = try await owner.agent.invite(
+            Invitation(kind: .address, server: Known.server(1), linkData: bytes("{}")))
+        let toOwner = try await asking.agent.join(
+            link: #require(address.links.short).link, information: bytes("asking"), confirmation: [])
+        let request = await owner.diary.first { $0.request?.id }
+        let toAsking = try await owner.agent.accept(request, information: bytes("owner"))
+        await owner.diary.wait { $0.contains { $0.connection == toAsking && $0.isConnected } }
+        await asking.diary.wait { $0.contains { $0.connection == toOwner && $0.isConnected } }
+        let couple = Couple(inviter: asking, joiner: owner, toJoiner: toOwner, toInviter: toAsking)
+        try await Self.exchange(couple, [bytes("first"), bytes("second")])
+        #expect(try await Both(couple) == Both(true))
+        await couple.end()
+    }
+
+    @Test(arguments: [true, false]) func withoutTheLibraryOnOneSideItIsStandardAndSaysSo(ofInviter: Bool)
+        async throws
+    {
+        let relay = MemoryRelay()
+        let couple = try await Couple(
+            relay, inviter: Self.person(relay, 1, kem: ofInviter ? nil : PlainKEM()),
+            joiner: Self.person(relay, 2, kem: ofInviter ? PlainKEM() : nil))
+        try await Self.exchange(couple, [bytes("first"), bytes("second"), bytes("third")])
+        #expect(try await Both(couple) == Both(false))
+        let security = try await (
+            couple.inviter.agent.security(of: couple.toJoiner),
+            couple.joiner.agent.security(of: couple.toInviter)
+        )
+        #expect(security.0?.isPostQuantumPossible == !ofInviter)
+        #expect(security.1?.isPostQuantumPossible == ofInviter)
+        #expect(security.0?.code == security.1?.code)
+        await couple.end()
+    }
+
+    /// As when the data directory has moved to a machine without it: what was written before is told of as unreadable,
+    /// both go on without it, and it is taken up again later.
+    @Test func aLibraryThatIsTakenAwayLeavesAConnectionThatWorks() async throws {
+        let relay = MemoryRelay()
+        let couple = try await Couple(
+            relay, inviter: Self.person(relay, 1, kem: PlainKEM()),
+            joiner: Self.person(relay, 2, kem: PlainKEM()))
+        try await Self.exchange(couple, [bytes("first"), bytes("second")])
+        #expect(try await Both(couple) == Both(true))
+
+        await couple.joiner.end()
+        couple.joiner.setKEM(nil)
+        var numbers: [Int64] = []
+        for number in 1...3 {
+            numbers.append(
+                try await couple.inviter.agent.send(
+                    bytes("missed \(number)"), to: couple.toJoiner, notifies: false, identifier: nil))
+        }
+        try await couple.joiner.start()
+        // What nobody can read any more is told of.
+        let missed = numbers
+        await couple.inviter.diary.wait { events in
+            missed.allSatisfy { number in
+                events.contains { $0.content == .messageFailed(message: number, .unreadable) }
+            }
+        }
+        try await Self.exchange(couple, [bytes("without"), bytes("it")])
+        #expect(try await Both(couple) == Both(false))
+
+        await couple.joiner.end()
+        couple.joiner.setKEM(PlainKEM())
+        try await couple.joiner.start()
+        try await couple.joiner.agent.resynchronise(couple.toInviter)
+        await couple.joiner.diary.wait { events in
+            events.last { $0.condition != nil }?.condition?.synchronisation == .synchronised
+        }
+        try await Self.exchange(couple, [bytes("with"), bytes("it"), bytes("again")])
+        #expect(try await Both(couple) == Both(true))
+        await couple.end()
+    }
+
+    @Test(.enabled(if: GcryptKEM.installed != nil, "libgcrypt 1.11 or later is not installed"))
+    func theInstalledLibraryServesAWholeConversation() async throws {
+        let relay = MemoryRelay()
+        let couple = try await Couple(
+            relay, inviter: Self.person(relay, 1, kem: GcryptKEM.installed),
+            joiner: Self.person(relay, 2, kem: GcryptKEM.installed), linkData: bytes("{}"))
+        relay.setChaos(.wild)
+        try await Self.exchange(couple, (0..<50).map { bytes("message \($0)") })
+        relay.setChaos(.none)
+        #expect(try await Both(couple) == Both(true))
+        await couple.end()
+    }
+}
+
+/// A KEM that protects nothing, with the lengths of the real one: secrets are hashes of what is public.
+private struct PlainKEM: KEM {
+    private let random = SystemRandomSource()
+
+    func generate() throws(RatchetError) -> KEMKey {
+        let seed = random.bytes(32)
+        return KEMKey(
+            publicKey: Self.filled(seed, KEMLength.publicKey),
+            secretKey: WipedBytes(Self.filled(seed, KEMLength.secretKey)))!
+    }
+
+    func encapsulate(to publicKey: [UInt8]) throws(RatchetError) -> Encapsulation {
+        let seed = random.bytes(32)
+        let secret = WipedBytes(SHA256.hash(Array(publicKey.prefix(32)) + seed))
+        return Encapsulation(ciphertext: Self.filled(seed, KEMLength.ciphertext), secret: secret)!
+    }
+
+    func decapsulate(_ ciphertext: [UInt8], with key: KEMKey) throws(RatchetError) -> WipedBytes {
+        WipedBytes(SHA256.hash(Array(key.publicKey.prefix(32) + ciphertext.prefix(32))))
+    }
+
+    private static func filled(_ seed: [UInt8], _ count: Int) -> [UInt8] {
+        seed + [UInt8](repeating: 0, count: count - seed.count)
+    }
+}
