@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import Ratchet
 import SMP
 import TestSupport
 import Testing
@@ -59,6 +60,27 @@ struct OfficialProgramTests {
         await person.diary.wait { $0.contains { $0.content == .delivered(message: number) } }
     }
 
+    /// Both use the KEM where this machine has it, after each has written; else neither.
+    private static func checkProtection(
+        _ person: Person, _ connection: ConnectionID, _ relays: OfficialRelays
+    ) async throws {
+        for round in 1...3 {
+            _ = try await person.agent.send(
+                text("round \(round)"), to: connection, notifies: true, identifier: nil)
+            _ = try await official("@chatfs answer \(round)", relays)
+            await person.diary.wait { events in
+                events.contains { event in
+                    guard case .received(let message) = event.content else { return false }
+                    return String(decoding: message.body, as: UTF8.self).contains("answer \(round)")
+                }
+            }
+        }
+        let security = try await person.agent.security(of: connection)
+        #expect(security?.isPostQuantum == (GcryptKEM.installed != nil))
+        let shown = try await official("/i chatfs", relays, seconds: 1)
+        #expect(shown.contains("quantum resistant") == (GcryptKEM.installed != nil), "\(shown)")
+    }
+
     @Test(arguments: [true, false]) func theOfficialProgramJoinsOurLink(isShort: Bool) async throws {
         let relays = try await OfficialRelays()
         let server = try #require(ServerAddress(relays.messages.address))
@@ -87,6 +109,7 @@ struct OfficialProgramTests {
             Self.text("after all that"), to: invited.connection, notifies: true, identifier: nil)
         _ = try await Self.official("/contacts", relays, seconds: 6)
         #expect(try await Self.official("/tail", relays, seconds: 1).contains("after all that"))
+        try await Self.checkProtection(person, invited.connection, relays)
         let code = try #require(try await person.agent.security(of: invited.connection)?.code)
         let shown = try await Self.official("/code chatfs", relays, seconds: 1)
         #expect(shown.filter { !$0.isWhitespace }.contains(code.filter { !$0.isWhitespace }))
@@ -105,6 +128,7 @@ struct OfficialProgramTests {
         _ = try await Self.official("/contacts", relays, seconds: 6)
         await person.diary.wait { $0.contains { $0.isConnected } }
         try await Self.converse(person, connection, relays)
+        try await Self.checkProtection(person, connection, relays)
         await person.end()
         try await relays.stop()
     }

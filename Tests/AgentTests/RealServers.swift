@@ -1,5 +1,6 @@
 import Base
 import Network
+import Ratchet
 import SMP
 import SMPClient
 import SMPRelay
@@ -28,7 +29,9 @@ final class RealServers: EndingServers {
 
     /// Somebody who uses one real server.
     static func person(on server: ServerAddress) async throws -> Person {
-        try await Person(MemoryRelay(), connections: (server, { RealServers() }))
+        try await Person(
+            MemoryRelay(), postQuantum: true, kem: GcryptKEM.installed,
+            connections: (server, { RealServers() }))
     }
 }
 

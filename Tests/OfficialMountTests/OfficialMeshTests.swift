@@ -144,7 +144,7 @@ struct OfficialMeshTests {
             })
         let number = try #require(Int64(part.prefix { $0.isNumber }))
         try await group.client.command("/_member role #\(group.number) \(number) moderator")
-        try await otto.client.event("memberRoleUser")
+        try await otto.client.event("memberRole")
         let sent = try await ChatFSProcess.run(["send", "--text", "too loud", "club"] + group.data)
         #expect(sent.succeeded, "\(sent.errors)")
         let item = try await otto.client.event("newChatItems", with: "\"text\":\"too loud\"")
