@@ -92,6 +92,7 @@ final class People: Sendable {
 
     /// - Parameter time: for what is on its way. What is left goes on at the next start.
     func shutDown(finishingWithin time: Duration) async {
+        if time > .zero { await openForWhatIsLeft() }
         let state = self.state.withLock { state in
             state.isClosed = true
             return state
@@ -106,6 +107,23 @@ final class People: Sendable {
         }
         for task in state.sending { await task.value }
         await state.receiving?.value
+    }
+
+    /// A command that is done before its agent is open leaves what it wrote all the same: it goes before the end.
+    private func openForWhatIsLeft() async {
+        if let opening = state.withLock({ $0.opening }) {
+            // Why not was told where it was opened.
+            _ = try? await opening.value
+            return
+        }
+        do {
+            let isAnythingLeft = try await blocking.run { [store] in
+                try store.read { try $0.outgoing.first() != nil || !$0.requests.all(.rejected).isEmpty }
+            }
+            if isAnythingLeft { _ = try await agent() }
+        } catch {
+            log.warning("What is left to be sent goes at the next start: \(sentence(of: error))")
+        }
     }
 
     /// What the profile has to say goes to its agent, and from there to servers, as far as that is possible by then.

@@ -118,6 +118,24 @@ struct PeopleTests {
         try await bob.core.shutDown()
     }
 
+    @Test("what a command says goes also when the command is done before its connections are open")
+    func saidAtOnce() async throws {
+        let (alice, bob) = try await Internet().pair()
+        var texts: [String] = []
+        try await alice.core.shutDown()
+        for number in 1...12 {
+            try await alice.open()
+            texts.append("text \(number)")
+            try await alice.core.send(
+                ComposedText(id: "\(number)", text: "text \(number)"), to: alice.core.chat(named: "bob"))
+            try await alice.core.shutDown(finishingWithin: .seconds(60))
+            try await wait(until: "text \(number) is there") {
+                try await Line.all(bob.core.log(of: "alice")).compactMap(\.text) == texts
+            }
+        }
+        try await bob.core.shutDown()
+    }
+
     @Test("a profile out of an archive agrees on new keys with its contacts, once, and goes on")
     func restored() async throws {
         let (alice, bob) = try await Internet().pair()
