@@ -69,8 +69,7 @@ struct StoredFileTests {
         #expect(try says().contains("\(folder)/\(copy) OUT"))
         let out = mounts.path("out")
         let outcome = try await ChatFSProcess.run([
-            "cryptofile", "decrypt", "--salvage", "\(folder)/\(copy)", out, "--args",
-            "\(folder)/\(copy).json",
+            "cryptofile", "decrypt", "--salvage", "\(folder)/\(copy)", out,
         ])
         #expect(!outcome.succeeded && outcome.errors.contains("The tag is wrong"), "\(outcome.errors)")
         let found = try OpenFile(out, flags: O_RDONLY).readAll(limit: 1 << 22)

@@ -159,7 +159,8 @@ private struct TreeHistory {
         try mounts.folder.write(bytes, to: "letters/\(lastContent)/\(wanted)")
         try await mounts.run(
             ["send", mounts.path("letters/\(lastContent)/\(wanted)"), "alice", "--profile", "bob"])
-        try await mounts.waitForFile("alice/bob/" + name)
+        // Listings follow what a lookup finds as soon as the kernel has been told.
+        try await mounts.waitForFiles([name], in: "alice/bob")
         model.arrived(bytes, as: name, in: "bob", number: number("bob", name))
     }
 
