@@ -127,7 +127,9 @@ final class OfficialPerson: Sendable {
         let database = way == .attached ? [] : ["--database", database]
         let outcome = try await ChatFSProcess.run(
             arguments + core(way) + database + folder + data, environment: ["HOME": home])
-        guard outcome.succeeded else { throw WaitedInVain("\(arguments): \(outcome.output)\(outcome.errors)") }
+        guard outcome.succeeded else {
+            throw WaitedInVain("\(arguments): \(outcome.output)\(outcome.errors)")
+        }
         return outcome.output
     }
 
