@@ -98,19 +98,40 @@ public final class XFTPClient: Sendable {
 
     /// FPUT: brings the bytes of a chunk that was made with their size and digest.
     public func upload(
-        _ buffer: ChunkBuffer, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress,
-        counter: @escaping ByteCounter = { _ in }
+        _ buffer: ChunkBuffer, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
+    ) async throws(XFTPError) {
+        try await upload(
+            to: senderID, signedBy: key, on: relay, body: { ChunkBody(buffer) { _ in } })
+    }
+
+    /// The same of a chunk whose memory may go before the relay confirms it.
+    func upload(
+        _ chunk: OutgoingChunk, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress,
+        counter: @escaping ByteCounter
+    ) async throws(XFTPError) {
+        try await upload(to: senderID, signedBy: key, on: relay) { () throws(XFTPError) in
+            ChunkBody(try await chunk.memory(), counter: counter, wasRead: chunk.wasRead)
+        }
+    }
+
+    /// - Parameter body: makes the body of each attempt. Before a connection is waited for: who has one waits for no
+    ///   memory, since who has memory may wait for a connection.
+    private func upload(
+        to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress,
+        body: () async throws(XFTPError) -> ChunkBody
     ) async throws(XFTPError) {
         try await retrying { () throws(XFTPError) in
-            try await self.transferring(on: relay) { connection throws(XFTPError) in
-                let body = ChunkBody(buffer, counter: counter)
-                do throws(XFTPError) {
-                    try await connection.upload(body, to: senderID, signedBy: key)
-                } catch {
-                    // The record pins the digest, so what the relay has already is this chunk.
-                    if error.code == .relay(.hasFile) { return }
-                    body.takeBack()
-                    throw error
+            try await self.use(relay) { connections throws(XFTPError) in
+                let body = try await body()
+                try await connections.withTransfer { connection throws(XFTPError) in
+                    do throws(XFTPError) {
+                        try await connection.upload(body, to: senderID, signedBy: key)
+                    } catch {
+                        // The record pins the digest, so what the relay has already is this chunk.
+                        if error.code == .relay(.hasFile) { return }
+                        body.takeBack()
+                        throw error
+                    }
                 }
             }
         }

@@ -33,6 +33,8 @@ final class ScriptedRelay: HTTP2ServerHandler {
         case answering(XFTPProtocolError)
         // At an upload:
         case refusingUpload(XFTPProtocolError)
+        /// Takes all of it and breaks the connection in place of an answer.
+        case takingUploadWithoutAnswer
     }
 
     let chunk: [UInt8]
@@ -43,6 +45,8 @@ final class ScriptedRelay: HTTP2ServerHandler {
     private let server = Lock<HTTP2Server?>(nil)
     /// Requests of each command so far.
     let requests = Lock<[String: Int]>([:])
+    /// SHA-256 of each chunk that it was brought whole.
+    let brought = Lock<[[UInt8]]>([])
     let connections = Lock(0)
     fileprivate let isStopped = Lock(false)
 
@@ -130,6 +134,8 @@ private final class Exchange: ServerExchange {
     private let connection: Connection
     private let number: Int
     private var block: [UInt8] = []
+    private var chunk = SHA256()
+    private var uploadFault: ScriptedRelay.Fault?
 
     init(connection: Connection, number: Int) {
         self.connection = connection
@@ -140,12 +146,14 @@ private final class Exchange: ServerExchange {
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws -> (any BodySource)? {
         let isNew = block.count < Block.size
-        block.append(contentsOf: bytes.prefix(Block.size - block.count))
+        let head = Block.size - block.count
+        block.append(contentsOf: bytes.prefix(head))
+        if bytes.count > head { chunk.update(UnsafeRawBufferPointer(rebasing: bytes[head...])) }
         guard isNew, number > 2, block.count == Block.size else { return nil }
         let command = try XFTPCommand(decoding: try Transmission(block: block).body)
-        guard case .upload = command, case .refusingUpload(let error)? = connection.relay.nextFault() else {
-            return nil
-        }
+        guard case .upload = command else { return nil }
+        uploadFault = connection.relay.nextFault()
+        guard case .refusingUpload(let error)? = uploadFault else { return nil }
         count("upload")
         return BytesBody(answer(.error(error)))
     }
@@ -178,6 +186,14 @@ private final class Exchange: ServerExchange {
         case .download(let key):
             count("download")
             return try download(key, fault: connection.relay.nextFault())
+        case .upload:
+            count("upload")
+            let digest = self.chunk.finalize()
+            connection.relay.brought.withLock { $0.append(digest) }
+            if case .takingUploadWithoutAnswer? = uploadFault {
+                return BrokenBody([0], at: 0, stalls: false)
+            }
+            return BytesBody(answer(.ok))
         default:
             count("other")
             return BytesBody(answer(.ok))

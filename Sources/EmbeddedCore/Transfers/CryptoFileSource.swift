@@ -3,7 +3,7 @@ import Cryptography
 import XFTP
 
 /// The plaintext of a CryptoFile, to be uploaded. Its tag is checked along the way: the chunks of a damaged
-/// file may reach a relay, a description of them nobody. One call at a time.
+/// file may reach a relay, a description of them nobody. One `read` at a time.
 final class CryptoFileSource: UploadSource {
     private let reader: CryptoFileReader
     private let check: Lock<CryptoFileReader.Check>
@@ -19,6 +19,12 @@ final class CryptoFileSource: UploadSource {
         // A copy, so that the lock is not held over the disk: calls come one at a time.
         var check = check.withLock { $0 }
         defer { self.check.withLock { $0 = check } }
+        return try reader.read(into: buffer, at: offset, checking: &check)
+    }
+
+    /// Leaves the check where it is.
+    func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        var check = reader.beginCheck()
         return try reader.read(into: buffer, at: offset, checking: &check)
     }
 

@@ -11,20 +11,27 @@ final class ChunkBody: BodySource, @unchecked Sendable {
     // Safe: the connection's thread alone touches `position` until `send` returns, the task after.
     private let buffer: ChunkBuffer
     private let counter: ByteCounter
+    private let wasRead: @Sendable () -> Void
     private var position = 0
+    let length: Int
 
-    init(_ buffer: ChunkBuffer, counter: @escaping ByteCounter) {
+    /// - Parameter wasRead: called when the last byte was read; `buffer` is not touched from then on.
+    init(
+        _ buffer: ChunkBuffer, counter: @escaping ByteCounter, wasRead: @escaping @Sendable () -> Void = {}
+    ) {
         self.buffer = buffer
         self.counter = counter
+        self.wasRead = wasRead
+        length = buffer.count
     }
 
-    var length: Int { buffer.count }
-
     func read(into target: UnsafeMutableRawBufferPointer) -> Int {
-        let count = min(target.count, buffer.count - position)
+        let count = min(target.count, length - position)
+        guard count > 0 else { return 0 }
         target.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer.bytes[position..<position + count]))
         position += count
         counter(count)
+        if position == length { wasRead() }
         return count
     }
 

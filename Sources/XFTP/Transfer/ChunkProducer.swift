@@ -3,12 +3,16 @@ import Cryptography
 import Posix
 
 /// Makes the encrypted chunks of a file in order: header, content, padding, sealed as one stream,
-/// the tag at the end of the last. One thread at a time.
+/// the tag at the end of the last. Chunks are made in order, from one thread at a time; those that were made can be
+/// made again meanwhile, from any thread.
 final class ChunkProducer: @unchecked Sendable {
-    // Safe: `FileUpload` asks for one chunk after the other, each from one pool thread.
+    // Safe: `FileUpload` asks for one chunk after the other, each from one pool thread, and they alone touch what
+    // changes.
     let sizes: [UInt32]
     private let source: any UploadSource
     private let header: [UInt8]
+    /// For positions without order; the other one is as far as the file was made.
+    private let keystream: StreamBox
     private var box: StreamBox
     private var position: UInt64 = 0
 
@@ -26,7 +30,8 @@ final class ChunkProducer: @unchecked Sendable {
             sizes = ChunkPlan.sizes(for: fileSize)
         }
         do {
-            box = try StreamBox(key: state.keyBytes, nonce: state.nonceBytes)
+            keystream = try StreamBox(key: state.keyBytes, nonce: state.nonceBytes)
+            box = keystream
         } catch {
             throw XFTPError(.wrongState, "The state of the upload has no proper key.", cause: error)
         }
@@ -38,7 +43,11 @@ final class ChunkProducer: @unchecked Sendable {
         let end = position + UInt64(buffer.count)
         let isLast = index == sizes.count - 1
         let plain = isLast ? buffer.count - StreamBox.tagLength : buffer.count
-        try fill(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<plain]))
+        let target = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<plain])
+        try inPieces(target, from: position) { (piece, start) throws(XFTPError) in
+            try fillPlain(piece, at: start, reading: source.read)
+            box.seal(piece)
+        }
         if isLast {
             buffer.bytes[plain...].copyBytes(from: box.tag())
             try reading { try source.confirm() }
@@ -46,21 +55,35 @@ final class ChunkProducer: @unchecked Sendable {
         position = end
     }
 
-    /// The next bytes of the stream, in pieces that stay in the processor's cache between reading
-    /// and sealing.
-    private func fill(_ target: UnsafeMutableRawBufferPointer) throws(XFTPError) {
-        let piece = 256 << 10
+    /// Fills `buffer` with a chunk that was made before and is not the last one, whose end is the tag.
+    func produceAgain(_ index: Int, into buffer: ChunkBuffer) throws(XFTPError) {
+        precondition(index < sizes.count - 1, "the tag of the whole is made once")
+        buffer.count = Int(sizes[index])
+        let start = sizes[..<index].reduce(0) { $0 + UInt64($1) }
+        try inPieces(buffer.bytes, from: start) { (piece, start) throws(XFTPError) in
+            try fillPlain(piece, at: start, reading: source.readAgain)
+            keystream.transform(piece, at: start)
+        }
+    }
+
+    /// Pieces that stay in the processor's cache between reading and sealing, each with its place in the stream.
+    private func inPieces(
+        _ target: UnsafeMutableRawBufferPointer, from start: UInt64,
+        _ body: (UnsafeMutableRawBufferPointer, UInt64) throws(XFTPError) -> Void
+    ) throws(XFTPError) {
         var filled = 0
         while filled < target.count {
-            let count = min(piece, target.count - filled)
-            let slice = UnsafeMutableRawBufferPointer(rebasing: target[filled..<filled + count])
-            try fillPlain(slice, at: position + UInt64(filled))
-            box.seal(slice)
+            let count = min(256 << 10, target.count - filled)
+            let piece = UnsafeMutableRawBufferPointer(rebasing: target[filled..<filled + count])
+            try body(piece, start + UInt64(filled))
             filled += count
         }
     }
 
-    private func fillPlain(_ slice: UnsafeMutableRawBufferPointer, at start: UInt64) throws(XFTPError) {
+    private func fillPlain(
+        _ slice: UnsafeMutableRawBufferPointer, at start: UInt64,
+        reading read: (UnsafeMutableRawBufferPointer, UInt64) throws -> Int
+    ) throws(XFTPError) {
         let contentStart = UInt64(header.count)
         var filled = 0
         if start < contentStart {
@@ -72,7 +95,7 @@ final class ChunkProducer: @unchecked Sendable {
         if filled < slice.count, offset < source.size {
             let count = Int(min(UInt64(slice.count - filled), source.size - offset))
             let part = UnsafeMutableRawBufferPointer(rebasing: slice[filled..<filled + count])
-            guard try reading({ try source.read(into: part, at: offset) }) == count else {
+            guard try reading({ try read(part, offset) }) == count else {
                 throw XFTPError(.source, "The file became shorter while it was being sent.")
             }
             filled += count

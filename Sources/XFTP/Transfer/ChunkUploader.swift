@@ -37,9 +37,9 @@ final class ChunkUploader: Sendable {
         if let failure { throw failure }
     }
 
-    func upload(_ index: Int, _ buffer: ChunkBuffer) async throws(XFTPError) {
+    func upload(_ chunk: OutgoingChunk) async throws(XFTPError) {
         do throws(XFTPError) {
-            try await uploadToSome(index, buffer)
+            try await uploadToSome(chunk)
         } catch {
             // What was only cancelled because something else failed tells nothing.
             firstFailure.withLock { if $0 == nil, error.code != .cancelled { $0 = error } }
@@ -47,24 +47,24 @@ final class ChunkUploader: Sendable {
         }
     }
 
-    private func uploadToSome(_ index: Int, _ buffer: ChunkBuffer) async throws(XFTPError) {
-        let digest = await ThreadPool.shared.run { SHA256.hash(UnsafeRawBufferPointer(buffer.bytes)) }
-        if let known = records.state.chunk(index) {
+    private func uploadToSome(_ chunk: OutgoingChunk) async throws(XFTPError) {
+        let digest = try await chunk.digest()
+        if let known = records.state.chunk(chunk.index) {
             guard known.digest == Base64URL.encode(digest) else {
                 throw XFTPError(.source, "The file is not the same any more as when its upload began.")
             }
             if known.isUploaded {
-                count(buffer.count)
+                count(chunk.count)
                 return
             }
             // The record may have gone meanwhile; then the chunk is made anew.
-            if (try? await finish(known, buffer)) != nil { return }
+            if (try? await finish(known, chunk)) != nil { return }
         }
         var failure: XFTPError?
         for attempt in relays.indices {
-            let relay = relays[(index + attempt) % relays.count]
+            let relay = relays[(chunk.index + attempt) % relays.count]
             do throws(XFTPError) {
-                return try await uploadToOne(relay, index, buffer, digest: digest)
+                return try await uploadToOne(relay, chunk, digest: digest)
             } catch {
                 if error.code == .cancelled || error.code == .storage { throw error }
                 if failure == nil { failure = error }
@@ -74,35 +74,36 @@ final class ChunkUploader: Sendable {
     }
 
     private func uploadToOne(
-        _ relay: RelayAddress, _ index: Int, _ buffer: ChunkBuffer, digest: [UInt8]
+        _ relay: RelayAddress, _ chunk: OutgoingChunk, digest: [UInt8]
     ) async throws(XFTPError) {
         let senderKey = SigningKey.generate()
         let recipientKeys = (0..<records.state.recipients).map { _ in SigningKey.generate() }
         let created = try await client.create(
-            size: UInt32(buffer.count), digest: digest, senderKey: senderKey, recipientKeys: recipientKeys,
+            size: UInt32(chunk.count), digest: digest, senderKey: senderKey, recipientKeys: recipientKeys,
             on: relay)
         let record = UploadState.CreatedChunk(
-            index: index, relay: relay, created: created, senderKey: senderKey, recipientKeys: recipientKeys,
-            digest: digest)
+            index: chunk.index, relay: relay, created: created, senderKey: senderKey,
+            recipientKeys: recipientKeys, digest: digest)
         try await records.put(record)
-        try await finish(record, buffer)
+        try await finish(record, chunk)
     }
 
     private func finish(
-        _ record: UploadState.CreatedChunk, _ buffer: ChunkBuffer
+        _ record: UploadState.CreatedChunk, _ chunk: OutgoingChunk
     ) async throws(XFTPError) {
         guard let replica = record.senderReplica else {
             throw XFTPError(.wrongState, "The saved state of the upload is damaged.")
         }
+        if isFar { chunk.leaveEarly() }
         let part = UnconfirmedBytes()
         let start = ContinuousClock.now
         try await client.upload(
-            buffer, to: replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay
+            chunk, to: replica.id, signedBy: try XFTPClient.key(of: replica), on: replica.relay
         ) { self.count(part.left($0)) }
         if let roundTrip = client.farRoundTrip(replica.relay), .now - start <= roundTrip * Self.wide {
             wentFar.withLock { $0 = true }
         }
-        count(part.confirmed(buffer.count))
+        count(part.confirmed(chunk.count))
         var done = record
         done.isUploaded = true
         try await records.put(done)

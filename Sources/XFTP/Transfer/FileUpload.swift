@@ -125,15 +125,15 @@ public enum FileUpload {
                     try await ThreadPool.shared.run { () throws(XFTPError) in
                         try producer.produce(index, into: buffer)
                     }
+                    let chunk = OutgoingChunk(index, in: buffer, of: producer, pool: pool)
                     let previous = lastDigest
                     let current = Task {
                         await previous?.value
                         await ThreadPool.shared.run { digest.update(buffer) }
+                        chunk.wasDigested()
                     }
                     lastDigest = current
-                    group.addTask {
-                        try await send(index, buffer, with: uploader, digested: current, backTo: pool)
-                    }
+                    group.addTask { try await send(chunk, with: uploader, digested: current) }
                 }
                 try await group.waitForAll()
                 await lastDigest?.value
@@ -148,18 +148,17 @@ public enum FileUpload {
 
     /// One chunk; its buffer goes back when it is in the digest of the whole too.
     private static func send(
-        _ index: Int, _ buffer: ChunkBuffer, with uploader: ChunkUploader, digested: Task<Void, Never>,
-        backTo pool: ChunkBufferPool
+        _ chunk: OutgoingChunk, with uploader: ChunkUploader, digested: Task<Void, Never>
     ) async throws(XFTPError) {
         let outcome: Result<Void, XFTPError>
         do throws(XFTPError) {
-            outcome = .success(try await uploader.upload(index, buffer))
+            outcome = .success(try await uploader.upload(chunk))
         } catch {
             outcome = .failure(error)
         }
         await digested.value
         // Also after a failure: who makes the next chunk may be waiting for a buffer.
-        pool.give(buffer)
+        chunk.end()
         try outcome.get()
     }
 

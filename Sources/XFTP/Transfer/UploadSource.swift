@@ -11,6 +11,10 @@ public protocol UploadSource: Sendable {
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 
+    /// The same of bytes that were read before, in any order and also while `read` is called: a chunk that has to
+    /// be sent once more is made once more.
+    func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
+
     /// Everything was read: throws when it must not be sent after all. Nothing has been described to anybody
     /// at this point.
     func confirm() throws
@@ -19,6 +23,11 @@ public protocol UploadSource: Sendable {
 extension UploadSource {
     /// For sources whose bytes are what they are.
     public func confirm() throws {}
+
+    /// For sources that keep nothing between two reads.
+    public func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        try read(into: buffer, at: offset)
+    }
 }
 
 /// A plain file on disk.
