@@ -58,6 +58,19 @@ struct ScriptedArchiveTests {
         #expect(try isClean(stage))
     }
 
+    @Test(
+        "a program that ends when it is told to stop its chats leaves no archive and an explanation",
+        arguments: ["/_stop", "/_db export"])
+    func ending(at command: String) async throws {
+        let stage = try await ScriptedMount.start()
+        stage.simplex.change { $0.breaking = [command] }
+        let outcome = try await export(stage)
+        #expect(outcome.ending == .code(1), "\(outcome.errors)")
+        #expect(outcome.errors.contains("have it started: --core simplex-chat:"), "\(outcome.errors)")
+        #expect(access(stage.folder.path("chats.zip"), F_OK) != 0)
+        #expect(try isClean(stage))
+    }
+
     @Test("the program of a mount is not stopped under it")
     func mounted() async throws {
         let stage = try await ScriptedMount.start()
@@ -67,6 +80,67 @@ struct ScriptedArchiveTests {
         #expect(stage.simplex.count("/_stop") == 0)
         #expect(try isClean(stage))
         try await stage.leave()
+    }
+
+    /// A program that makes its databases and files for everybody to read, and talks as the scripted core does.
+    private func carelessProgram(_ stage: ScriptedMount) throws -> String {
+        let text = """
+            #!/usr/bin/env python3
+            import os, socket, sys, threading
+
+            os.umask(0)
+            words = sys.argv
+            open("\(stage.folder.path("arguments"))", "a").write(" ".join(words) + "\\n")
+            database, files = (words[words.index(name) + 1] for name in ("-d", "--files-folder"))
+            for path in (database + "_chat.db", database + "_agent.db", files + "/photo.jpg"):
+                with open(path, "wb") as file:
+                    file.write(b"SQLite format 3\\0")
+                os.chmod(path, 0o666)
+            if "-e" in words:
+                sys.exit(0)
+            listener = socket.create_server(("127.0.0.1", int(words[words.index("-p") + 1])))
+
+            def carry(source, target):
+                while data := source.recv(65536):
+                    target.sendall(data)
+                target.shutdown(socket.SHUT_WR)
+
+            while True:
+                here, _ = listener.accept()
+                there = socket.create_connection(("127.0.0.1", \(stage.server.port)))
+                for ends in ((here, there), (there, here)):
+                    threading.Thread(target=carry, args=ends, daemon=True).start()
+            """
+        let path = try stage.folder.write(Array(text.utf8), to: "simplex-chat")
+        chmod(path, 0o700)
+        return path
+    }
+
+    private func mode(_ path: String) -> mode_t? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
+    }
+
+    @Test("what a program makes of an archive is for this user alone, and it starts no chats meanwhile")
+    func closed() async throws {
+        let stage = try await ScriptedMount.start()
+        let archive = try stage.folder.write(Array("archive".utf8), to: "chats.zip")
+        let outcome = try await ChatFSProcess.run(
+            [
+                "import", archive, "--core", "simplex-chat:\(try carelessProgram(stage))",
+                "--database", stage.folder.path("db"), "--files-folder", stage.folder.path("imported files"),
+                "--data", stage.folder.path("data"),
+            ], environment: ["HOME": stage.folder.path])
+        #expect(outcome.succeeded, "\(outcome.errors)")
+        for name in ["db_chat.db", "db_agent.db", "imported files/photo.jpg"] {
+            #expect(mode(stage.folder.path(name)) == 0o600, "\(name)")
+        }
+        #expect(mode(stage.folder.path("imported files")) == 0o700)
+        let starts = String(decoding: try stage.folder.read("arguments"), as: UTF8.self)
+            .split(separator: "\n")
+        #expect(starts.count == 2, "one makes the profile, the other one reads the archive")
+        #expect(starts.map { $0.contains("--maintenance") } == [false, true])
+        #expect(try isClean(stage))
     }
 
     @Test("an import replaces no chats: neither those of a running program nor a database that is there")

@@ -120,14 +120,11 @@ import Testing
     @Test func nothingThatTheProcessHadInMemoryGetsIntoTheSharedMemoryOfTheLog() throws {
         let (file, log) = try leaveLog(notes: 3)
         #expect(SealedVFS.prepareMemory())
-        let mark = Array("mark-in-memory".utf8)
-        for size in 32_768..<32_768 + 8192 where size % 512 == 0 {
-            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size + 64, alignment: 16)
-            for place in stride(from: 0, to: size, by: mark.count) {
-                memory.baseAddress?.advanced(by: place).copyMemory(from: mark, byteCount: mark.count)
-            }
-            memory.deallocate()
-        }
+        // What malloc(3) gives is full of other bytes than zeros: mallopt(3), M_PERTURB, which Glibc does not import.
+        let mallopt = unsafeBitCast(
+            try #require(dlsym(nil, "mallopt")), to: (@convention(c) (Int32, Int32) -> Int32).self)
+        #expect(mallopt(-6, 0x5A) == 1)
+        defer { _ = mallopt(-6, 0) }
         let elsewhere = folder.path + "/copy.db"
         var damaged = log
         damaged[FileLayout.sealedLogHeaderLength + 100] ^= 1

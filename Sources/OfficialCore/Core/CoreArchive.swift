@@ -31,9 +31,13 @@ public struct CoreArchive: Sendable {
             _ = try await Session.firstConnection(&events, timeout: settings.connectTimeout)
             do throws(OfficialCoreError) {
                 try await Session.setUp(transport, settings)
-                _ = try await transport.request(.stop)
             } catch {
                 throw error.chatError
+            }
+            do throws(OfficialCoreError) {
+                _ = try await transport.request(.stop)
+            } catch {
+                throw Self.meaning(of: error)
             }
         } catch {
             lock.release()
@@ -76,8 +80,18 @@ public struct CoreArchive: Sendable {
         do throws(OfficialCoreError) {
             return try await transport.request(command, timeout: Self.timeout)
         } catch {
-            throw error.chatError
+            throw Self.meaning(of: error)
         }
+    }
+
+    /// Some builds of the program end when they are told to stop their chats, before or after they answer.
+    private static func meaning(of error: OfficialCoreError) -> ChatError {
+        guard error.code == .broken || error.code == .disconnected else { return error.chatError }
+        return ChatError(
+            .file(.unreachable),
+            "The SimpleX program broke off the connection when it was to rest for the archive; some builds end then. "
+                + "No archive was written or read. End the program if it still runs, and have it started: "
+                + "--core simplex-chat:/path/of/the/program --database PREFIX.", cause: error)
     }
 
     private static let notUnderstood = ChatError(

@@ -109,8 +109,8 @@ actor CoreProgram {
         // The port may be taken between its choice and its use.
         for _ in 0..<3 {
             let port = try await ThreadPool.shared.run { () throws(OfficialCoreError) in try freePort() }
-            let child = try await launch(
-                executable, arguments(settings) + ["-p", String(port)], settings, input: .null)
+            let words = arguments(settings) + running(settings) + ["-p", String(port)]
+            let child = try await launch(executable, words, settings, input: .null)
             if try await listens(child, on: port, until: limit) {
                 return Running(child: child, endpoint: Endpoint(host: "127.0.0.1", port: port))
             }
@@ -124,6 +124,11 @@ actor CoreProgram {
             "-d", settings.database.prefix, "-y", "--files-folder", settings.filesFolder, "--temp-folder",
             settings.temporaryFolder,
         ] + settings.arguments
+    }
+
+    /// What is said only to one that stays; the one that makes a profile starts nothing.
+    private static func running(_ settings: ProcessTransport.Settings) -> [String] {
+        settings.startsChats ? [] : ["--maintenance"]
     }
 
     private static func launch(

@@ -20,6 +20,9 @@ public final class ProcessTransport: OfficialTransport {
         public var newProfile: String?
         /// Asked for that name when `newProfile` is nil.
         public var askProfile: (@Sendable () async -> String?)?
+        /// Whether its chats are started with it. Where they are not, nothing is sent or received, and nothing has to
+        /// be stopped before an archive is written or read: some builds end when they are told to.
+        public var startsChats = true
         /// More for the program's command line, such as relays of one's own. No secrets: others see it.
         public var arguments: [String] = []
         /// From the start to the first answer; a new version may rebuild a large database.

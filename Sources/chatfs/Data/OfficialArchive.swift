@@ -142,7 +142,7 @@ struct OfficialArchive: Sendable {
             return try choice.settings(dataPath: dataPath)
         }
         settings.profileName = profile
-        let transport = try await choice.transport(settings)
+        let transport = try await choice.transport(settings, startsChats: false)
         let archive: CoreArchive
         do throws(ChatError) {
             archive = try await CoreArchive.open(transport, settings)

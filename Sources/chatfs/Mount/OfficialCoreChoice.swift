@@ -103,7 +103,10 @@ struct OfficialCoreChoice: Sendable {
     }
 
     /// Starts or reaches the core. Nothing may fork afterwards.
-    func transport(_ settings: OfficialCoreSettings) async throws -> any OfficialTransport {
+    /// - Parameter startsChats: whether a program that is started for this starts its chats.
+    func transport(
+        _ settings: OfficialCoreSettings, startsChats: Bool = true
+    ) async throws -> any OfficialTransport {
         switch address {
         case .library(let path):
             let database = try DatabaseFiles(prefix: databasePrefix)
@@ -122,6 +125,7 @@ struct OfficialCoreChoice: Sendable {
             start.program = path
             start.newProfile = settings.profileName
             start.askProfile = settings.askName
+            start.startsChats = startsChats
             return try await ProcessTransport.start(start)
         case .webSocket(let endpoint):
             Terminal.complain(
