@@ -1,7 +1,7 @@
 import Glibc
 
-/// What is used of libarchive, loaded at run time: only export and import need it, and the daemon, which meets the bytes
-/// of strangers, does not carry it and the libraries that it brings. The C interface has been stable since version 3.0
+/// What is used of libarchive, loaded at run time: only export, import and `--folders archive` need it, and the daemon, which
+/// meets the bytes of strangers, does not carry it otherwise, nor the libraries that it brings. The C interface has been stable since version 3.0
 /// (archive(3), archive_read(3), archive_write(3), archive_entry(3)).
 ///
 /// Any thread; each archive and entry by one at a time.
@@ -13,6 +13,8 @@ struct ArchiveLibrary: Sendable {
     typealias Making = @convention(c) () -> Archive?
     typealias Calling = @convention(c) (Archive) -> Int32
     typealias WritingBytes = @convention(c) (Archive, UnsafeRawPointer, Int) -> Int
+    typealias Taking = @convention(c) (Archive, UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Int
+    typealias Noting = @convention(c) (Archive, UnsafeMutableRawPointer?) -> Int32
     typealias ReadingBytes = @convention(c) (Archive, UnsafeMutableRawPointer, Int) -> Int
 
     /// ARCHIVE_OK and ARCHIVE_EOF; what is less than -20 is worse than a warning.
@@ -25,6 +27,11 @@ struct ArchiveLibrary: Sendable {
     let setZip: Calling
     let setStore: Calling
     let openToWrite: @convention(c) (Archive, Int32) -> Int32
+    /// With whom the callbacks are about; nil for those that have nothing to do.
+    let openToWriteBy: @convention(c) (Archive, UnsafeMutableRawPointer?, Noting?, Taking, Noting?) -> Int32
+    let setOptions: @convention(c) (Archive, Text) -> Int32
+    let setBlockLength: @convention(c) (Archive, Int32) -> Int32
+    let setLastBlockLength: @convention(c) (Archive, Int32) -> Int32
     let writeHeader: @convention(c) (Archive, Entry) -> Int32
     let writeData: WritingBytes
     let finishEntry: Calling
@@ -66,6 +73,10 @@ struct ArchiveLibrary: Sendable {
         setZip = symbol("write_set_format_zip")
         setStore = symbol("write_zip_set_compression_store")
         openToWrite = symbol("write_open_fd")
+        openToWriteBy = symbol("write_open")
+        setOptions = symbol("write_set_options")
+        setBlockLength = symbol("write_set_bytes_per_block")
+        setLastBlockLength = symbol("write_set_bytes_in_last_block")
         writeHeader = symbol("write_header")
         writeData = symbol("write_data")
         finishEntry = symbol("write_finish_entry")

@@ -64,7 +64,7 @@ extension EntryName {
         }
     }
 
-    func numbered(_ number: Int) -> EntryName { EntryName(SafeFileName.numbered(description, number)) }
+    public func numbered(_ number: Int) -> EntryName { EntryName(SafeFileName.numbered(description, number)) }
 
     private static func missingExtension(_ name: String, _ content: MessageContent.Kind) -> String? {
         let kind = MediaType(fileName: name).kind

@@ -18,6 +18,13 @@ public struct NodeID: Hashable, Comparable, Sendable {
     public static let messages = NodeID(8)
     /// Smaller numbers belong to what every mount has.
     public static let firstStored = NodeID(1024)
+
+    /// Larger numbers, up to twice this one, belong to folders that are being copied into chats and to what is in them,
+    /// for one mount. No index ever gives so many; those of thumbnails and of logs are larger still.
+    public static let firstPasted = NodeID(1 << 60)
+    public var isPasted: Bool {
+        (Self.firstPasted.rawValue..<Self.firstPasted.rawValue * 2).contains(rawValue)
+    }
 }
 
 /// A draft's id in the outbox.
@@ -44,6 +51,8 @@ public final class Node: Sendable {
         /// them would be 140 MB.
         case item(ChatItem)
         case draft(DraftID)
+        /// A folder that is being copied into a chat and becomes one archive, or a folder in it.
+        case pastedFolder
         /// A folder of thumbnails, and what is in it: made of previews when somebody asks for it.
         case thumbnails
         case thumbnail
@@ -80,7 +89,7 @@ public final class Node: Sendable {
 
     public var isFolder: Bool {
         switch content {
-        case .root, .control, .recovered, .chat, .thumbnails, .messages: true
+        case .root, .control, .recovered, .chat, .pastedFolder, .thumbnails, .messages: true
         case .status, .transfers, .marker, .item, .draft, .thumbnail, .messageLog: false
         }
     }

@@ -78,8 +78,8 @@ struct NodeTable {
             if let file = item.file { files[file.id] = node.id }
         case .draft(let draft): drafts[draft] = node.id
         case .chat(let chat): chats[chat.reference] = node.id
-        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .messages,
-            .messageLog:
+        case .root, .control, .status, .transfers, .recovered, .marker, .pastedFolder, .thumbnails,
+            .thumbnail, .messages, .messageLog:
             break
         }
     }
@@ -159,8 +159,8 @@ struct NodeTable {
             if let file = item.file { files[file.id] = nil }
         case .draft(let draft): drafts[draft] = nil
         case .chat(let chat): chats[chat.reference] = nil
-        case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .messages,
-            .messageLog:
+        case .root, .control, .status, .transfers, .recovered, .marker, .pastedFolder, .thumbnails,
+            .thumbnail, .messages, .messageLog:
             break
         }
     }

@@ -33,10 +33,10 @@ public final class Outbox: Sendable {
     private let worker: DeliveryWorker
     private let clock: any OutboxClock
     private let random: any RandomSource
-    private let directory = DraftDirectory()
+    let directory = DraftDirectory()
     private let state = Lock(State())
     /// Orders creating, renaming and removing. Locked before the mutexes of drafts.
-    private let naming = BlockingMutex()
+    let naming = BlockingMutex()
 
     /// Opens the journal and reads it; sends nothing before `start`.
     /// - Parameters:
@@ -126,10 +126,15 @@ public final class Outbox: Sendable {
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     public func create(name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
         try Self.requireValid(name)
-        return try naming.withLock { () throws(OutboxError) in
+        return try make(name, in: chat)
+    }
+
+    /// - Parameter name: valid, or a path of parts.
+    func make(_ name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
+        try naming.withLock { () throws(OutboxError) in
             if state.withLock({ $0.isShuttingDown }) { throw OutboxError.leaving }
             if let other = directory.draft(named: name, in: chat), other.state != .sent {
-                throw OutboxError(.nameTaken, "A file of this name is being sent in this chat already.")
+                throw Self.nameTaken
             }
             var record = DraftRecord(
                 chat: chat, name: name, spool: Hexadecimal.encode(random.bytes(16)), key: random.bytes(32),
@@ -152,11 +157,15 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Gives a draft another name in its chat; an existing draft of that name is replaced and removed.
+    static var nameTaken: OutboxError {
+        OutboxError(.nameTaken, "A file of this name is being sent in this chat already.")
+    }
+
+    /// Gives a draft another name in its chat, a part of a folder another path; an existing draft of that name is replaced and removed.
     /// A final name sends what a temporary one held back, after the quiet time.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     public func rename(_ draft: Draft, to name: [UInt8]) throws(OutboxError) {
-        try Self.requireValid(name)
+        if let path = PartPath(name) { try path.require() } else { try Self.requireValid(name) }
         try naming.withLock { () throws(OutboxError) in
             let target = directory.draft(named: name, in: draft.chat)
             if target === draft { return }

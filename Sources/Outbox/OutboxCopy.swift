@@ -18,7 +18,9 @@ public enum OutboxCopy {
             var kept: [Journal.Entry] = []
             var gone: [Int64] = []
             for entry in try journal.entries() {
-                if case .sent = entry.state {
+                let isSent = if case .sent = entry.state { true } else { false }
+                // The parts of an archive that was being made are there.
+                if isSent || PartPath(entry.record.name)?.isArchive ?? false {
                     gone.append(entry.record.id)
                     continue
                 }

@@ -7,7 +7,7 @@ import Outbox
 /// Drafts in memory, whose states and failures are what the test says. Nothing happens to them by itself.
 final class MemoryDrafts: DraftStore {
     enum Operation: Hashable, CaseIterable {
-        case create, rename, remove, retry, acknowledge, synchronise
+        case create, rename, remove, complete, retry, acknowledge, synchronise
     }
 
     private struct State {
@@ -61,6 +61,22 @@ final class MemoryDrafts: DraftStore {
             state.drafts[draft.id] = draft
             return draft
         }
+    }
+
+    func createPart(_ path: PartPath, in chat: ChatReference) throws(OutboxError) -> any DraftFile {
+        try createDraft(named: path.bytes, in: chat)
+    }
+
+    func complete(
+        _ archive: Int64, named name: [UInt8], of parts: [Int64], evenIncomplete: Bool
+    ) throws(OutboxError) {
+        try check(.complete)
+        let known = state.withLock { state in parts.compactMap { state.drafts[$0] } }
+        guard known.count == parts.count,
+            known.allSatisfy({ $0.partState == .complete || (evenIncomplete && $0.partState != .open) })
+        else { throw OutboxError.immutable }
+        for part in parts { try remove(part) }
+        try rename(archive, to: name)
     }
 
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError) {
@@ -165,6 +181,12 @@ final class MemoryDraft: DraftFile {
 
     var snapshot: DraftSnapshot { current.withLock { $0.snapshot } }
     var state: DraftState { snapshot.state }
+    var partState: PartState {
+        current.withLock { state in
+            if let problem = state.snapshot.problem { return .incomplete(problem) }
+            return state.unfinished.isEmpty ? .complete : .open
+        }
+    }
 
     func opened(for access: DraftAccess) throws(OutboxError) -> DraftOpening {
         let before = current.withLock { state in

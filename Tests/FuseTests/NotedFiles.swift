@@ -148,8 +148,11 @@ final class NotedFiles: FileOperations {
     ) -> Answer<Void> {
         answer("rename \(name) in \(folder.rawValue) to \(newName) in \(newFolder.rawValue) \(flags)", ())
     }
-    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        answer("makeFolder \(name) in \(folder.rawValue)", ())
+    func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        answer("removeFolder \(name) in \(folder.rawValue)", ())
+    }
+    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
+        answer("makeFolder \(name) in \(folder.rawValue)", Self.attributes)
     }
 
     func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {

@@ -49,6 +49,7 @@ struct TranslationTests {
         Asked("chown to oneself", 4, setattr(FUSE_SET_ATTR_UID), "change 3 - - - -"),
         Asked("unlink", 10, bytes(of: "a"), "unlink a in 3"),
         Asked("mkdir", 9, bytes(of: [0o755, 0] as [UInt32]) + bytes(of: "a"), "makeFolder a in 3"),
+        Asked("rmdir", 11, bytes(of: "a"), "removeFolder a in 3"),
         Asked(
             "rename", 12, bytes(of: [9 as UInt64]) + bytes(of: "a") + bytes(of: "b"),
             "rename a in 3 to b in 9 0"),
@@ -96,7 +97,6 @@ struct TranslationTests {
     static let impossible: [(String, UInt32, [UInt8], Int32)] = [
         ("symlink", 6, bytes(of: "a") + bytes(of: "b"), EPERM),
         ("mknod", 8, bytes(of: [0o10644, 0, 0, 0] as [UInt32]) + bytes(of: "a"), EPERM),
-        ("rmdir", 11, bytes(of: "a"), EPERM),
         ("link", 13, bytes(of: [9 as UInt64]) + bytes(of: "a"), EPERM),
         ("opendir", 27, bytes(of: [0, 0] as [UInt32]), ENOSYS),
         ("fallocate", 43, bytes(of: [0, 0, 4096, 0] as [UInt64]), ENOSYS),

@@ -31,7 +31,7 @@ final class AttributeWriter: Sendable {
                 try names.setModified(timestamp(time), of: id)
                 return attributesNow(of: node)
             }
-        case .chat:
+        case .chat, .pastedFolder:
             // `rsync -a` and `tar` give a folder its time and mode when its files are copied: it keeps
             // its own, and they are content.
             return change.size == nil ? .done(reader.attributes(of: node)) : .refused(.notPermitted)

@@ -13,12 +13,14 @@ final class DraftChanges: Sendable {
     private let drafts: DraftTable
     private let nodes: NodeLookup
     private let notices: TreeNotices
+    private let folders: PastedFolders
     private let log = Log("filesystem")
 
     init(
         names: Namespace, outbox: any DraftStore, drafts: DraftTable, nodes: NodeLookup,
-        notices: TreeNotices
+        notices: TreeNotices, folders: PastedFolders
     ) {
+        self.folders = folders
         self.names = names
         self.outbox = outbox
         self.drafts = drafts
@@ -105,6 +107,9 @@ final class DraftChanges: Sendable {
         if let change = try names.remove(draft: draft.entryID) { notices.requested(change) }
         drafts.remove(draft)
     }
+
+    /// Has a folder that was copied into a chat sent as it is.
+    func retry(folder: NodeID) -> Answer<Void> { folders.retry(folder) }
 
     /// Sends once more what was refused, is unsure, or was left by a killed writer.
     func retry(_ draft: any DraftFile) -> Answer<Void> {

@@ -34,8 +34,8 @@ final class EntryRemover: Sendable {
     func remove(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
         guard let node = names.child(name, of: folder) else { return .refused(.notFound) }
         switch node.content {
-        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
-            .messages, .messageLog:
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .pastedFolder, .thumbnails,
+            .thumbnail, .messages, .messageLog:
             return .refused(.notPermitted)
         case .draft(let id):
             guard let draft = nodes.draft(id, at: node.id) else { return .refused(.notFound) }

@@ -63,8 +63,8 @@ final class ControlFiles: Sendable {
             return await status().encoded + [UInt8(ascii: "\n")]
         case .transfers:
             return Array(await status().transfers.map(Self.line).joined().utf8)
-        case .root, .control, .recovered, .marker, .chat, .item, .draft, .thumbnails, .thumbnail,
-            .messages, .messageLog:
+        case .root, .control, .recovered, .marker, .chat, .item, .draft, .pastedFolder,
+            .thumbnails, .thumbnail, .messages, .messageLog:
             return []
         }
     }

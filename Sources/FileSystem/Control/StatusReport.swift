@@ -103,8 +103,8 @@ final class StatusReport: Sendable {
         switch node.content {
         case .item(let item): item.file?.size ?? 0
         case .draft(let id): nodes.draft(id, at: node.id)?.snapshot.size ?? 0
-        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
-            .messages, .messageLog:
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .pastedFolder, .thumbnails,
+            .thumbnail, .messages, .messageLog:
             0
         }
     }

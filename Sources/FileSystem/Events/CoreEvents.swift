@@ -15,13 +15,15 @@ final class CoreEvents: Sendable {
     private let notices: TreeNotices
     private let tree: TreeUpdater
     private let messages: MessageFiles
+    private let folders: PastedFolders
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, loader: FolderLoader,
         control: ControlFiles, notices: TreeNotices, tree: TreeUpdater,
-        messages: MessageFiles
+        messages: MessageFiles, folders: PastedFolders
     ) {
+        self.folders = folders
         self.names = names
         self.contents = contents
         self.outbox = outbox
@@ -118,6 +120,7 @@ final class CoreEvents: Sendable {
                 }
             }
         }
+        folders.remove(inChat: folder)
         try await tree.change { [names] in try names.remove(folder: folder) }
     }
 

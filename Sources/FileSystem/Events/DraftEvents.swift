@@ -14,12 +14,14 @@ final class DraftEvents: Sendable {
     private let references: KernelReferences
     private let notices: TreeNotices
     private let tree: TreeUpdater
+    private let folders: PastedFolders
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, drafts: DraftTable,
-        references: KernelReferences, notices: TreeNotices, tree: TreeUpdater
+        references: KernelReferences, notices: TreeNotices, tree: TreeUpdater, folders: PastedFolders
     ) {
+        self.folders = folders
         self.names = names
         self.contents = contents
         self.outbox = outbox
@@ -35,6 +37,7 @@ final class DraftEvents: Sendable {
             guard let node = names.node(of: draft.entryID) else { return }
             notices.changed(node.id, node)
         case .removed(let draft):
+            folders.remove(draft.entryID)
             try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
             drafts.remove(draft)
         case .recovered(let draft): try await recover(draft)
@@ -44,11 +47,12 @@ final class DraftEvents: Sendable {
 
     /// In two steps: whatever keeps the second from being made, the first is done.
     private func recover(_ draft: any DraftFile) async throws {
+        folders.remove(draft.entryID)
         if let before = names.node(of: draft.entryID), before.folder != .recovered {
             try await tree.change { [names] in try names.remove(draft: draft.entryID).map { [$0] } ?? [] }
             references.forgetAll(of: before.id)
         }
-        let name = EntryName(draft.snapshot.name)
+        let name = draft.snapshot.fileName
         try await tree.change { [names] in
             [.appeared(try names.show(recovered: draft.entryID, named: name))]
         }
@@ -87,4 +91,9 @@ extension DraftChange {
         case .changed(let draft), .became(let draft, _), .removed(let draft), .recovered(let draft): draft
         }
     }
+}
+
+extension DraftSnapshot {
+    /// The name of the file; of a part of a folder the last of its path.
+    var fileName: EntryName { EntryName(PartPath(name)?.fileName ?? name) }
 }

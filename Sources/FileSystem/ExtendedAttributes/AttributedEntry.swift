@@ -46,7 +46,7 @@ struct AttributedEntry: Sendable {
     /// Whether this profile made it: a draft or a sent item.
     var isOwn: Bool {
         switch node.content {
-        case .draft: true
+        case .draft, .pastedFolder: true
         case .item(let item): item.direction == .sent
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
             .messages, .messageLog:
@@ -70,7 +70,10 @@ struct AttributedEntry: Sendable {
     /// Sends once more what was refused, is unsure or failed on its way, or what a killed program left.
     func sendOnceMore() -> Answer<Void> {
         switch node.content {
+        case .pastedFolder: return drafts.retry(folder: node.id)
         case .draft:
+            // A part goes with its folder, as it is.
+            if PastedTree.holds(node.id) { return drafts.retry(folder: node.id) }
             guard let file = draftFile else { return .refused(.gone) }
             return drafts.retry(file)
         case .item(let item):

@@ -11,11 +11,13 @@ struct FirstTree: Sendable {
     private let outbox: any DraftStore
     private let drafts: DraftTable
     private let loader: FolderLoader
+    private let folders: PastedFolders
 
     init(
         names: Namespace, core: any ChatCore, outbox: any DraftStore, drafts: DraftTable,
-        loader: FolderLoader
+        loader: FolderLoader, folders: PastedFolders
     ) {
+        self.folders = folders
         self.names = names
         self.core = core
         self.outbox = outbox
@@ -29,7 +31,8 @@ struct FirstTree: Sendable {
         let waiting = outbox.draftFiles()
         try await ThreadPool.shared.run { () throws(any Error) in
             _ = try names.show(chats)
-            for draft in waiting { try show(draft) }
+            for draft in waiting where !folders.restore(draft) { try show(draft) }
+            folders.begin(with: waiting)
             try names.removeUnseen()
         }
         // Before the outbox goes on sending them: what became of a draft keeps its name.
@@ -40,7 +43,7 @@ struct FirstTree: Sendable {
     /// Shows a draft of an earlier mount, under the name that its writer gave it last.
     private func show(_ draft: any DraftFile) throws {
         let id = draft.entryID
-        let name = EntryName(draft.snapshot.name)
+        let name = draft.snapshot.fileName
         drafts.add(draft)
         if draft.state == .recovered {
             try names.show(recovered: id, named: name)

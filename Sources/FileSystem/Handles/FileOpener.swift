@@ -11,6 +11,7 @@ final class FileOpener: Sendable {
     private let attributes: AttributeReader
     private let handles: HandleTable
     private let drafts: DraftChanges
+    private let pasted: PastedChanges
     private let control: ControlFiles
     private let contents: any ContentStore
     private let core: any ChatCore
@@ -25,7 +26,7 @@ final class FileOpener: Sendable {
     /// - Parameter deadline: longest wait for a byte without any progress.
     init(
         names: Namespace, nodes: NodeLookup, attributes: AttributeReader, handles: HandleTable,
-        drafts: DraftChanges, control: ControlFiles, contents: any ContentStore,
+        drafts: DraftChanges, pasted: PastedChanges, control: ControlFiles, contents: any ContentStore,
         core: any ChatCore, callers: CallerCheck, thumbnails: ThumbnailFiles?, user: UserConnection,
         deadline: Duration
     ) {
@@ -34,6 +35,7 @@ final class FileOpener: Sendable {
         self.attributes = attributes
         self.handles = handles
         self.drafts = drafts
+        self.pasted = pasted
         self.control = control
         self.contents = contents
         self.core = core
@@ -50,7 +52,7 @@ final class FileOpener: Sendable {
         guard let node = nodes.nodeToOpen(id) else { return .refused(.gone) }
         let writes = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
         switch node.content {
-        case .root, .control, .recovered, .chat, .thumbnails, .messages:
+        case .root, .control, .recovered, .chat, .pastedFolder, .thumbnails, .messages:
             return .refused(.isFolder)
         case .thumbnail:
             guard !writes else { return .refused(.notPermitted) }
@@ -147,6 +149,9 @@ final class FileOpener: Sendable {
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
     ) -> Answer<(Attributes, FileHandle)> {
         if let error = DraftChanges.refusal(of: name) { return .refused(error) }
+        if pasted.concerns(name, in: folder) {
+            return createPart(name, in: folder, flags: flags, by: thread)
+        }
         guard let parent = names.node(folder) else { return .refused(.gone) }
         guard case .chat(let chat) = parent.content else { return .refused(.notPermitted) }
         if let node = names.child(name, of: folder) {
@@ -161,6 +166,22 @@ final class FileOpener: Sendable {
         if let refused = chat.sendingRefused { return .refused(FileSystemError(EACCES, refused)) }
         return .blocking { [self] in
             try drafts.make(name, in: folder, of: chat.reference) { node, draft in
+                guard let kept = attributes.attributesToKeep(of: node) else { throw FileSystemError.gone }
+                return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
+            }
+        }
+    }
+
+    /// The same in a folder that is being copied into a chat.
+    private func createPart(
+        _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
+    ) -> Answer<(Attributes, FileHandle)> {
+        if let node = nodes.pasted.child(name, of: folder) {
+            guard flags & O_EXCL == 0 else { return .refused(FileSystemError(EEXIST)) }
+            return open(node.id, flags: flags, by: thread).map { [self] in withAttributes($0) }
+        }
+        return .blocking { [self] in
+            try pasted.make(name, in: folder) { node, draft in
                 guard let kept = attributes.attributesToKeep(of: node) else { throw FileSystemError.gone }
                 return (kept, handles.add(node, DraftSource(draft, .ofItsMaker)))
             }

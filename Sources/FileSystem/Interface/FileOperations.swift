@@ -67,8 +67,9 @@ public protocol FileOperations: Sendable {
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void>
     func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void>
-    /// Always refused: folders are chats.
-    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void>
+    /// Folders are chats, but for those that are sent as archives. The kernel knows it as after `lookup`.
+    func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes>
+    func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void>
 
     // MARK: - Extended attributes
 

@@ -43,6 +43,8 @@ public final class FileSystem: FileOperations {
     private let offers: PreviewOffers
     private let thumbnails: ThumbnailFiles?
     private let messages: MessageFiles
+    private let pastedFolders: PastedFolders
+    private let pasted: PastedChanges
 
     public init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
@@ -51,7 +53,8 @@ public final class FileSystem: FileOperations {
         (self.names, self.outbox, cacheDisk) = (names, outbox, settings.cacheDisk)
         itemsLoadedAhead = settings.itemsLoadedAhead
         let (beginning, deadline, table) = (clock.now(), settings.readDeadline, DraftTable())
-        nodes = NodeLookup(names, table, references, handles)
+        let tree = PastedTree(clock: clock)
+        nodes = NodeLookup(names, table, references, handles, tree)
         let entries = EntryReporter(nodes: nodes, contents: contents, clock: clock)
         watchers = FolderWatchers(known: folders, entries: entries)
         memory = ItemMemory(names: names, handles: handles, limit: settings.itemsInMemory)
@@ -75,33 +78,43 @@ public final class FileSystem: FileOperations {
             contents: contents, control: control, messages: messages)
         announcer = TreeAnnouncer(names: names)
         notices = TreeNotices(kernel: kernel, watchers: watchers, programs: announcer)
+        pastedFolders = PastedFolders(
+            tree: tree, names: names, drafts: table, notices: notices,
+            archives: FolderArchives(
+                names: names, outbox: outbox, tree: tree, drafts: table, archiver: settings.folderArchiver),
+            quietTime: settings.folderQuietTime)
+        pasted = PastedChanges(
+            folders: pastedFolders, names: names, outbox: outbox, drafts: table, policy: settings.folders)
         drafts = DraftChanges(
-            names: names, outbox: outbox, drafts: table, nodes: nodes, notices: notices)
+            names: names, outbox: outbox, drafts: table, nodes: nodes, notices: notices,
+            folders: pastedFolders)
         opener = FileOpener(
             names: names, nodes: nodes, attributes: attributes, handles: handles, drafts: drafts,
-            control: control, contents: contents, core: core, callers: callers, thumbnails: thumbnails,
-            user: user, deadline: deadline)
+            pasted: pasted, control: control, contents: contents, core: core, callers: callers,
+            thumbnails: thumbnails, user: user, deadline: deadline)
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
         remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             notices: notices, rule: DeletionRule(settings.deletion, clock: clock))
-        let tree = TreeUpdater(
+        let updater = TreeUpdater(
             names: names, core: core, contents: contents, loader: loader, notices: notices, memory: memory,
             clock: clock)
         extended = ExtendedAttributes(
             nodes: nodes, entries: entries, drafts: drafts,
-            resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: tree),
+            resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: updater),
             profile: core.profile)
         lister = EntryLister(names: names, loader: loader, attributes: attributes, extended: extended)
-        firstTree = FirstTree(names: names, core: core, outbox: outbox, drafts: table, loader: loader)
+        firstTree = FirstTree(
+            names: names, core: core, outbox: outbox, drafts: table, loader: loader,
+            folders: pastedFolders)
         coreEvents = CoreEvents(
             names: names, contents: contents, outbox: outbox, loader: loader, control: control,
-            notices: notices, tree: tree, messages: messages)
+            notices: notices, tree: updater, messages: messages, folders: pastedFolders)
         pump = EventPump(
             core: core, outbox: outbox, coreEvents: coreEvents,
             draftEvents: DraftEvents(
                 names: names, contents: contents, outbox: outbox, drafts: table, references: references,
-                notices: notices, tree: tree),
+                notices: notices, tree: updater, folders: pastedFolders),
             contentNotices: ContentNotices(names: names, contents: contents, notices: notices),
             loader: loader)
     }
@@ -253,7 +266,11 @@ extension FileSystem {
 
     public func list(_ folder: NodeID, after last: NodeID?, count: Int) -> [Node]? {
         if folder == .messages { return messages.list(after: last, count: count) }
-        return names.list(folder, after: last, count: count)
+        if PastedTree.holds(folder) { return nodes.pasted.children(of: folder, after: last, count: count) }
+        guard let listed = names.list(folder, after: last, count: count) else { return nil }
+        // Their numbers are above all others.
+        let rest = count - listed.count
+        return rest <= 0 ? listed : listed + nodes.pasted.children(of: folder, after: last, count: rest)
     }
 
     public func attributesToKeep(of node: Node) -> Attributes? { attributes.attributesToKeep(of: node) }
@@ -299,7 +316,10 @@ extension FileSystem {
 
     public func synchronise(_ handle: FileHandle) -> Answer<Void> { handle.source.synchronise() }
 
-    public func release(_ handle: FileHandle) { handles.release(handle) }
+    public func release(_ handle: FileHandle) {
+        handles.release(handle)
+        if handle.source.isForWriting, PastedTree.holds(handle.id) { pastedFolders.changed(handle.id) }
+    }
 
     public func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
         loader.whenKnown(id) { [writer] in writer.change(id, change) }
@@ -309,25 +329,45 @@ extension FileSystem {
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void> {
         if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        let answer = loader.whenLoaded(folder) { [drafts] in
-            drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
+        let answer = loader.whenLoaded(folder) { [drafts, pasted] in
+            if pasted.concerns(name, in: folder) || pasted.concerns(newName, in: newFolder) {
+                return pasted.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
+            }
+            return drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
         }
         return answer.whenRefused { [user] in user.refused(.rename, $0, name, in: folder) }
     }
 
     public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
         if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
+        if pasted.concerns(name, in: folder) { return pasted.unlink(name, in: folder) }
         let answer = loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
         return answer.whenRefused { [user] in user.refused(.remove, $0, name, in: folder) }
     }
 
-    public func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        // File managers try these by themselves, and then offer to delete.
-        if !name.description.hasPrefix(".Trash") {
-            user.refused(.makeFolder, .notPermitted, name, in: folder)
+    public func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
+        let answer = loader.whenLoaded(folder) { [pasted, attributes] () -> Answer<Attributes> in
+            .now(
+                pasted.makeFolder(name, in: folder).flatMap { node in
+                    attributes.attributesToKeep(of: node).map { .success($0) } ?? .failure(.gone)
+                })
         }
-        return .refused(.notPermitted)
+        return answer.whenRefused { [user] error in
+            // File managers try these by themselves, and then offer to delete.
+            if !name.description.hasPrefix(".Trash") {
+                user.refused(.makeFolder, error, name, in: folder)
+            }
+        }
     }
+
+    public func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        guard pasted.concerns(name, in: folder) else { return .refused(.notPermitted) }
+        return .now(pasted.removeFolder(name, in: folder))
+    }
+
+    /// The mount has gone: folders that are complete become archives, which are sent like all that was copied in.
+    /// - Parameter isIdle: it was asked to go, and nothing was open on it.
+    public func finishFolders(isIdle: Bool) async { await pastedFolders.end(isIdle: isIdle) }
 
     public func extendedAttribute(_ name: String, of id: NodeID) -> Answer<[UInt8]> {
         loader.whenKnown(id) { [extended] in .now(extended.value(of: name, at: id)) }
@@ -349,13 +389,15 @@ extension FileSystem {
         watchers.tell(through: send)
     }
 
-    public func shown(_ name: EntryName, in folder: NodeID) -> Node? { names.child(name, of: folder) }
+    public func shown(_ name: EntryName, in folder: NodeID) -> Node? {
+        names.child(name, of: folder) ?? nodes.pasted.child(name, of: folder)
+    }
 
     public func path(of folder: NodeID) -> [EntryName]? {
         var path: [EntryName] = []
         var folder = folder
         while folder != .root {
-            guard let node = names.node(folder) else { return nil }
+            guard let node = nodes.node(folder) else { return nil }
             path.insert(node.name, at: 0)
             folder = node.folder
         }

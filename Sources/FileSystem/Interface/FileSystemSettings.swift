@@ -30,6 +30,13 @@ extension FileSystem {
         /// newest messages.
         public var itemsLoadedAhead = ItemMemory.usualLimit
 
+        /// What becomes of folders that are pasted into chats.
+        public var folders = FolderPolicy.refuse
+        /// Makes archives of them; nil: none can be made.
+        public var folderArchiver: (any FolderArchiving)?
+        /// How long nothing may change in such a folder before its archive is made.
+        public var folderQuietTime = Duration.seconds(5)
+
         public init(
             readDeadline: Duration = .seconds(30), deletion: DeletionPolicy = .refused,
             cacheDisk: OpenFile, mountpoint: String, controlFolder: String = ""

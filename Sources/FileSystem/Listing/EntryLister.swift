@@ -99,7 +99,7 @@ public final class EntryLister: Sendable {
         switch node.content {
         case .item, .draft: break
         case .root, .control, .status, .transfers, .recovered, .marker, .thumbnails, .thumbnail, .chat,
-            .messages, .messageLog:
+            .pastedFolder, .messages, .messageLog:
             return nil
         }
         let (shown, path) = (attributes.attributes(of: node), names.path(of: node))

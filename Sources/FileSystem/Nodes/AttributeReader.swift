@@ -32,7 +32,7 @@ final class AttributeReader: Sendable {
 
     func attributes(of node: Node) -> Attributes {
         switch node.content {
-        case .root, .recovered, .chat: return folder(node, permissions: 0o700)
+        case .root, .recovered, .chat, .pastedFolder: return folder(node, permissions: 0o700)
         case .control, .thumbnails, .messages: return folder(node, permissions: 0o500)
         case .status, .transfers: return controlFile(node)
         case .marker: return file(node, size: 0, blocks: 0, modified: control.beginning)
@@ -68,7 +68,9 @@ final class AttributeReader: Sendable {
     func attributesToKeep(of name: EntryName, in folder: NodeID) -> Attributes? {
         // Removed or replaced between the two steps: then another look finds what is there now.
         for _ in 0..<2 {
-            let node = folder == .messages ? messages.child(name) : names.child(name, of: folder)
+            let node =
+                folder == .messages
+                ? messages.child(name) : names.child(name, of: folder) ?? nodes.pasted.child(name, of: folder)
             guard let node else { return nil }
             if let attributes = attributesToKeep(of: node) { return attributes }
         }
@@ -80,8 +82,8 @@ final class AttributeReader: Sendable {
     private func folder(_ node: Node, permissions: UInt16) -> Attributes {
         Attributes(
             id: node.id, isFolder: true, permissions: permissions, size: 0, blocks: 0,
-            modified: names.modified(folder: node.id), links: UInt32(2 + names.folderCount(of: node.id)),
-            keeping: .untilNotice)
+            modified: nodes.pasted.modified(node.id) ?? names.modified(folder: node.id),
+            links: UInt32(2 + names.folderCount(of: node.id)), keeping: .untilNotice)
     }
 
     private func file(

@@ -34,12 +34,15 @@ final class EntryReporter: Sendable {
         self.clock = clock
     }
 
-    /// Nil for folders and control files.
+    /// Nil for folders and control files, but for folders that are being copied into chats.
     func report(on node: Node) -> EntryReport? {
         switch node.content {
         case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
             .messages, .messageLog:
             return nil
+        case .pastedFolder:
+            return EntryReport(
+                state: .draft, progress: 0, problem: nodes.pasted.machine(node.id)?.problem)
         case .draft(let id):
             guard let condition = nodes.draft(id, at: node.id)?.snapshot else { return nil }
             return EntryReport(

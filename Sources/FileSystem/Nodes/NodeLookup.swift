@@ -8,8 +8,14 @@ final class NodeLookup: Sendable {
     private let drafts: DraftTable
     private let references: KernelReferences
     private let handles: HandleTable
+    /// Folders that are being copied into chats.
+    let pasted: PastedTree
 
-    init(_ names: Namespace, _ drafts: DraftTable, _ references: KernelReferences, _ handles: HandleTable) {
+    init(
+        _ names: Namespace, _ drafts: DraftTable, _ references: KernelReferences, _ handles: HandleTable,
+        _ pasted: PastedTree
+    ) {
+        self.pasted = pasted
         self.names = names
         self.drafts = drafts
         self.references = references
@@ -20,7 +26,7 @@ final class NodeLookup: Sendable {
 
     /// A draft also when its name is gone: whoever found that a moment ago opens what it named then.
     func nodeToOpen(_ id: NodeID) -> Node? {
-        names.node(id) ?? references.node(id) ?? ThumbnailNodes.node(id)
+        names.node(id) ?? pasted.node(id) ?? references.node(id) ?? ThumbnailNodes.node(id)
             ?? MessageNodes.node(id, in: names)
     }
 

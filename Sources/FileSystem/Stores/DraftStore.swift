@@ -24,7 +24,15 @@ public protocol DraftStore: Sendable {
     /// - Parameter name: the exact bytes that its writer used.
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     func createDraft(named name: [UInt8], in chat: ChatReference) throws(OutboxError) -> any DraftFile
-    /// An existing draft of that name is replaced and removed. Blocks.
+    /// Makes an empty part of a folder, or the archive that is made of one, as `createDraft`. Nobody sends it. Blocks.
+    func createPart(_ path: PartPath, in chat: ChatReference) throws(OutboxError) -> any DraftFile
+    /// The archive of a folder is complete and closed: it gets the name under which it is sent, and the parts that
+    /// are in it go, whatever happens all of that or nothing. Blocks.
+    /// - Throws: `notPermitted` when a part was changed since, or is not complete (unless that does not matter),
+    ///   `nameTaken`, `noSpace`, `storage`.
+    func complete(
+        _ archive: Int64, named name: [UInt8], of parts: [Int64], evenIncomplete: Bool) throws(OutboxError)
+    /// An existing draft of that name is replaced and removed; a part gets another path. Blocks.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError)
     /// Nothing of it is sent; what the core is just taking is cancelled there. Blocks.
@@ -59,6 +67,8 @@ public protocol DraftFile: AnyObject, Sendable {
     /// As it is at this moment; from memory.
     var snapshot: DraftSnapshot { get }
     var state: DraftState { get }
+    /// Of a part of a folder; from memory.
+    var partState: PartState { get }
 
     /// Blocks.
     /// - Throws: `notPermitted` for writing once it is on its way, and when it is recovered; `gone`; `damaged`,
@@ -138,6 +148,20 @@ extension Outbox: DraftStore {
     public func createDraft(
         named name: [UInt8], in chat: ChatReference
     ) throws(OutboxError) -> any DraftFile { try create(name: name, in: chat) }
+
+    public func createPart(
+        _ path: PartPath, in chat: ChatReference
+    ) throws(OutboxError) -> any DraftFile { try create(part: path, in: chat) }
+
+    public func complete(
+        _ archive: Int64, named name: [UInt8], of parts: [Int64], evenIncomplete: Bool
+    ) throws(OutboxError) {
+        let known = parts.compactMap { self.draft($0) }
+        guard let archive = self.draft(archive), known.count == parts.count else {
+            throw OutboxError.immutable
+        }
+        try complete(archive, named: name, of: known, evenIncomplete: evenIncomplete)
+    }
 
     // A draft that it does not know any more is the core's, or gone.
 

@@ -43,7 +43,12 @@ extension Operations {
         let context = request.context
         guard case .appeared(let node)? = context.ownCalls.notice(of: request.thread), node.name == name,
             node.folder == folder
-        else { return request.answer(context.fileSystem.makeFolder(name, in: folder)) }
+        else {
+            return request.answer(context.fileSystem.makeFolder(name, in: folder)) { request, made in
+                let context = request.context
+                if !request.entry(made.entry(of: context.owner)) { context.fileSystem.forget(made.id, 1) }
+            }
+        }
         show(request, node)
     }
 
@@ -62,9 +67,8 @@ extension Operations {
         }
     }
 
-    /// Folders are chats, and go with them.
-    static func rmdir(_ request: consuming Request) {
+    static func rmdir(_ request: consuming Request, _ name: EntryName, in folder: NodeID) {
         if case .vanished? = request.context.ownCalls.notice(of: request.thread) { return request.succeed() }
-        request.fail(EPERM)
+        request.answer(request.context.fileSystem.removeFolder(name, in: folder))
     }
 }

@@ -26,7 +26,8 @@ extension Operations {
             // It is still there for who has it open, and stays as it is for them.
             entry = attributes.entry(of: context.owner)
         } else {
-            entry = Attributes.ofVanished(node, isFolder: folder == .root).entry(of: context.owner)
+            entry = Attributes.ofVanished(node, isFolder: folder == .root || node.isPasted).entry(
+                of: context.owner)
         }
         (entry.entry_timeout, entry.attr_timeout) = (KeepFor.never, KeepFor.never)
         _ = request.entry(entry)

@@ -96,12 +96,14 @@ enum Operations {
         }
     }
 
-    /// Folders are chats, and there are no links or devices.
+    /// What is refused, or mostly is: folders are chats, and there are no links or devices.
     private static func addRefused(to table: inout fuse_lowlevel_ops) {
         table.mkdir = { request, folder, name, _ in
             Operations.makeFolder(Request(request, "mkdir", folder), EntryName(name), in: NodeID(folder))
         }
-        table.rmdir = { request, folder, _ in Operations.rmdir(Request(request, "rmdir", folder)) }
+        table.rmdir = { request, folder, name in
+            Operations.rmdir(Request(request, "rmdir", folder), EntryName(name), in: NodeID(folder))
+        }
         table.symlink = { request, _, folder, _ in Request(request, "symlink", folder).fail(EPERM) }
         table.link = { request, node, _, _ in Request(request, "link", node).fail(EPERM) }
         table.mknod = { request, folder, name, _, _ in

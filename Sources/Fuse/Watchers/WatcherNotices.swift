@@ -134,7 +134,8 @@ final class WatcherNotices: Sendable {
         case .renamed(let node, let old):
             return make(.rename(path(old), to: path(node.name)), of: node, by: process) != nil
         case .vanished(let id, let name, let parent):
-            let call: MountCall = parent == .root ? .removeFolder(path(name)) : .removeFile(path(name))
+            let isFolder = parent == .root || id.isPasted
+            let call: MountCall = isFolder ? .removeFolder(path(name)) : .removeFile(path(name))
             guard process.make(call) != nil else { return false }
             // Another one has the name already: it is the last that is told of.
             guard let node = fileSystem.shown(name, in: parent), node.id != id else { return true }

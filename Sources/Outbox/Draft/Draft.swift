@@ -40,7 +40,8 @@ public final class Draft: Sendable {
         (id, chat) = (record.id, record.chat)
         mutex = BlockingMutex(rank: record.id)
         self.context = context
-        earlyCopy = EarlyCopy(isInOrder: true, context: context)
+        // A part is never sent by itself.
+        earlyCopy = EarlyCopy(isInOrder: !record.isPart, context: context)
         current = Lock(State(machine: DraftMachine(creating: record), file: file))
     }
 

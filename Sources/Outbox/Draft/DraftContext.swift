@@ -60,16 +60,17 @@ final class DraftContext: Sendable {
 
     /// Takes prepared transitions to their end, all of their rows in one transaction. Under the mutexes of their
     /// drafts. Blocks.
+    /// - Parameter durably: whatever the transitions say, their rows survive a power cut.
     /// - Throws: `noSpace`, `storage`; then nothing has happened.
-    func perform(_ prepared: [PreparedTransition]) throws(OutboxError) {
-        try writeRows(of: prepared)
+    func perform(_ prepared: [PreparedTransition], durably: Bool = false) throws(OutboxError) {
+        try writeRows(of: prepared, durably: durably)
         for one in prepared { one.draft.commit(one.machine) }
         for one in prepared { one.draft.perform(one.transition.effects) }
     }
 
-    private func writeRows(of prepared: [PreparedTransition]) throws(OutboxError) {
+    private func writeRows(of prepared: [PreparedTransition], durably: Bool) throws(OutboxError) {
         var (saved, removed): ([Journal.Entry], [Int64]) = ([], [])
-        var (isDurable, isRequired) = (false, false)
+        var (isDurable, isRequired) = (durably, false)
         for one in prepared {
             guard let row = one.transition.row else { continue }
             switch row {

@@ -65,6 +65,8 @@ final class Journal: Sendable {
             ALTER TABLE outbox ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
             UPDATE draft SET touched = 0;
             """),
+        // From here on names may be paths (`PartPath`), of parts that an earlier version would send one by one.
+        Migration("folders", "UPDATE outbox SET seen = seen;"),
     ]
 
     private let database: Database

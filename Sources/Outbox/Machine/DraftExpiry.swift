@@ -9,7 +9,13 @@ extension DraftMachine {
     var expiry: Expiry? {
         switch phase {
         case .written, .quiet, .local:
-            if record.gap != nil { .recovery } else if record.reasonToStay != nil { .removal } else { nil }
+            if record.gap != nil || record.isPart {
+                .recovery
+            } else if record.reasonToStay != nil {
+                .removal
+            } else {
+                nil
+            }
         case .recovered: TemporaryName.matches(record.name) ? .removal : nil
         default: nil
         }

@@ -174,7 +174,7 @@ struct DraftMachine: Equatable, Sendable {
         }
         guard close == .killed else { return DraftTransition() }
         // Its entry says so at once: others may have it open for long.
-        record.problem = record.reasonToStay
+        record.problem = record.problemOfStaying
         return DraftTransition(row: .saveIfPossible, effects: [.announce])
     }
 
@@ -243,7 +243,7 @@ struct DraftMachine: Equatable, Sendable {
     private mutating func becomeComplete(_ moment: Moment) -> DraftTransition {
         var transition = DraftTransition()
         let problem = record.problem
-        record.problem = record.reasonToStay
+        record.problem = record.problemOfStaying
         if problem != record.problem { transition.effects = [.announce] }
         // Noted by a flush a moment ago, as a rule.
         if phase == .writing || problem != record.problem || record.touched != moment.uptime {
@@ -289,7 +289,7 @@ struct DraftMachine: Equatable, Sendable {
     private mutating func start() -> DraftTransition {
         switch phase {
         case .quiet:
-            record.problem = record.reasonToStay
+            record.problem = record.problemOfStaying
             return DraftTransition(effects: waitForQuiet())
         case .queued: return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
         default: return DraftTransition()

@@ -37,6 +37,12 @@ struct DraftRecord: Hashable, Sendable {
         case killedWriter = 2
     }
 
+    /// It is a part of a folder, or the archive that is being made of one.
+    var isPart: Bool { PartPath.matches(name) }
+
+    /// What its user is told of that: of a part that lacks nothing its folder has it.
+    var problemOfStaying: String? { isPart && gap == nil ? nil : reasonToStay }
+
     /// Why it is not sent by itself once it is closed, nil when it is.
     var reasonToStay: String? {
         switch gap {
@@ -47,6 +53,7 @@ struct DraftRecord: Hashable, Sendable {
                 + "write it again, or use chatfs retry to send it as it is."
         case nil: break
         }
+        if isPart { return "This file goes with the folder that it is in, as one archive." }
         if TemporaryName.matches(name) {
             return "This name looks like a temporary file, so it stays here and is not sent. "
                 + "Rename it to send it."

@@ -68,6 +68,11 @@ enum MountCommand {
                 "Where file managers get their pictures from of files that are not here: from the message, by fetching "
                     + "the file, or from nowhere."),
             .value(
+                "folders", named: "WHAT", .choice(FolderPolicy.allCases.map(\.rawValue)),
+                default: FolderPolicy.refuse.rawValue,
+                "What becomes of a folder that is copied into a chat: refused before its first file, or sent as one "
+                    + "archive (a ZIP) when nothing changed in it for five times the quiet time."),
+            .value(
                 "refuse", named: "PROGRAM", .text, repeats: true,
                 "A program that fetches nothing, beside thumbnailers, indexers, scanners and backup programs: a name, "
                     + "a path, or NAME:WORD of its command line; * stands for any characters."),

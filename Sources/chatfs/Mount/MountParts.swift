@@ -53,6 +53,9 @@ struct MountParts: Sendable {
         files.callers = settings.callers
         files.desktop = traces?.desktop
         if settings.previews.offersThoseOfMessages { files.thumbnailMaker = ThumbnailMaker() }
+        files.folders = settings.folders
+        files.folderArchiver = settings.folderArchiver
+        files.folderQuietTime = max(settings.quietTime * 5, .seconds(1))
         files.programSocket = programSocket.path
         fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: core, settings: files)

@@ -26,6 +26,10 @@ struct MountSettings: Sendable {
     /// What is made of messages before they are sent.
     var preparation: MessagePreparation
     var previews: PreviewMode
+    /// What becomes of folders that are pasted into chats.
+    var folders: FolderPolicy
+    /// Makes archives of them; nil: nothing does.
+    var folderArchiver: FolderArchiver?
     /// When users are told what happens, and how much of it.
     var notifications: NotificationMode
     var notificationPreviews: NotificationPreview
@@ -58,6 +62,7 @@ struct MountSettings: Sendable {
         preparation = try MessagePreparation(
             invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never)
         previews = invocation["previews"].flatMap(PreviewMode.init) ?? .message
+        folders = invocation["folders"].flatMap(FolderPolicy.init) ?? .refuse
         notifications = invocation["notifications"].flatMap(NotificationMode.init) ?? .instant
         notificationPreviews =
             invocation["notification-previews"].flatMap(NotificationPreview.init) ?? .message
@@ -77,6 +82,12 @@ struct MountSettings: Sendable {
         hydration.finishesWhatWasRead = !invocation.has("no-finish")
         proxy = try invocation["socks-proxy"].map { text throws(UsageError) in
             try Invocation.proxy(text)
+        }
+        if folders == .archive {
+            folderArchiver = FolderArchiver()
+            guard folderArchiver != nil else {
+                throw UsageError("--folders archive needs libarchive (package libarchive13)")
+            }
         }
         try check()
     }

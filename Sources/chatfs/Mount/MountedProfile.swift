@@ -105,7 +105,10 @@ final class MountedProfile: Sendable {
         await services.end()
         // Readers that wait get their answer now, or they would keep the mount busy.
         await parts.hydrator.shutDown()
-        if await unmount() { parts.fileSystem.releaseAll() }
+        let wasAsked = stop.isRequested
+        let isIdle = await unmount()
+        if isIdle { parts.fileSystem.releaseAll() }
+        await parts.fileSystem.finishFolders(isIdle: isIdle && wasAsked)
         watch?.stop()
         await parts.outbox.shutDown()
         if let words = WaitingFiles.words(parts.outbox.waiting) { Log("mount").notice(words) }

@@ -1,0 +1,191 @@
+import Base
+import ChatCore
+import Glibc
+import Namespace
+import Outbox
+import Posix
+
+/// What users change in folders that they copy into chats: everything a local folder lets them, since nothing of it
+/// is sent before it rests. Each change is made in the outbox first, then in the tree. Has no state of its own.
+final class PastedChanges: Sendable {
+    private let tree: PastedTree
+    private let folders: PastedFolders
+    private let names: Namespace
+    private let outbox: any DraftStore
+    private let drafts: DraftTable
+    private let policy: FolderPolicy
+
+    init(
+        folders: PastedFolders, names: Namespace, outbox: any DraftStore, drafts: DraftTable,
+        policy: FolderPolicy
+    ) {
+        tree = folders.tree
+        self.folders = folders
+        self.names = names
+        self.outbox = outbox
+        self.drafts = drafts
+        self.policy = policy
+    }
+
+    /// Whether a folder, or what it has under a name, belongs here.
+    func concerns(_ name: EntryName, in folder: NodeID) -> Bool {
+        PastedTree.holds(folder) || tree.child(name, of: folder) != nil
+    }
+
+    // MARK: - Making
+
+    /// The folder in which it is made is loaded.
+    func makeFolder(_ name: EntryName, in folder: NodeID) -> Result<Node, FileSystemError> {
+        if let error = DraftChanges.refusal(of: name) { return .failure(error) }
+        if PastedTree.holds(folder) {
+            guard tree.node(folder) != nil else { return .failure(.gone) }
+            if tree.child(name, of: folder) != nil { return .failure(FileSystemError(EEXIST)) }
+            if let error = limit(in: folder, isFolder: true) { return .failure(error) }
+        } else {
+            if let error = refusal(of: name, inChat: folder) { return .failure(error) }
+        }
+        guard let node = tree.add(.pastedFolder, named: name, in: folder) else { return .failure(.gone) }
+        folders.changed(node.id)
+        return .success(node)
+    }
+
+    private func refusal(of name: EntryName, inChat folder: NodeID) -> FileSystemError? {
+        guard policy == .archive, !name.description.hasPrefix(".Trash"),
+            case .chat(let chat)? = names.node(folder)?.content
+        else { return .notPermitted }
+        if names.child(name, of: folder) != nil || tree.child(name, of: folder) != nil {
+            return FileSystemError(EEXIST)
+        }
+        return chat.sendingRefused.map { FileSystemError(EACCES, $0) }
+    }
+
+    private func limit(in folder: NodeID, isFolder: Bool) -> FileSystemError? {
+        guard let root = tree.root(of: folder) else { return .gone }
+        if isFolder, tree.path(of: folder).count >= PastedTree.maxDepth {
+            return FileSystemError(ELOOP, "Folders can lie \(PastedTree.maxDepth) deep in one that is sent.")
+        }
+        if tree.count(in: root.id) >= PastedTree.maxEntries {
+            return FileSystemError(
+                EDQUOT, "A folder that is sent can hold \(PastedTree.maxEntries) files and folders.")
+        }
+        return nil
+    }
+
+    /// Makes an empty part, opened for writing once, and has `body` do the rest; it goes again when that fails.
+    /// Blocks.
+    func make<Value>(
+        _ name: EntryName, in folder: NodeID, _ body: (Node, any DraftFile) throws -> Value
+    ) throws -> Value {
+        if let error = limit(in: folder, isFolder: false) { throw error }
+        let draft = try outbox.createPart(path(of: name, in: folder), in: try chat(of: folder))
+        drafts.add(draft)
+        do {
+            guard let node = tree.add(.draft(draft.entryID), named: name, in: folder) else {
+                throw FileSystemError.gone
+            }
+            folders.changed(node.id)
+            return try body(node, draft)
+        } catch {
+            draft.closed(.ofItsMaker)
+            if let node = tree.node(of: draft.entryID) { tree.remove(node.id) }
+            // It is empty: the next mount drops what is left of it.
+            try? outbox.remove(draft.id)
+            drafts.remove(draft)
+            throw error
+        }
+    }
+
+    private func chat(of folder: NodeID) throws -> ChatReference {
+        guard let root = tree.root(of: folder), let node = names.node(root.folder),
+            let chat = PastedFolders.chat(node)
+        else { throw FileSystemError.gone }
+        return chat
+    }
+
+    private func path(of name: EntryName, in folder: NodeID) -> PartPath {
+        PartPath((tree.path(of: folder) + [name]).map(\.bytes))
+    }
+
+    // MARK: - Renaming
+
+    /// Within one folder that is copied, or that folder itself within its chat; the rest is refused as elsewhere. The
+    /// folders are loaded.
+    func rename(
+        _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
+    ) -> Answer<Void> {
+        guard let node = tree.child(name, of: folder) else {
+            return .refused(names.child(name, of: folder) == nil ? .notFound : .notPermitted)
+        }
+        if let error = DraftChanges.refusal(of: newName) { return .refused(error) }
+        // renameat2(2): 1 is RENAME_NOREPLACE.
+        guard flags & ~1 == 0 else { return .refused(FileSystemError(EINVAL)) }
+        if name == newName && folder == newFolder { return .done(()) }
+        let isWithin = PastedTree.holds(folder) && PastedTree.holds(newFolder)
+        guard isWithin ? tree.root(of: folder)?.id == tree.root(of: newFolder)?.id : folder == newFolder
+        else {
+            return .refused(.notPermitted)
+        }
+        if isWithin, node.isFolder,
+            tree.path(of: newFolder).count + tree.depth(of: node.id) > PastedTree.maxDepth
+        {
+            return .refused(FileSystemError(ELOOP))
+        }
+        let target = tree.child(newName, of: newFolder)
+        let isTaken = target != nil || (!isWithin && names.child(newName, of: newFolder) != nil)
+        if isTaken && flags & 1 != 0 { return .refused(FileSystemError(EEXIST)) }
+        if isTaken && target == nil { return .refused(.notPermitted) }
+        if let target, let error = refusal(of: node, over: target) { return .refused(error) }
+        return .blocking { [self] in
+            try rename(node, to: newName, in: newFolder, replacing: target)
+        }
+    }
+
+    private func refusal(of node: Node, over target: Node) -> FileSystemError? {
+        if target.isFolder != node.isFolder {
+            return FileSystemError(target.isFolder ? EISDIR : ENOTDIR)
+        }
+        return target.isFolder && !tree.isEmpty(target.id) ? FileSystemError(ENOTEMPTY) : nil
+    }
+
+    private func rename(
+        _ node: Node, to name: EntryName, in folder: NodeID, replacing target: Node?
+    ) throws {
+        let depth = tree.path(of: node.id).count
+        let above = PastedTree.holds(folder) ? tree.path(of: folder) : []
+        for (path, part) in tree.contents(of: node.id) {
+            guard case .draft(let draft) = part.content else { continue }
+            let path = above + [name] + path.dropFirst(depth)
+            try outbox.rename(draft.rawValue, to: PartPath(path.map(\.bytes)).bytes)
+        }
+        if let target, case .draft(let id) = target.content, let draft = drafts.draft(id) {
+            drafts.remove(draft)
+        }
+        tree.move(node.id, to: name, in: folder)
+        folders.changed(node.id)
+    }
+
+    // MARK: - Removing
+
+    func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
+        guard let node = tree.child(name, of: folder) else { return .refused(.notFound) }
+        guard case .draft(let id) = node.content else { return .refused(.isFolder) }
+        guard let draft = drafts.draft(id) else { return .refused(.notFound) }
+        return .blocking { [self] in
+            if draft.state != .removed { try outbox.remove(draft.id) }
+            tree.remove(node.id)
+            drafts.remove(draft)
+            folders.changed(folder)
+        }
+    }
+
+    func removeFolder(_ name: EntryName, in folder: NodeID) -> Result<Void, FileSystemError> {
+        guard let node = tree.child(name, of: folder) else {
+            return .failure(names.child(name, of: folder) == nil ? .notFound : .notPermitted)
+        }
+        guard node.isFolder else { return .failure(FileSystemError(ENOTDIR)) }
+        guard tree.isEmpty(node.id) else { return .failure(FileSystemError(ENOTEMPTY)) }
+        tree.remove(node.id)
+        folders.changed(folder)
+        return .success(())
+    }
+}

@@ -1,0 +1,182 @@
+import Base
+import ChatCore
+import Namespace
+import Outbox
+import Posix
+
+/// Folders that are copied into chats, from their first file until each is one archive that is sent: tells their
+/// machines what happens and performs what these say. What users change in them is `PastedChanges`.
+///
+/// Any thread; what blocks runs on `ThreadPool.shared`.
+final class PastedFolders: Sendable {
+    let tree: PastedTree
+    private let names: Namespace
+    private let drafts: DraftTable
+    private let notices: TreeNotices
+    private let archives: FolderArchives
+    private let timers: PastedTimers
+    private let log = Log("filesystem")
+
+    /// A full disk has room again, perhaps.
+    private static let longWait = Duration.seconds(60)
+
+    init(
+        tree: PastedTree, names: Namespace, drafts: DraftTable, notices: TreeNotices,
+        archives: FolderArchives, quietTime: Duration
+    ) {
+        self.tree = tree
+        self.names = names
+        self.drafts = drafts
+        self.notices = notices
+        self.archives = archives
+        timers = PastedTimers(quietTime: quietTime, longWait: Self.longWait)
+        timers.whenOver { [weak self] in self?.look($0, $1) }
+    }
+
+    // MARK: - What happens
+
+    /// Something in a folder is another than before.
+    func changed(_ id: NodeID) {
+        if let root = tree.root(of: id) { apply(.changed, to: root.id) }
+    }
+
+    /// The user wants what is there of a folder to be sent.
+    func retry(_ id: NodeID) -> Answer<Void> {
+        guard let root = tree.root(of: id), tree.machine(root.id)?.problem != nil else {
+            return .refused(.notPermitted)
+        }
+        apply(.retryRequested, to: root.id)
+        return .done(())
+    }
+
+    /// Why it is not sent; nil while it will be, and for what lies in it.
+    func problem(of id: NodeID) -> String? { tree.machine(id)?.problem }
+
+    /// A chat is gone, and with it what was copied into it.
+    func remove(inChat folder: NodeID) {
+        for root in tree.children(of: folder, after: nil) { tree.remove(root.id) }
+    }
+
+    /// A draft is one no more, without its user's doing.
+    func remove(_ draft: DraftID) {
+        if let node = tree.node(of: draft) { tree.remove(node.id) }
+    }
+
+    // MARK: - Beginning and end
+
+    /// Shows a part that an earlier mount left. False when it is none.
+    func restore(_ draft: any DraftFile) -> Bool {
+        let snapshot = draft.snapshot
+        guard let path = PartPath(snapshot.name) else { return false }
+        if path.isArchive || snapshot.state == .recovered { return path.isArchive }
+        guard var folder = names.node(of: draft.chat)?.id else { return true }
+        for name in path.names.dropLast().map({ EntryName($0) }) {
+            guard let node = tree.child(name, of: folder) ?? tree.add(.pastedFolder, named: name, in: folder)
+            else { return true }
+            folder = node.id
+        }
+        drafts.add(draft)
+        _ = tree.add(.draft(draft.entryID), named: EntryName(path.fileName), in: folder)
+        return true
+    }
+
+    /// All that an earlier mount left was restored: what it knew to be complete goes on.
+    /// - Parameter all: the drafts that are known.
+    func begin(with all: [any DraftFile]) {
+        let paths = all.map { (path: PartPath($0.snapshot.name), chat: $0.chat, state: $0.state) }
+        for root in tree.roots {
+            let chat = names.node(root.folder).flatMap(Self.chat)
+            let own = paths.filter { $0.chat == chat && $0.path?.folder == root.name.bytes }
+            let wasComplete = own.contains { $0.path?.isArchive == true }
+            let isDamaged = own.contains { $0.path?.isArchive == false && $0.state == .recovered }
+            apply(.found(wasComplete: wasComplete && !isDamaged), to: root.id)
+        }
+    }
+
+    /// The mount has gone. What is complete is handed over, what is not certain to be stays for the next mount.
+    /// - Parameter isIdle: nothing was open on the mount when it went, and it was asked to go.
+    func end(isIdle: Bool) async {
+        for root in tree.roots {
+            guard let attempt = timers.end(root.id, isIdle: isIdle) else { continue }
+            await ThreadPool.shared.run { self.look(root.id, attempt) }
+        }
+    }
+
+    // MARK: - Acting
+
+    private func apply(_ event: PastedFolderEvent, to root: NodeID) {
+        guard let action = tree.apply(event, to: root) else { return }
+        switch action {
+        case .wait(let attempt, let isLong): timers.wait(root, attempt, isLong: isLong)
+        case .tell: notices.changed(root, tree.node(root))
+        case .archive(let attempt): archive(root, attempt)
+        case .handOver: break
+        }
+    }
+
+    /// The quiet time is over. Blocks.
+    private func look(_ root: NodeID, _ attempt: Int) {
+        apply(.quiet(attempt: attempt, content(of: root)), to: root)
+    }
+
+    private func content(of root: NodeID) -> PastedFolderContent {
+        var content = PastedFolderContent.empty
+        for draft in parts(of: root) {
+            switch draft.partState {
+            case .open: return .open
+            case .incomplete(let reason): content = .incomplete(reason)
+            case .complete: if content == .empty { content = .complete }
+            }
+        }
+        return content
+    }
+
+    private func parts(of root: NodeID) -> [any DraftFile] {
+        tree.contents(of: root).compactMap { entry in
+            guard case .draft(let id) = entry.node.content else { return nil }
+            return drafts.draft(id)
+        }
+    }
+
+    /// Makes the archive, and puts it in the place of the folder. Blocks.
+    private func archive(_ root: NodeID, _ attempt: Int) {
+        guard let node = tree.node(root), let chat = names.node(node.folder).flatMap(Self.chat) else {
+            return
+        }
+        let isCurrent: @Sendable () -> Bool = { [tree] in tree.machine(root)?.isArchiving(attempt) == true }
+        let archive: any DraftFile
+        do {
+            archive = try archives.make(of: node, in: chat, while: isCurrent)
+        } catch {
+            return failed(root, attempt, error)
+        }
+        guard tree.apply(.archived(attempt: attempt), to: root) == .handOver else {
+            return archives.discard(archive)
+        }
+        do {
+            let isWanted = tree.machine(root)?.isWantedAsItIs ?? false
+            let shown = try archives.handOver(
+                archive, of: node, replacing: parts(of: root), evenIncomplete: isWanted)
+            for part in parts(of: root) { drafts.remove(part) }
+            tree.remove(root)
+            notices.happened([.vanished(root, node.name, in: node.folder), .appeared(shown)])
+        } catch {
+            archives.discard(archive)
+            failed(root, attempt, error)
+        }
+    }
+
+    private func failed(_ root: NodeID, _ attempt: Int, _ error: any Error) {
+        // Somebody changes it: that will be looked at again.
+        if error is CancellationError { return }
+        let code = (error as? OutboxError)?.code
+        let problem = "The archive of this folder could not be made. \(sentence(of: error))"
+        log.warning("a folder could not be archived: \(sentenceWithCauses(of: error))")
+        let mayPass = code == .noSpace || code == .notPermitted
+        apply(.failed(attempt: attempt, problem, mayPass: mayPass), to: root)
+    }
+
+    static func chat(_ node: Node) -> ChatReference? {
+        if case .chat(let chat) = node.content { chat.reference } else { nil }
+    }
+}

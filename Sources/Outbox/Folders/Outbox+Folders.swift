@@ -1,0 +1,81 @@
+import Base
+import ChatCore
+
+/// Folders that are sent as one archive each. Their parts are drafts that nobody sends, kept and journalled like all
+/// others; the archive is one more, until it takes the place of all of them in one transaction.
+extension Outbox {
+    /// Makes an empty part, or the archive of a folder, opened for writing once (`DraftOpening.ofItsMaker`). Blocks.
+    /// - Throws: as `create(name:in:)`.
+    public func create(part path: PartPath, in chat: ChatReference) throws(OutboxError) -> Draft {
+        try path.require()
+        return try make(path.bytes, in: chat)
+    }
+
+    /// The archive of a folder is complete and closed: it gets the name under which it is sent, and the parts that
+    /// are in it go. Either all of that survives whatever happens, or nothing of it. Blocks.
+    /// - Parameter evenIncomplete: also parts of which something is missing: their user wants them as they are.
+    /// - Throws: `notPermitted` when somebody has changed a part since, or has one open for writing; `nameTaken`,
+    ///   `noSpace`, `storage`.
+    public func complete(
+        _ archive: Draft, named name: [UInt8], of parts: [Draft], evenIncomplete: Bool = false
+    ) throws(OutboxError) {
+        try Self.requireValid(name)
+        try archive.synchronise()
+        try naming.withLock { () throws(OutboxError) in
+            guard directory.draft(named: name, in: archive.chat) == nil else { throw Self.nameTaken }
+            let involved = (parts + [archive]).sorted { $0.id < $1.id }
+            for one in involved { one.mutex.lock() }
+            defer { for one in involved.reversed() { one.mutex.unlock() } }
+            guard
+                parts.allSatisfy({ $0.machine.isClosedPart && (evenIncomplete || $0.machine.isCompletePart) })
+            else { throw OutboxError.changed }
+            let old = archive.snapshot.name
+            var prepared: [PreparedTransition] = []
+            for part in parts { prepared.append(try part.prepare(.replaced)) }
+            prepared.append(try archive.prepare(.renamed(name)))
+            // The bytes of the parts go with their rows: no power cut may bring those back.
+            try context.perform(prepared, durably: true)
+            directory.rename(archive, from: old, to: name, replacing: nil)
+            for part in parts { directory.remove(part) }
+        }
+    }
+}
+
+extension OutboxError {
+    fileprivate static var changed: OutboxError {
+        OutboxError(.notPermitted, "The folder was changed while its archive was made.")
+    }
+}
+
+/// How far a part of a folder is.
+public enum PartState: Hashable, Sendable {
+    /// Somebody is writing it, or may be.
+    case open
+    case complete
+    /// A write failed, or its writer was killed; why, for the user.
+    case incomplete(String)
+}
+
+extension Draft {
+    /// From memory.
+    public var partState: PartState { machine.partState }
+}
+
+extension DraftMachine {
+    var partState: PartState {
+        if state == .recovered {
+            return .incomplete(record.problem ?? "A file of it was being written when ChatFS stopped.")
+        }
+        guard isClosedPart else { return .open }
+        return isCompletePart ? .complete : .incomplete(record.reasonToStay ?? "")
+    }
+
+    var isClosedPart: Bool {
+        switch phase {
+        case .quiet, .local: writers.isEmpty
+        default: false
+        }
+    }
+
+    var isCompletePart: Bool { isClosedPart && record.gap == nil }
+}
