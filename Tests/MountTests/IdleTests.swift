@@ -33,6 +33,31 @@ struct IdleTests {
         }
     }
 
+    private func resident(_ process: pid_t) throws -> Int {
+        let status = ProcessInformation.bytes(of: "/proc/\(process)/status") ?? []
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first {
+            $0.hasPrefix("VmRSS:")
+        }
+        return try #require(line?.split(separator: " ").dropLast().last.flatMap { Int($0) }) << 10
+    }
+
+    @Test("with 1,000 files it has less than 20 MiB in memory, and answers as before")
+    func memory() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        for number in 0..<1_000 { try mounts.write([1], to: "alice/bob/\(number).txt") }
+        try await mounts.mount("bob")
+        try await mounts.waitForFiles((0..<1_000).map { "\($0).txt" }, in: "bob/alice")
+        for name in ["alice", "bob"] {
+            let process = try mounts.daemon(name).processIdentifier
+            try await wait(until: "\(name)'s memory is given back", within: .seconds(60)) {
+                try resident(process) < 20 << 20
+            }
+        }
+        #expect(try mounts.read("bob/alice/7.txt") == [1])
+        #expect(try mounts.folder.names(in: "alice/bob").count == 1_000)
+        for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
+    }
+
     @Test("no thread of it wakes up, after files were sent, read and listed")
     func mount() async throws {
         let mounts = try await TwoMounts.start()

@@ -42,6 +42,7 @@ extension RequestContext {
         guard request.count >= MemoryLayout<chatfs_fuse_request>.size else { return }
         let operation = request.loadUnaligned(as: chatfs_fuse_request.self).operation
         counts.note(operation)
+        idleMemory.requestCame(counts)
         if operation == Handshake.operation, let handshake = Handshake(request: request) {
             self.handshake.withLock { $0 = handshake }
         }

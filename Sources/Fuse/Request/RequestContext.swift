@@ -10,6 +10,7 @@ final class RequestContext: Sendable {
     let buffers = ReplyBuffers()
     let counts = RequestCounts()
     let failures = FailureLog()
+    let idleMemory = IdleMemory()
     let nextRequest = NextRequest()
     let passthrough: Passthrough
     let ownCalls = OwnCalls()

@@ -9,6 +9,9 @@ final class RequestCounts: Sendable {
         counts.withLock { $0[min(Int(operation), Self.names.count)] += 1 }
     }
 
+    /// All that came so far.
+    var total: UInt64 { counts.withLock { $0.reduce(0, +) } }
+
     /// Those that came at least once, by the name of their operation.
     var named: [String: UInt64] {
         let counts = counts.withLock { $0 }
