@@ -92,7 +92,9 @@ let package = Package(
         module("Thumbnails", uses: ["Base", "Posix", "Cryptography", "CLinux"]),
         module(
             "FileSystem",
-            uses: ["Base", "Posix", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails"]),
+            uses: [
+                "Base", "Posix", "Cryptography", "ChatCore", "Namespace", "Hydration", "Outbox", "Thumbnails",
+            ]),
         module("Fuse", uses: ["Base", "Posix", "Namespace", "FileSystem", "CFuse3", "CLinux"]),
         module(
             "Verification",

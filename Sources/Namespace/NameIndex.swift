@@ -58,6 +58,7 @@ struct NameIndex {
             ) STRICT, WITHOUT ROWID;
             """),
         Migration("cleaned", "ALTER TABLE node ADD COLUMN cleaned INTEGER NOT NULL DEFAULT 0;"),
+        Migration("digests", "ALTER TABLE node ADD COLUMN sha256 BLOB;"),
     ]
 
     private let connection: Connection
@@ -185,13 +186,24 @@ struct NameIndex {
     /// The node of a draft or of an earlier item is this item's from now on.
     func hand(_ id: NodeID, to item: ItemID, modified: Timestamp?, isCleaned: Bool) throws {
         try connection.execute(
-            "UPDATE node SET draft = NULL, item = ?, modified = ?, cleaned = ? WHERE inode = ?",
+            "UPDATE node SET draft = NULL, item = ?, modified = ?, cleaned = ?, sha256 = NULL WHERE inode = ?",
             item.rawValue,
             modified, isCleaned, id.rawValue)
     }
 
     func setModified(_ time: Timestamp, of id: NodeID) throws {
         try connection.execute("UPDATE node SET modified = ? WHERE inode = ?", time, id.rawValue)
+    }
+
+    func digest(of id: NodeID) throws -> [UInt8]? {
+        try connection.first("SELECT sha256 FROM node WHERE inode = ?", id.rawValue) {
+            $0.bytesOrNil("sha256")
+        }
+            ?? nil
+    }
+
+    func set(digest: [UInt8], of id: NodeID) throws {
+        try connection.execute("UPDATE node SET sha256 = ? WHERE inode = ?", digest, id.rawValue)
     }
 
     func remove(_ id: NodeID) throws {

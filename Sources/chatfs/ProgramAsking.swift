@@ -58,15 +58,16 @@ enum ProgramAsking {
     /// A line of JSON.
     static func json(_ value: some Encodable) throws -> String { try JSONLine.encoded(value) }
 
-    /// For people: state, size, time and path.
-    static func line(_ item: ProgramItem) -> String {
+    /// For people: state, size, time and path; in front of them the digest, where one is wanted.
+    static func line(_ item: ProgramItem, isHashing: Bool = false) -> String {
         let state =
             ["sending", "receiving"].contains(item.state) ? "\(item.state) \(item.progress)%" : item.state
         let fields = [
             state.padded(to: 14), ByteCount.rounded(item.size).padded(to: 9),
             Timestamp(seconds: item.modified).text, item.path,
         ]
-        return PrintableText.escaping(fields.joined(separator: "  "))
+        let hash = isHashing ? [item.sha256 ?? String(repeating: "-", count: 64)] : []
+        return PrintableText.escaping((hash + fields).joined(separator: "  "))
     }
 }
 

@@ -90,6 +90,7 @@ final class MemoryContents: ContentStore {
         func prepareNext() {}
 
         func read(_ range: Range<UInt64>, into buffer: ReadBuffer, timeout: Duration) async -> ReadResult {
+            if case .failing(let problem) = content { return .failed(problem) }
             if case .never = content {
                 do {
                     try await Task.sleep(for: timeout)

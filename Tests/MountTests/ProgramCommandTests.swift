@@ -12,6 +12,7 @@ struct ProgramCommandTests {
         var state: String
         var size: UInt64
         var sender: String?
+        var sha256: String?
     }
 
     private func lines(_ arguments: [String]) async throws -> [String] {
@@ -62,6 +63,42 @@ struct ProgramCommandTests {
         }
     }
 
+    private func sum(_ path: String) async throws -> String {
+        String(try await Shell.run("sha256sum", [path]).output.prefix(64))
+    }
+
+    @Test("ls --hash tells the SHA-256 of what is here, without fetching, and it stays known")
+    func hashes() async throws {
+        let mounts = try await TwoMounts.start()
+        try await mounts.send(TwoMounts.bytes(3_000_000), as: "large.bin")
+        try await mounts.send(TwoMounts.bytes(400_000, seed: 2), as: "there.bin")
+        try await mounts.send(Array("a word".utf8), as: "note.txt")
+        try mounts.folder.write(TwoMounts.bytes(3_000_000), to: "plain")
+        let (bob, alice) = (mounts.path("bob"), mounts.path("alice"))
+        #expect(try await items(["ls", bob]).allSatisfy { $0.sha256 == nil }, "nobody has asked")
+        let large = try await sum(mounts.path("plain"))
+        let sent = try await items(["ls", alice, "--hash"])
+        #expect(sent.first { $0.name == "large.bin" }?.sha256 == large)
+        let some = try await items(["ls", bob, "--hash"])
+        #expect(Set(some.filter { $0.sha256 != nil }.map(\.name)) == ["note.txt"])
+        #expect(try mounts.state("bob/alice/large.bin") == "remote", "nothing was fetched")
+        #expect(try mounts.read("bob/alice/there.bin") == TwoMounts.bytes(400_000, seed: 2))
+        try await mounts.waitForState("hydrated", of: "bob/alice/there.bin")
+        let one = try await items(["ls", bob + "/alice/there.bin", "--hash"])
+        #expect(try await one.map(\.sha256) == [sum(bob + "/alice/there.bin")])
+        // Known from now on, also to the next mount, and without --hash.
+        #expect(try await mounts.leave("bob") == .code(0))
+        try await mounts.mount("bob")
+        let known = try await items(["ls", bob])
+        #expect(Set(known.filter { $0.sha256 != nil }.map(\.name)) == ["note.txt", "there.bin"])
+        #expect(known.first { $0.name == "there.bin" }?.sha256 == one.first?.sha256)
+        let text = try await lines(["ls", bob, "--hash"])
+        #expect(
+            text.contains {
+                $0.hasPrefix(String(repeating: "-", count: 64)) && $0.hasSuffix("alice/large.bin")
+            })
+    }
+
     @Test("events tells what comes, changes and goes, and ends with Ctrl-C or with the mount")
     func events() async throws {
         let mounts = try await TwoMounts.start()
@@ -105,8 +142,15 @@ struct ProgramCommandTests {
         let hostile = "$(touch x); `id` 'a \"b.txt"
         try await mounts.send(Array("one".utf8), as: hostile)
         try await mounts.send(Array("two".utf8), as: "two.txt")
-        try await wait(until: "both were told") {
-            (try? mounts.folder.read("arrivals").count { $0 == UInt8(ascii: "\n") }) == 2
+        do {
+            try await wait(until: "both were told") {
+                (try? mounts.folder.read("arrivals").count { $0 == UInt8(ascii: "\n") }) == 2
+            }
+        } catch {
+            Issue.record(
+                "\((try? mounts.folder.read("arrivals")).map { String(decoding: $0, as: UTF8.self) } ?? "")")
+            Issue.record("\(events.output)\(events.errors)")
+            throw error
         }
         #expect(
             String(decoding: try mounts.folder.read("arrivals"), as: UTF8.self) == """

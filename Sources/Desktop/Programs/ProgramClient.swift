@@ -6,6 +6,8 @@ import Posix
 public final class ProgramClient: Sendable {
     /// How long the daemon may take for what needs nobody else.
     private static let timeout = Duration.seconds(120)
+    /// Files whose bytes are read for one answer, at most: it comes in time.
+    private static let hashedCount = 16
 
     public let greeting: ProgramGreeting
     private let channel: ControlChannel
@@ -61,7 +63,7 @@ public final class ProgramClient: Sendable {
 
     /// All items of a chat, or of all, in pages.
     public func items(
-        of chat: String?, states: [String]?, _ body: (ProgramItem) throws -> Void
+        of chat: String?, states: [String]?, hash: Bool = false, _ body: (ProgramItem) throws -> Void
     ) throws {
         let chats = try chat.map { [$0] } ?? ask(ProgramRequest(.listChats)).chats?.map(\.chat) ?? []
         for chat in chats {
@@ -69,7 +71,8 @@ public final class ProgramClient: Sendable {
             repeat {
                 let result = try ask(
                     ProgramRequest(
-                        .listItems, chat: chat, states: states, after: last, count: ProgramProtocol.maxCount))
+                        .listItems, chat: chat, states: states, after: last,
+                        count: hash ? Self.hashedCount : ProgramProtocol.maxCount, hash: hash ? true : nil))
                 for item in result.items ?? [] { try body(item) }
                 last = result.next
             } while last != nil

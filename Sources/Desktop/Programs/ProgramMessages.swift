@@ -57,12 +57,15 @@ public struct ProgramRequest: Codable, Hashable, Sendable {
     /// The same for a repetition of the same upload.
     public var key: String?
     public var relays: [String]?
+    /// With SHA-256 of what is here and nobody has asked for yet.
+    public var hash: Bool?
 
     public init(
         _ method: Method, id: Int64 = 1, path: String? = nil, chat: String? = nil, states: [String]? = nil,
         after: UInt64? = nil, count: Int? = nil, source: String? = nil, caption: String? = nil,
-        key: String? = nil, relays: [String]? = nil
+        key: String? = nil, relays: [String]? = nil, hash: Bool? = nil
     ) {
+        self.hash = hash
         self.id = id
         self.method = method
         self.path = path
@@ -182,6 +185,8 @@ public struct ProgramItem: Codable, Hashable, Sendable {
     public var pinned: Bool?
     /// Why it is not here, or not sent: a sentence.
     public var error: String?
+    /// Of its bytes, hexadecimal, where it is known: somebody has asked for it while the file was here.
+    public var sha256: String?
 
     public init(
         number: UInt64, path: String, name: String, chat: String?, size: UInt64, modified: Int64,

@@ -103,7 +103,9 @@ public final class FileSystem: FileOperations {
             nodes: nodes, entries: entries, drafts: drafts,
             resending: Resending(names: names, outbox: outbox, core: core, contents: contents, tree: updater),
             profile: core.profile)
-        lister = EntryLister(names: names, loader: loader, attributes: attributes, extended: extended)
+        lister = EntryLister(
+            names: names, loader: loader, attributes: attributes, extended: extended,
+            digests: ContentDigests(names: names, contents: contents))
         firstTree = FirstTree(
             names: names, core: core, outbox: outbox, drafts: table, loader: loader,
             folders: pastedFolders)

@@ -14,6 +14,8 @@ public struct EntryDescription: Hashable, Sendable {
     public var modified: Timestamp
     /// What its extended attributes say (`docs/semantics.md`), by their names.
     public var attributes: [String: String]
+    /// SHA-256 of its bytes, where that was asked for and is known.
+    public var digest: [UInt8]?
 
     public var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 

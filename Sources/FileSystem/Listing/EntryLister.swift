@@ -10,10 +10,13 @@ public final class EntryLister: Sendable {
     private let loader: FolderLoader
     private let attributes: AttributeReader
     private let extended: ExtendedAttributes
+    private let digests: ContentDigests
 
     init(
-        names: Namespace, loader: FolderLoader, attributes: AttributeReader, extended: ExtendedAttributes
+        names: Namespace, loader: FolderLoader, attributes: AttributeReader, extended: ExtendedAttributes,
+        digests: ContentDigests
     ) {
+        self.digests = digests
         self.names = names
         self.loader = loader
         self.attributes = attributes
@@ -48,25 +51,42 @@ public final class EntryLister: Sendable {
     /// Up to `count` entries of a folder, in the order of their numbers.
     /// - Parameter last: the number of the last entry that was given; entries that come and go meanwhile are neither
     ///   missed nor given twice.
+    ///   - isHashing: with the digests of all whose files are here; else of those that somebody has asked for before.
     public func entries(
-        of folder: NodeID, after last: NodeID? = nil, count: Int
+        of folder: NodeID, after last: NodeID? = nil, count: Int, isHashing: Bool = false
     ) async throws(FileSystemError) -> [EntryDescription] {
         while true {
             try await loader.prepare(folder).result().get()
             // Let go of meanwhile: once more.
             guard let nodes = names.list(folder, after: last, count: count) else { continue }
-            return nodes.compactMap(description(of:))
+            return try await descriptions(of: nodes, isHashing)
+        }
+    }
+
+    private func descriptions(
+        of nodes: [Node], _ isHashing: Bool
+    ) async throws(FileSystemError) -> [EntryDescription] {
+        let known = try await digests.digests(of: nodes, isComputing: isHashing)
+        return nodes.compactMap { node in
+            var description = description(of: node)
+            description?.digest = known[node.id]
+            return description
         }
     }
 
     /// The entry at a path below the mountpoint. ENOENT, or EISDIR for a folder.
-    public func entry(at path: String) async throws(FileSystemError) -> EntryDescription {
+    /// - Parameter isHashing: as for `entries`.
+    public func entry(
+        at path: String, isHashing: Bool = false
+    ) async throws(FileSystemError) -> EntryDescription {
         var folder = NodeID.root
         var parts = path.split(separator: "/").map { EntryName(String($0)) }
         guard let last = parts.popLast() else { throw .isFolder }
         for name in parts { folder = try await child(name, of: folder).id }
         let node = try await child(last, of: folder)
-        guard let description = description(of: node) else { throw node.isFolder ? .isFolder : .notFound }
+        guard let description = try await descriptions(of: [node], isHashing).first else {
+            throw node.isFolder ? .isFolder : .notFound
+        }
         return description
     }
 

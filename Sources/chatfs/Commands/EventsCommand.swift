@@ -60,12 +60,12 @@ enum EventsCommand {
     private static func line(_ event: ProgramEvent) -> String {
         let words =
             switch event.event {
-            case .itemAppeared: "new        \(event.item.map(ProgramAsking.line) ?? "")"
-            case .itemChanged: "changed    \(event.item.map(ProgramAsking.line) ?? "")"
+            case .itemAppeared: "new        \(event.item.map { ProgramAsking.line($0) } ?? "")"
+            case .itemChanged: "changed    \(event.item.map { ProgramAsking.line($0) } ?? "")"
             case .vanished: "gone       \(event.path ?? "")"
             case .chatAppeared: "new chat   \(event.chat?.folder ?? "")"
             case .chatChanged: "chat       \(event.chat?.folder ?? "")"
-            case .expiring: "expiring   \(event.item.map(ProgramAsking.line) ?? "")"
+            case .expiring: "expiring   \(event.item.map { ProgramAsking.line($0) } ?? "")"
             case .coreUnreachable: "offline    \(event.message ?? "")"
             case .coreReachable: "online"
             case .missed: "missed     More happened than was kept: 'chatfs ls' shows what is there."

@@ -16,19 +16,22 @@ enum ListCommand {
                 "PATH", .file, count: .optional,
                 "A file, the folder of a chat, or a mountpoint; not needed when there is only one mount.")
         ],
-        options: [ProgramAsking.states, ProgramAsking.json],
+        options: [
+            ProgramAsking.states, ProgramAsking.json,
+            .flag("hash", "With the SHA-256 of each file that is here; reads it the first time."),
+        ],
         examples: [
             Example("chatfs ls ~/Chats/Alice", "What is in one chat."),
             Example("chatfs ls --state failed --state unsure", "What could not be sent or received."),
         ]
     ) { invocation in
         let (path, isForPrograms) = (invocation.optionalArgument("PATH"), invocation.has("json"))
-        let states = invocation.all("state")
+        let (states, isHashing) = (invocation.all("state"), invocation.has("hash"))
         let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
         let client = try await ProgramAsking.client(of: place.mounted)
         try await ThreadPool.shared.run { () throws(any Error) in
             do {
-                try list(place, client, states, isForPrograms)
+                try list(place, client, states, isForPrograms, isHashing)
             } catch let error as ProgramError {
                 throw PathError(path ?? place.mounted.mountpoint, error)
             }
@@ -37,17 +40,24 @@ enum ListCommand {
 
     /// Blocks.
     private static func list(
-        _ place: ProgramAsking.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool
+        _ place: ProgramAsking.Place, _ client: ProgramClient, _ states: [String], _ isForPrograms: Bool,
+        _ isHashing: Bool
     ) throws {
         let show = { (item: ProgramItem) throws(any Error) in
             guard states.isEmpty || states.contains(item.state) else { return }
-            try Terminal.deliver(isForPrograms ? ProgramAsking.json(item) : ProgramAsking.line(item))
+            try Terminal.deliver(
+                isForPrograms ? ProgramAsking.json(item) : ProgramAsking.line(item, isHashing: isHashing))
         }
         if place.path.contains("/") {
-            guard let item = try client.ask(ProgramRequest(.getItem, path: place.path)).item else { return }
+            guard
+                let item = try client.ask(
+                    ProgramRequest(.getItem, path: place.path, hash: isHashing ? true : nil)
+                ).item
+            else { return }
             return try show(item)
         }
         try client.items(
-            of: place.path.isEmpty ? nil : place.path, states: states.isEmpty ? nil : states, show)
+            of: place.path.isEmpty ? nil : place.path, states: states.isEmpty ? nil : states, hash: isHashing,
+            show)
     }
 }

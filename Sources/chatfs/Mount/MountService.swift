@@ -59,7 +59,8 @@ struct MountService: ProgramService {
         }
         do throws(FileSystemError) {
             let found = try await lister.entries(
-                of: folder.id, after: request.after.map(NodeID.init), count: count)
+                of: folder.id, after: request.after.map(NodeID.init), count: count,
+                isHashing: request.hash ?? false)
             let wanted = request.states.map(Set.init)
             let items = found.map(ProgramItem.init).filter { wanted?.contains($0.state) ?? true }
             return ProgramResult(items: items, next: found.count < count ? nil : found.last?.id.rawValue)
@@ -91,7 +92,7 @@ struct MountService: ProgramService {
             throw ProgramError(.invalidParameter, "The request names no path.")
         }
         do throws(FileSystemError) {
-            return try await lister.entry(at: path)
+            return try await lister.entry(at: path, isHashing: request.hash ?? false)
         } catch {
             throw ProgramError(error)
         }

@@ -1,3 +1,4 @@
+import Base
 import Desktop
 import FileSystem
 
@@ -34,6 +35,7 @@ extension ProgramItem {
         expires = entry["expires"].flatMap { Int64($0) }
         pinned = entry["pinned"] == nil ? nil : true
         error = entry["error"]
+        sha256 = entry.digest.map { Hexadecimal.encode($0) }
     }
 }
 
