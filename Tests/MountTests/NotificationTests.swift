@@ -154,7 +154,7 @@ struct NotificationTests {
         let desktop = try await NotificationDesktop.start()
         let mounts = try await Self.mounts(desktop)
         for round in 0..<6 {
-            for number in 0..<10 { try mounts.write([1], to: "alice/bob/\(round)-\(number).txt") }
+            for number in 0..<10 { try mounts.write([1], to: "alice/bob/file \(round)-\(number).txt") }
             try await Task.sleep(for: .milliseconds(150 * round))
             let daemon = try mounts.daemon("bob")
             daemon.send(SIGKILL)
@@ -162,10 +162,10 @@ struct NotificationTests {
             try await Self.mountBob(mounts, desktop)
         }
         try await mounts.waitForFiles(
-            (0..<6).flatMap { round in (0..<10).map { "\(round)-\($0).txt" } }, in: "bob/alice")
+            (0..<6).flatMap { round in (0..<10).map { "file \(round)-\($0).txt" } }, in: "bob/alice")
         try mounts.write([1], to: "alice/bob/end.txt")
         try await desktop.waitForOne("the last") { $0.body.contains("end.txt") }
-        // Each bubble as it was in the end: what they count together are all files, or fewer.
+        // Each bubble as it was in the end, a number or a name: what they count together are all files, or fewer.
         var last: [Int: Int] = [:]
         for shown in desktop.shown { last[shown.number] = Int(shown.body.prefix { $0.isNumber }) ?? 1 }
         #expect(last.values.reduce(0, +) <= 61, "\(desktop.shown)")

@@ -189,7 +189,9 @@ extension NotificationSource {
         case .makeFolder:
             notice.folder == nil
                 ? "A folder here is a chat: 'chatfs group create' makes one."
-                : "A folder cannot be sent: send its files, or an archive of it."
+                : notice.sentence
+                    ?? "A folder cannot be sent: send its files, or an archive of it, which 'chatfs mount --folders "
+                    + "archive' makes."
         case .write: "The file is larger than can be sent; nothing of it was."
         }
     }
