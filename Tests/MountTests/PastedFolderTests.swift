@@ -163,6 +163,10 @@ struct PastedFolderTests {
         try await shell("diff -r Holiday alice/bob/Holiday", mounts)
         let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.path("alice/bob/Holiday"))
         #expect(problem?.contains("chatfs retry") == true, "\(problem ?? "none")")
+        let status = try await ChatFSProcess.run(["status", mounts.path("alice")])
+        #expect(
+            status.output.contains("bob/Holiday") && status.output.contains("chatfs retry"),
+            "\(status.output)")
         try await Task.sleep(for: .seconds(2))
         #expect(try names(mounts, "bob/alice") == [])
         let outcome = try await ChatFSProcess.run(["retry", mounts.path("alice/bob/Holiday")])

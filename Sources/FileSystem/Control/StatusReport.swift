@@ -45,7 +45,7 @@ final class StatusReport: Sendable {
     /// The state of the mount at this moment. What the core does not say is left out, and said in the log.
     func status(coreProblem: String?) async -> MountStatus {
         let side = kernel.side
-        let drafts = names.nodes { if case .draft = $0.content { true } else { false } }
+        let drafts = names.nodes { if case .draft = $0.content { true } else { false } } + nodes.pasted.roots
         let present = contents.present()
         var status = MountStatus(
             profile: profile.displayName, mountpoint: settings.mountpoint,
@@ -103,8 +103,12 @@ final class StatusReport: Sendable {
         switch node.content {
         case .item(let item): item.file?.size ?? 0
         case .draft(let id): nodes.draft(id, at: node.id)?.snapshot.size ?? 0
-        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .pastedFolder, .thumbnails,
-            .thumbnail, .messages, .messageLog:
+        case .pastedFolder:
+            nodes.pasted.contents(of: node.id).map(\.node).reduce(0) { sum, part in
+                if case .draft = part.content { sum + size(of: part) } else { sum }
+            }
+        case .root, .control, .status, .transfers, .recovered, .marker, .chat, .thumbnails, .thumbnail,
+            .messages, .messageLog:
             0
         }
     }
