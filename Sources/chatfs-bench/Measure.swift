@@ -24,7 +24,7 @@ struct Measure: Sendable {
     static let all: [Measure] = [
         .cold, .middle, .upload, .transfers, .rclone, .official, .hydrated, .warm, .small, .list, .history,
         .sealed,
-        .officialHistory, .described, .far, .messages, .pair,
+        .officialHistory, .described, .far, .messages, .pair, .contacts,
     ]
 
     /// Those that are named, or all when none is; in the order of the report, each once.

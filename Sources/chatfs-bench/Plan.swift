@@ -19,6 +19,8 @@ struct Plan: Sendable {
     var histories: [(files: Int, chats: Int)] {
         isQuick ? [(1000, 20)] : [(10_000, 20), (100_000, 200), (1_000_000, 2000)]
     }
+    /// How many people on the network a profile has.
+    var contacts: [Int] { isQuick ? [100] : [100, 10_000] }
     var arrivals: Int { isQuick ? 10 : 200 }
     var waitingReaders: Int { 100 }
     var smallFiles: Int { 200 }

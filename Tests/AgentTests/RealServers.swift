@@ -27,6 +27,10 @@ final class RealServers: EndingServers {
 
     func end() async { await connections.close() }
 
+    /// As before the machine sleeps, and after it.
+    func suspend() { connections.suspend() }
+    func resume() { connections.resume() }
+
     /// Somebody who uses one real server.
     static func person(on server: ServerAddress) async throws -> Person {
         try await Person(

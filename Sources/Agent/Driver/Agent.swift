@@ -50,8 +50,9 @@ public final class Agent: ConnectionAgent {
         let unfinished = try await run { store in
             try store.change { tables in
                 try tables.events.begin(after: event)
-                // Another program may have ended; where it has not, this one takes over again.
-                for id in try tables.connections.all() {
+                // Another program may have ended; where it has not, this one takes over again. Of the others nothing is
+                // read: there may be very many.
+                for id in try isRestored ? tables.connections.all() : tables.queues.takenOver() {
                     try tables.step(id) { machine in
                         for place in machine.state.receiving.indices { machine.isReceivingAgain(place) }
                         if isRestored { try machine.restored() }
@@ -98,6 +99,9 @@ public final class Agent: ConnectionAgent {
 
     /// What servers have delivered and is not in the database, for all queues together.
     var waitingMessages: Int { traffic.waitingMessages }
+
+    /// How many queues messages come from at the moment.
+    var subscribedQueues: Int { traffic.subscribedQueues }
 
     /// Whether it was not stopped.
     var isRunning: Bool { !store.isClosed }

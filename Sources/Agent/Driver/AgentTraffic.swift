@@ -64,6 +64,9 @@ final class AgentTraffic: Sendable {
         parts.outgoing.stop()
     }
 
+    /// How many queues messages come from at the moment.
+    var subscribedQueues: Int { parts.subscriptions.count }
+
     var waitingMessages: Int { parts.receiver.waitingBodies }
 
     private func take(_ event: QueueServerEvent, _ parts: Parts) async {

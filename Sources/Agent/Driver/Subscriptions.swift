@@ -1,4 +1,5 @@
 import Base
+import Cryptography
 import Posix
 import SMP
 
@@ -53,21 +54,20 @@ final class Subscriptions: Sendable {
     /// Asks for every queue of a server that is not subscribed, together.
     func work(_ server: ServerAddress) async -> Lanes<ServerAddress>.Outcome {
         let stored = await work.attempt("read which queues there are") { store in
-            try store.read { try $0.queues.subscribable() }
+            try store.read { try $0.queues.subscribable(on: server) }
         }
         guard let stored else { return .retry(times.store) }
         let (connection, missing) = state.withLock { state in
-            let missing = stored.filter { queue in
-                queue.server == server
-                    && !state.subscribed.contains(Queue(server: server, recipientID: queue.recipientID))
+            let missing = stored.compactMap { stored in
+                let queue = Queue(server: server, recipientID: stored.recipientID)
+                return state.subscribed.contains(queue) ? nil : (queue, stored.authorizationSeed)
             }
-            for queue in missing {
-                state.forgotten.remove(Queue(server: server, recipientID: queue.recipientID))
-            }
+            for (queue, _) in missing { state.forgotten.remove(queue) }
             return (state.connections[server, default: 0], missing)
         }
-        let asked = missing.compactMap { queue in
-            (try? queue.authorization).map { key in
+        // A key that cannot be read is of no use with the server either.
+        let asked = missing.compactMap { queue, seed in
+            (try? SigningKey(seed: seed)).map { key in
                 (
                     queue,
                     ClientRequest(
@@ -81,30 +81,31 @@ final class Subscriptions: Sendable {
     }
 
     private func take(
-        _ answers: [(ReceivingQueue, Result<Answer, SMPError>)], of server: ServerAddress, connection: Int
+        _ answers: [(Queue, Result<Answer, SMPError>)], of server: ServerAddress, connection: Int
     ) async -> Lanes<ServerAddress>.Outcome {
-        var (subscribed, gone, hasFailed): (Set<Queue>, [ReceivingQueue], Bool) = ([], [], false)
+        var (subscribed, gone, hasFailed): (Set<Queue>, [Queue], Bool) = ([], [], false)
         for (queue, answer) in answers {
             switch answer {
             case .success(.subscribed), .success(.ok):
-                subscribed.insert(Queue(server: server, recipientID: queue.recipientID))
+                subscribed.insert(queue)
             case .success(.error(.authorization)): gone.append(queue)
             default: hasFailed = true
             }
         }
-        let isPresent = state.withLock { state in
+        let (isPresent, count) = state.withLock { state in
             // The first connection is told of while its answers are awaited.
-            guard state.connections[server, default: 0] == connection else { return false }
+            guard state.connections[server, default: 0] == connection else { return (false, 0) }
             state.subscribed.formUnion(subscribed.subtracting(state.forgotten))
-            return state.forgotten.isDisjoint(with: subscribed)
+            return (state.forgotten.isDisjoint(with: subscribed), state.subscribed.count)
         }
-        for queue in gone
-        where await !takenOver(Queue(server: server, recipientID: queue.recipientID)) {
-            hasFailed = true
-        }
+        for queue in gone where await !takenOver(queue) { hasFailed = true }
         if hasFailed { return .retry(times.network) }
+        if isPresent { work.log.information("Messages come from \(count) queues, all that were asked for.") }
         return isPresent ? .idle : .more
     }
+
+    /// How many queues messages come from at the moment.
+    var count: Int { state.withLock { $0.subscribed.count } }
 
     /// A queue is somebody else's now, or is not there.
     func takenOver(_ queue: Queue) async -> Bool {

@@ -129,9 +129,9 @@ struct AgentTables {
     /// Has everything gone on with that was not finished.
     mutating func goOn() throws {
         outcome.hasEvents = true
-        outcome.outgoing.formUnion(try connections.all())
+        outcome.outgoing.formUnion(try connections.unfinished())
         outcome.queues.formUnion(try queues.unfinished())
-        outcome.servers.formUnion(try queues.subscribable().map(\.server))
+        outcome.servers.formUnion(try queues.subscribableServers().map(\.address))
     }
 
     private mutating func lookAfterQueues(of id: ConnectionID) throws {

@@ -15,6 +15,15 @@ struct ConnectionTable {
         try connection.query("SELECT id FROM connection ORDER BY id") { ConnectionID($0.integer("id")) }
     }
 
+    /// Those with something to be sent, and those that end when nothing is.
+    func unfinished() throws -> [ConnectionID] {
+        try connection.query(
+            """
+            SELECT connection AS id FROM outgoing UNION SELECT id FROM connection WHERE phase = ? ORDER BY id
+            """, ConnectionCondition.Phase.deleting
+        ) { ConnectionID($0.integer("id")) }
+    }
+
     func exists(_ id: ConnectionID) throws -> Bool {
         try connection.exists("SELECT 1 FROM connection WHERE id = ?", id.number)
     }

@@ -45,13 +45,48 @@ struct QueueTable {
         ) { $0.integer("id") }
     }
 
-    /// Queues that messages are to come from.
-    func subscribable() throws -> [ReceivingQueue] {
+    /// Connections with a queue that another program has taken over.
+    func takenOver() throws -> [ConnectionID] {
         try connection.query(
-            "SELECT * FROM receiving_queue WHERE status IN (?, ?, ?) AND is_taken_over = 0 ORDER BY id",
-            ReceivingQueue.Status.active, ReceivingQueue.Status.suspending, ReceivingQueue.Status.draining,
-            row: Self.receivingQueue)
+            "SELECT DISTINCT connection FROM receiving_queue WHERE is_taken_over = 1 ORDER BY connection"
+        ) { ConnectionID($0.integer("connection")) }
     }
+
+    /// What a subscription needs of a queue: of very many the rest is not read.
+    struct Subscribable: Sendable {
+        let recipientID: [UInt8]
+        /// Of the Ed25519 key that authorises it.
+        let authorizationSeed: [UInt8]
+    }
+
+    /// Queues of a server that messages are to come from.
+    func subscribable(on server: ServerAddress) throws -> [Subscribable] {
+        // The same server with another password is written in another way.
+        try subscribableServers().filter { $0.address == server }.flatMap { written in
+            try connection.query(
+                """
+                SELECT recipient_id, authorization_seed FROM receiving_queue
+                WHERE server = ? AND \(Self.isSubscribable) ORDER BY id
+                """, written.text
+            ) {
+                Subscribable(
+                    recipientID: $0.bytes("recipient_id"), authorizationSeed: $0.bytes("authorization_seed"))
+            }
+        }
+    }
+
+    /// The servers of queues that messages are to come from, also as they are written.
+    func subscribableServers() throws -> [(text: String, address: ServerAddress)] {
+        try connection.query("SELECT DISTINCT server FROM receiving_queue WHERE \(Self.isSubscribable)") {
+            let text = $0.text("server")
+            return (text, try ServerAddress(stored: text))
+        }
+    }
+
+    private static let isSubscribable: String = {
+        let states = [ReceivingQueue.Status.active, .suspending, .draining].map { "'\($0.rawValue)'" }
+        return "status IN (\(states.joined(separator: ", "))) AND is_taken_over = 0"
+    }()
 
     func replace(receiving before: [ReceivingQueue], by queues: [ReceivingQueue], of id: ConnectionID) throws
     {

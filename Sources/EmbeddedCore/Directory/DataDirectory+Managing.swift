@@ -12,7 +12,7 @@ extension DataDirectory {
                 throw ChatError(.nameTaken, "There is already a profile \(name).")
             }
             try tables.profiles.rename(profile.id, to: name)
-            try tables.introduce(profile.id, as: name)
+            try tables.network(of: profile.id).introduce(as: name)
             try tables.announce(tables.chats.sides(ofContact: profile.id))
         }
     }
@@ -40,7 +40,7 @@ extension DataDirectory {
             guard try tables.chats.isOpen(id) else {
                 throw ChatError(.invalidCommand, "This chat has ended already.")
             }
-            try tables.part(fromContactOf: id, profile.id, at: clock.now())
+            try tables.network(of: profile.id).part(fromContactOf: id, at: clock.now())
             try tables.announce(tables.chats.leave(id))
         }
     }
@@ -63,7 +63,7 @@ extension DataDirectory {
             let name = try tables.profiles.name(of: profile.id) ?? profile.displayName
             let id = try tables.chats.id(of: chat, of: profile.id)
             try tables.announce(
-                tables.retention(of: profile.id).set(time?.components.seconds, in: id, as: name))
+                tables.network(of: profile.id).retention.set(time?.components.seconds, in: id, as: name))
         }
     }
 
@@ -73,7 +73,7 @@ extension DataDirectory {
         try wrapping {
             try store.read { tables in
                 let id = try tables.chats.id(of: chat, of: profile.id)
-                return try tables.retention(of: profile.id).timeToLive(of: id).map { .seconds($0) }
+                return try tables.network(of: profile.id).retention.timeToLive(of: id).map { .seconds($0) }
             }
         }
     }

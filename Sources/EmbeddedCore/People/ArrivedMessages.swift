@@ -74,8 +74,8 @@ struct ArrivedMessages {
             for key in try messages.keys(by: id, in: side.chat) { try delete(key, at: change.time) }
         case .invitedToGroup(let invitation):
             try ArrivedRequests(change: change, time: change.time).take(invitation, in: side.chat)
-        // Signs at messages are not shown. Files within messages are refused when they are offered, so nothing else of
-        // these comes.
+        // Signs at messages are not shown. Files within messages are refused when they are offered, and this side offers
+        // its own by description alone: chunks belong to nothing, and who accepts one (x.file.acpt.inv) accepts none.
         case .reacted, .chunk, .fileAccepted, .receiptDue: break
         }
     }

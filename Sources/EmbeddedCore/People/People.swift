@@ -118,7 +118,7 @@ final class People: Sendable {
         }
         do {
             let isAnythingLeft = try await blocking.run { [store] in
-                try store.read { try $0.outgoing.first() != nil || !$0.requests.all(.rejected).isEmpty }
+                try store.read { try $0.network.isAnythingWaiting() }
             }
             if isAnythingLeft { _ = try await agent() }
         } catch {

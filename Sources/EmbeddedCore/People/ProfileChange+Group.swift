@@ -29,7 +29,7 @@ extension ProfileChange {
     private func noteRefusal(of group: GroupConversation, _ side: ChatSide) throws {
         var refusal = StoredChatRefusal(group)
         if refusal == nil, group.membership == .joined,
-            try tables.directory.connections(ofChat: side.chat, side.profile, at: time).isEmpty
+            try tables.directory.network(of: side.profile).connections(ofChat: side.chat, at: time).isEmpty
         {
             refusal = .nobody
         }

@@ -113,7 +113,7 @@ final class MessageSender: Sendable {
             let id = try tables.chats.id(of: chat, of: store.profile.id)
             let found = try tables.chats.chat(id, of: store.profile.id)
             if let refused = found?.sendingRefused { throw ChatError(.sendingRefused, refused) }
-            return try tables.isOnNetwork(id)
+            return try tables.network.has(id)
         }
         if case .notes = chat { return .local }
         // Programs of others take small files from relays too, and only those.
@@ -166,7 +166,7 @@ final class MessageSender: Sendable {
         let tables = change.tables
         let chat = try tables.chats.id(of: chat, of: store.profile.id)
         let recipients = try tables.chats.recipients(of: chat)
-        let isOnNetwork = try tables.isOnNetwork(chat)
+        let isOnNetwork = try tables.network.has(chat)
         if recipients.isEmpty, !isOnNetwork, transport != .local {
             throw ChatError(.sendingRefused, "Nobody else is in this chat.")
         }

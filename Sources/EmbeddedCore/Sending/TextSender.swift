@@ -25,7 +25,7 @@ struct TextSender: Sendable {
     private func insert(_ text: ComposedText, in chat: Int64, _ change: ProfileChange) throws {
         let tables = change.tables
         let recipients = try tables.chats.recipients(of: chat)
-        let isOnNetwork = try tables.isOnNetwork(chat)
+        let isOnNetwork = try tables.network.has(chat)
         guard isOnNetwork || !recipients.isEmpty else {
             throw ChatError(.sendingRefused, "Nobody else is in this chat.")
         }

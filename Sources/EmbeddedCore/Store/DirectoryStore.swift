@@ -1,6 +1,4 @@
-import Agent
 import Base
-import ChatProtocol
 import Cryptography
 import Store
 
@@ -55,42 +53,14 @@ struct DirectoryTables {
     var messagingServers: MessagingServerTable { MessagingServerTable(connection) }
     var selection: SelectionTable { SelectionTable(connection) }
     var damagedCopies: DamagedCopyTable { DamagedCopyTable(connection) }
-    func retention(of profile: Int64) -> RetentionTable { RetentionTable(connection, of: profile) }
 
     /// Has those who hold these chats look at them again.
     func announce(_ sides: [ChatSide]) throws {
         for side in sides { try inbox.post(.chatUpdated, to: side) }
     }
 
-    /// Has the agent say farewell to the contact or group of a chat that is left, and delete the connection; nothing for a chat
-    /// that is with nobody on the network.
-    func part(fromContactOf chat: Int64, _ profile: Int64, at time: Timestamp) throws {
-        let isGroup = try GroupTable(connection, of: profile).contains(chat)
-        let farewell = ChatMessage(
-            isGroup ? .group(.left) : .contactDeleted, id: SharedMessageID(from: SystemRandomSource()))
-        for id in try connections(ofChat: chat, profile, at: time) {
-            try OutgoingTable(connection, of: profile).add(OutgoingMessage(farewell, to: id, ends: true))
-            try PeopleTable(connection, of: profile).end(id)
-            try MemberConnectionTable(connection, of: profile).forget(id)
-        }
-        try MemberConnectionTable(connection, of: profile).endAll(in: chat)
-    }
-
-    /// Over which what a profile says in a chat goes: to the contact, or to the host of a group and to the members with
-    /// which it has connections of its own. Empty for a chat that is with nobody on the network.
-    func connections(ofChat chat: Int64, _ profile: Int64, at time: Timestamp) throws -> [ConnectionID] {
-        let first = try PeopleTable(connection, of: profile).connection(ofChat: chat)
-        return try (first.map { [$0] } ?? [])
-            + MemberConnectionTable(connection, of: profile).carrying(in: chat, at: time).map(\.id)
-    }
-
-    /// Has the agent tell the profile's contacts on the network how it is called now.
-    func introduce(_ profile: Int64, as name: String) throws {
-        for id in try PeopleTable(connection, of: profile).open() {
-            try retention(of: profile).introduce(over: id, as: name)
-        }
-        try RequestTable(connection, of: profile).noteRenamed()
-    }
+    /// What a profile has with people on the network.
+    func network(of profile: Int64) -> NetworkTables { NetworkTables(connection, of: profile) }
 
     func tables(of profile: Int64, _ context: ItemTable.FileContext) -> ProfileTables {
         ProfileTables(connection, directory: self, profile: profile, context)
@@ -106,16 +76,11 @@ struct ProfileTables {
     let downloads: DownloadTable
     let inlineContents: InlineContentTable
     let chunkDeletions: ChunkDeletionTable
-    let people: PeopleTable
+    let network: NetworkTables
     let sharedMessages: SharedMessageTable
-    let outgoing: OutgoingTable
-    let requests: RequestTable
-    let groups: GroupTable
-    let memberConnections: MemberConnectionTable
     let groupDeliveries: GroupDeliveryTable
     let messageLog: MessageLogTable
     let handed: HandedMessageTable
-    let retention: RetentionTable
 
     fileprivate init(
         _ connection: Connection, directory: DirectoryTables, profile: Int64,
@@ -128,22 +93,19 @@ struct ProfileTables {
         downloads = DownloadTable(connection, of: profile)
         inlineContents = InlineContentTable(connection, of: profile)
         chunkDeletions = ChunkDeletionTable(connection, of: profile)
-        people = PeopleTable(connection, of: profile)
+        network = directory.network(of: profile)
         sharedMessages = SharedMessageTable(connection)
-        outgoing = OutgoingTable(connection, of: profile)
-        requests = RequestTable(connection, of: profile)
-        groups = GroupTable(connection, of: profile)
-        memberConnections = MemberConnectionTable(connection, of: profile)
         groupDeliveries = GroupDeliveryTable(connection)
         messageLog = MessageLogTable(connection)
         handed = HandedMessageTable(connection, of: profile)
-        retention = RetentionTable(connection, of: profile)
     }
 
-    /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.
-    func isOnNetwork(_ chat: Int64) throws -> Bool {
-        try people.connection(ofChat: chat) != nil || groups.contains(chat)
-    }
+    var people: PeopleTable { network.people }
+    var outgoing: OutgoingTable { network.outgoing }
+    var requests: RequestTable { network.requests }
+    var groups: GroupTable { network.groups }
+    var memberConnections: MemberConnectionTable { network.memberConnections }
+    var retention: RetentionTable { network.retention }
 
     var chats: ChatTable { directory.chats }
     var inbox: InboxTable { directory.inbox }

@@ -55,9 +55,7 @@ struct GroupDeliveryTable {
         ) { row in
             Settled(
                 chat: row.integer("chat"),
-                message: HandedMessageTable.Message(
-                    id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
-                    item: row.integerOrNil("item").map { ItemID($0) }),
+                message: HandedMessageTable.Message(row),
                 outcome: row.integer("delivered") > 0
                     ? .delivered : .failed(row.textOrNil("problem") ?? ""))
         }

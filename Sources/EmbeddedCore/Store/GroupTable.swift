@@ -95,15 +95,6 @@ struct GroupTable {
         Array(ChatMessage(.group(.profile(group.profile)), id: nil, versions: group.versions).json.utf8)
     }
 
-    /// What a group allows; nil of a chat that is none.
-    func preferences(ofChat chat: Int64) throws -> GroupPreferences? {
-        let found = try connection.first(
-            "SELECT introduction FROM network_group WHERE chat = ?", chat
-        ) { ChatMessage(decoding: $0.bytes("introduction")) }
-        guard case .group(.profile(let profile)) = (found ?? nil)?.event else { return nil }
-        return profile.preferences
-    }
-
     /// Whether a chat is such a group.
     func contains(_ chat: Int64) throws -> Bool {
         try connection.exists("SELECT 1 FROM network_group WHERE chat = ?", chat)

@@ -83,9 +83,9 @@ struct HandedMessageTable {
             "SELECT shared_id, item, delivery FROM handed_message WHERE \(Self.isMeant) AND outcome IS NULL",
             profile, id.number, number
         ) { row in
-            Message(
-                id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
-                item: row.integerOrNil("item").map { ItemID($0) }, delivery: row.integerOrNil("delivery"))
+            var message = Message(row)
+            message.delivery = row.integerOrNil("delivery")
+            return message
         }
         if found != nil {
             try connection.execute(
@@ -110,5 +110,13 @@ struct HandedMessageTable {
             INSERT OR IGNORE INTO handed_message (profile, connection, number, outcome, problem, noted)
             SELECT profile, number, ?, ?, ?, ? FROM connection WHERE profile = ? AND number = ? AND handed < ?
             """, number, word, problem, time, profile, id.number, number)
+    }
+}
+
+extension HandedMessageTable.Message {
+    /// From its columns `shared_id` and `item`.
+    init(_ row: borrowing Row) {
+        id = row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) }
+        item = row.integerOrNil("item").map { ItemID($0) }
     }
 }

@@ -23,8 +23,8 @@ struct RetentionTable {
     }
 
     private func counterpart(of chat: Int64) throws -> Counterpart {
-        if let preferences = try GroupTable(connection, of: profile).preferences(ofChat: chat) {
-            return .group(preferences)
+        if let group = try GroupTable(connection, of: profile).group(ofChat: chat) {
+            return .group(group.profile.preferences)
         }
         return try PeopleTable(connection, of: profile).contact(ofChat: chat).map { .contact($0) } ?? .here
     }

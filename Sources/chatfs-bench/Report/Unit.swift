@@ -11,6 +11,8 @@ enum Unit: String, Sendable {
     case mebibytes = "MiB"
     case chunks
     case requests
+    /// Of threads that slept.
+    case awakenings = "wake-ups"
 
     /// More is better.
     var isRate: Bool { self == .megabytesPerSecond || self == .perSecond }

@@ -18,8 +18,29 @@ struct ProcessFigures: Sendable {
 
     /// Bytes of memory in use now.
     func memory() throws -> Double { try status("VmRSS:") }
+    /// Those of them that are pages of no file, so that nobody shares them.
+    func ownMemory() throws -> Double { try status("RssAnon:") }
     /// The most there ever were.
     func peakMemory() throws -> Double { try status("VmHWM:") }
+
+    /// How often each of its threads has gone to sleep since it began.
+    func sleeps() throws -> [String: Double] {
+        let threads = try OpenFile("/proc/\(process)/task", flags: O_RDONLY | O_DIRECTORY)
+        return try PrivateFolder.names(in: threads).reduce(into: [:]) { counts, thread in
+            // One that ended meanwhile does not sleep.
+            let lines = try? text("task/\(thread)/status").split(separator: "\n")
+            let line = lines?.first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            counts[thread] = line?.split(separator: "\t").last.flatMap { Double($0) }
+        }
+    }
+
+    /// How often its threads go to sleep in a while, which is how often they are woken. Of threads that end in it
+    /// nothing is known.
+    func awakenings(within time: Duration) async throws -> Double {
+        let before = try sleeps()
+        try await Task.sleep(for: time)
+        return try sleeps().reduce(0) { $0 + $1.value - (before[$1.key] ?? 0) }
+    }
 
     /// Whether one of its threads runs, would run, or waits for the disk.
     func isBusy() throws -> Bool {

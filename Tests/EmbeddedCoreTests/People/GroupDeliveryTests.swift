@@ -41,12 +41,7 @@ struct GroupDeliveryTests {
             }
         }
         await first.shutDown()
-        let core = try await EmbeddedCore.open(
-            DataDirectory(world.folder.path("data"), clock: world.clock), profile: "alice", mountpoint: nil,
-            relays: [MemoryRelay.relay], transfers: world.relay,
-            retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
-            agent: agent.making)
-        return (world, core, agent)
+        return (world, try await world.open("alice", over: agent.making), agent)
     }
 
     private func id(_ number: UInt8) throws -> MemberID { try #require(MemberID(bytes: [number])) }

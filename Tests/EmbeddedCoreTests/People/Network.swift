@@ -67,11 +67,7 @@ final class Machine: Sendable {
     /// Opens the profile, with delays of tests.
     @discardableResult
     func open() async throws -> EmbeddedCore {
-        let directory = try DataDirectory(world.folder.path("data"), clock: world.clock)
-        let core = try await EmbeddedCore.open(
-            directory, profile: name, mountpoint: nil, relays: [MemoryRelay.relay], transfers: internet.files,
-            retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
-            agent: Self.agent)
+        let core = try await world.open(name, over: Self.agent)
         opened.withLock { $0 = core }
         return core
     }
@@ -109,5 +105,16 @@ extension Internet {
         _ = try await wait(for: "alice's contact") { try await inviting.contact(of: invitation.connection) }
         _ = try await wait(for: "bob's contact") { try await joining.contact(of: joined) }
         return (alice, bob)
+    }
+}
+
+extension World {
+    /// Opens a profile over an agent of the test's, with delays of tests.
+    func open(_ name: String, over agent: @escaping ProfileAgent.Making) async throws -> EmbeddedCore {
+        try await EmbeddedCore.open(
+            DataDirectory(folder.path("data"), clock: clock), profile: name, mountpoint: nil,
+            relays: [MemoryRelay.relay], transfers: relay,
+            retry: RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(20), tries: .max),
+            agent: agent)
     }
 }

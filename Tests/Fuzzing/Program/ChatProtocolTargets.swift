@@ -27,22 +27,20 @@ extension Target {
         Target("group-membership", "groups over the connections of several members", longest: 4096) { bytes in
             // Behind each length, over whose connection.
             var input = Input(bytes)
-            guard let (own, host) = ChatFixture.members else { return }
-            var group = GroupConversation(
-                own: MemberReference(id: own, role: .member), host: host,
-                profile: GroupProfile(displayName: "g"))
+            guard var group = ChatFixture.group else { return }
             var records = ChatFixture.Records()
             while !input.isAtEnd {
                 let length = Int(input.byte()) << 4 | Int(input.byte())
-                let sender = MemberID(bytes: [input.byte() & 7 | 2]) ?? host
+                let sender = MemberID(bytes: [input.byte() & 7 | 2]) ?? group.host
                 for element in (try? ChatBody.read(input.take(length), compression: nil)) ?? [] {
                     let role = group.own.role
                     let effects = group.receive(
                         element, at: Timestamp(seconds: 1), over: sender, from: records)
+                    let mayGive = records.member(sender)?.role.mayForward ?? (sender == group.host)
                     hold(
-                        group.own.role <= role || records.member(sender)?.role.mayForward ?? (sender == host),
+                        group.own.role <= role || mayGive,
                         "nobody gets a higher role from who may not give it")
-                    for effect in effects { records.note(effect, of: own, host) }
+                    for effect in effects { records.note(effect, of: group.own.id, group.host) }
                 }
             }
         },
@@ -51,10 +49,7 @@ extension Target {
             // Messages follow each other behind their lengths.
             var input = Input(bytes)
             var contact = ContactConversation(profile: ContactProfile(displayName: "a"), versions: nil)
-            guard let (own, host) = ChatFixture.members else { return }
-            var group = GroupConversation(
-                own: MemberReference(id: own, role: .member), host: host,
-                profile: GroupProfile(displayName: "g"))
+            guard var group = ChatFixture.group else { return }
             var records = ChatFixture.Records()
             while !input.isAtEnd {
                 let length = Int(input.byte()) << 4 | Int(input.byte())
@@ -76,8 +71,13 @@ extension Target {
 
 /// A store that remembers which messages there are.
 private enum ChatFixture {
-    static let members: (MemberID, MemberID)? = MemberID(bytes: [1]).flatMap { own in
-        MemberID(bytes: [2]).map { (own, $0) }
+    /// A group with its host, to which this profile has just come.
+    static let group: GroupConversation? = MemberID(bytes: [1]).flatMap { own in
+        MemberID(bytes: [2]).map { host in
+            GroupConversation(
+                own: MemberReference(id: own, role: .member), host: host,
+                profile: GroupProfile(displayName: "g"))
+        }
     }
 
     struct Records: ConversationRecords {

@@ -1,0 +1,146 @@
+import ChatCore
+import EmbeddedCore
+import Glibc
+import Posix
+import SMP
+
+extension Measure {
+    /// What a profile costs by how many people on the network it has.
+    static let contacts = Measure(
+        name: "contacts",
+        abstract: "100 and 10,000 people on the network: start until messages come from all, memory, idling",
+        limit: .seconds(3600)
+    ) { stage in
+        let relay = try await stage.start(
+            Stage.chatfs,
+            ["relay", "--listen", "127.0.0.1:0", "--dir", stage.path("messages")])
+        guard
+            let line = await relay.line(within: .seconds(30), where: { $0.hasPrefix("smp://") }),
+            let server = ServerAddress(line)
+        else { throw stage.failure("The relay", relay) }
+        let acquaintances = try await Acquaintances(server: server, on: stage)
+        var rows: [Row] = []
+        for count in stage.plan.contacts {
+            try await acquaintances.meet(until: count)
+            rows += try await acquaintances.measure()
+        }
+        return rows
+    }
+}
+
+/// Two profiles that become each other's contacts again and again, each time by a link: every contact has keys and
+/// queues of its own, as with so many people.
+private final class Acquaintances {
+    private static let names = ["reader", "people"]
+    /// A relay lets a connection make a thousand queues in an hour.
+    private static let atOneOpening = 800
+    private static let atOnce = 16
+    private static let idling = Duration.seconds(60)
+
+    private let stage: Stage
+    private var count = 0
+
+    init(server: ServerAddress, on stage: Stage) async throws {
+        self.stage = stage
+        for name in Self.names {
+            let data = stage.path("data-\(name)")
+            try await ThreadPool.shared.run {
+                let directory = try DataDirectory(data)
+                try directory.addMessagingServers([server], to: try directory.createProfile(name))
+            }
+        }
+    }
+
+    private func open(_ name: String) async throws -> EmbeddedCore {
+        let data = stage.path("data-\(name)")
+        return try await EmbeddedCore.open(
+            try await ThreadPool.shared.run { try DataDirectory(data) }, profile: name)
+    }
+
+    /// Makes contacts until there are so many.
+    func meet(until end: Int) async throws {
+        while count < end {
+            let next = min(end, count + Self.atOneOpening)
+            let (inviter, joiner) = (try await open(Self.names[0]), try await open(Self.names[1]))
+            let missing = next - count
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<missing {
+                    if number >= Self.atOnce { try await group.next() }
+                    group.addTask { try await Self.meet(inviter, joiner) }
+                }
+                try await group.waitForAll()
+            }
+            await inviter.shutDown()
+            await joiner.shutDown()
+            count = next
+            try stage.check()
+        }
+    }
+
+    private static func meet(_ inviter: EmbeddedCore, _ joiner: EmbeddedCore) async throws {
+        let invitation = try await inviter.invite()
+        let joined = try await joiner.accept(invitation.link)
+        let end = ContinuousClock.now + .seconds(120)
+        while true {
+            let there = try await inviter.contact(of: invitation.connection) != nil
+            if there, try await joiner.contact(of: joined) != nil { return }
+            guard ContinuousClock.now < end else {
+                throw BenchError(.failed, "Two people did not become contacts.")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    // MARK: - Measuring
+
+    func measure() async throws -> [Row] {
+        var (ready, memory, own, peak): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+        var awakenings: [Double] = []
+        for repetition in 0..<stage.plan.repetitions {
+            try await stage.settle()
+            let start = ContinuousClock.now
+            let mount = try await mount()
+            try await waitForAll(mount.process)
+            ready.append((ContinuousClock.now - start) / .seconds(1))
+            try await mount.figures.rest(on: stage)
+            memory.append(try mount.figures.memory() / 1_048_576)
+            own.append(try mount.figures.ownMemory() / 1_048_576)
+            peak.append(try mount.figures.peakMemory() / 1_048_576)
+            if repetition == 0 {
+                awakenings.append(try await mount.figures.awakenings(within: Self.idling))
+            }
+            await stage.end(mount.process)
+        }
+        let title = "with \(count) contacts"
+        let isLarge = count > 1000
+        return [
+            Row(
+                "contacts-start", "start \(title), until messages come from all queues", .seconds, ready,
+                target: .atMost(10)),
+            Row(
+                "contacts-memory", "memory \(title), idle", .mebibytes, memory,
+                target: .atMost(isLarge ? 100 : 25)),
+            Row("contacts-memory-own", "of it pages of no file, \(title)", .mebibytes, own),
+            Row("contacts-memory-peak", "the most memory \(title)", .mebibytes, peak),
+            Row("contacts-awakenings", "a minute of idling \(title)", .awakenings, awakenings),
+        ]
+    }
+
+    private func mount() async throws -> Mounted {
+        let path = stage.path("mount-contacts")
+        if access(path, F_OK) != 0 { _ = try stage.makeFolder("mount-contacts") }
+        let process = try await stage.start(
+            Stage.chatfs,
+            [
+                "mount", path, "--verbose", "--notifications", "off", "--profile", Self.names[0], "--data",
+                stage.path("data-\(Self.names[0])"), "--cache-dir", stage.path("cache-contacts"),
+            ])
+        return try await Mounted.waiting(for: process, at: path, type: "fuse.chatfs", on: stage)
+    }
+
+    /// The log says it.
+    private func waitForAll(_ process: ObservedProcess) async throws {
+        let words = "Messages come from \(count) queues"
+        try await stage.wait(for: "all queues") { process.errors.contains(words) }
+    }
+}
