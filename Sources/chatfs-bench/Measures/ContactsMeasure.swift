@@ -36,6 +36,8 @@ private final class Acquaintances {
     private static let atOneOpening = 800
     private static let atOnce = 16
     private static let idling = Duration.seconds(60)
+    /// A mount gives back what only its start needed when no request came for ten seconds.
+    private static let untilIdle = Duration.seconds(12)
 
     private let stage: Stage
     private var count = 0
@@ -103,9 +105,10 @@ private final class Acquaintances {
             try await waitForAll(mount.process)
             ready.append((ContinuousClock.now - start) / .seconds(1))
             try await mount.figures.rest(on: stage)
+            peak.append(try mount.figures.peakMemory() / 1_048_576)
+            try await Task.sleep(for: Self.untilIdle)
             memory.append(try mount.figures.memory() / 1_048_576)
             own.append(try mount.figures.ownMemory() / 1_048_576)
-            peak.append(try mount.figures.peakMemory() / 1_048_576)
             if repetition == 0 {
                 awakenings.append(try await mount.figures.awakenings(within: Self.idling))
             }
