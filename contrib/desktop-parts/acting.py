@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import time
+import zipfile
 
 from screen import SCREEN
 from stage import process, until
@@ -56,7 +57,10 @@ class Acting:
             self.refused("overwrite", self.overwrite)
             self.refused("rename", self.rename)
             self.refused("delete", self.delete)
-            self.refused("folder", self.paste_folder)
+            if self.stage.folders == "archive":
+                self.archive_folder()
+            else:
+                self.refused("folder", self.paste_folder)
         return self.problems, self.times
 
     # What is done, and what has to be seen.
@@ -119,9 +123,28 @@ class Acting:
         folder = self.stage.home + "/a folder"
         os.makedirs(folder, exist_ok=True)
         with open(folder + "/inside.txt", "w") as file:
-            file.write("never sent")
+            file.write("within a folder")
         self.copy(folder)
         self.screen.do("key", "ctrl+v")
+
+    def archive_folder(self):
+        """All of it goes, as one archive and once."""
+        os.makedirs(self.stage.home + "/a folder/deeper", exist_ok=True)
+        with open(self.stage.home + "/a folder/deeper/more.bin", "wb") as file:
+            file.write(os.urandom(400_000))
+        self.paste_folder()
+        if not self.comes_true(60, lambda: "a folder.zip" in os.listdir(self.sent)):
+            self.problems.append("a folder that was pasted was not sent")
+            return
+        self.screen.rest(1)
+        self.shot("folder")
+        names = [name for name in os.listdir(self.sent) + os.listdir(self.chat) if name.startswith("a folder")]
+        if names != ["a folder.zip"] * 2:
+            self.problems.append("a folder that was pasted became " + ", ".join(names))
+        with zipfile.ZipFile(f"{self.sent}/a folder.zip") as archive:
+            if archive.testzip() or set(archive.namelist()) != {
+                    "a folder/", "a folder/inside.txt", "a folder/deeper/", "a folder/deeper/more.bin"}:
+                self.problems.append("the archive of a folder holds " + ", ".join(archive.namelist()))
 
     def rename(self):
         self.select_first()
