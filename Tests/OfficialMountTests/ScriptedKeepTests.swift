@@ -58,7 +58,9 @@ struct ScriptedKeepTests {
             try await wait(until: "it is stored") {
                 try ExtendedAttribute.text("user.chatfs.state", of: stage.path(of: message)) == "stored"
             }
-            #expect(try ExtendedAttribute.text("user.chatfs.expires", of: stage.path(of: message)) == nil)
+            try await wait(until: "it expires no more") {
+                try ExtendedAttribute.text("user.chatfs.expires", of: stage.path(of: message)) == nil
+            }
         }
         #expect(stage.simplex.count("/freceive ") == 2)
         try await wait(until: "nothing is left to keep") {
