@@ -68,14 +68,14 @@ final class MemoryDrafts: DraftStore {
     }
 
     func complete(
-        _ archive: Int64, named name: [UInt8], of parts: [Int64], evenIncomplete: Bool
+        _ archive: Int64, named name: [UInt8], of parts: [PartVersion], evenIncomplete: Bool
     ) throws(OutboxError) {
         try check(.complete)
-        let known = state.withLock { state in parts.compactMap { state.drafts[$0] } }
+        let known = state.withLock { state in parts.compactMap { state.drafts[$0.id] } }
         guard known.count == parts.count,
             known.allSatisfy({ $0.partState == .complete || (evenIncomplete && $0.partState != .open) })
         else { throw OutboxError.immutable }
-        for part in parts { try remove(part) }
+        for part in parts { try remove(part.id) }
         try rename(archive, to: name)
     }
 
@@ -181,6 +181,7 @@ final class MemoryDraft: DraftFile {
 
     var snapshot: DraftSnapshot { current.withLock { $0.snapshot } }
     var state: DraftState { snapshot.state }
+    var partVersion: PartVersion { PartVersion(id: id, name: snapshot.name, sequence: 0) }
     var partState: PartState {
         current.withLock { state in
             if let problem = state.snapshot.problem { return .incomplete(problem) }

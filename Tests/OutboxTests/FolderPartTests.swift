@@ -72,12 +72,33 @@ import Testing
         let bench = try Workbench()
         let parts = try Self.parts(bench)
         let archive = try Self.archive(parts, bench)
-        try bench.outbox.complete(archive, named: name("F.zip"), of: parts)
+        try bench.outbox.complete(archive, named: name("F.zip"), of: parts.map(\.partVersion))
         #expect(parts.allSatisfy { $0.state == .removed })
         bench.beQuiet()
         let sent = try await bench.messages(1)
         #expect(sent.map(\.bytes) == [pattern(200_000, seed: 9)])
         #expect(bench.outbox.drafts().map(\.snapshot.name) == [name("F.zip")])
+    }
+
+    @Test func aPartThatWasWrittenOrRenamedSinceItWasReadKeepsAllOfThem() throws {
+        let bench = try Workbench()
+        let parts = try Self.parts(bench)
+        let read = parts.map(\.partVersion)
+        let archive = try Self.archive(parts, bench)
+        let opening = try parts[0].opened(for: .writing)
+        try [UInt8]([9, 9]).withUnsafeBytes { try parts[0].write($0, at: 0, through: opening, by: 0) }
+        parts[0].closed(opening)
+        #expect(parts[0].partState == .complete)
+        #expect(throws: OutboxError.self) {
+            try bench.outbox.complete(archive, named: name("F.zip"), of: read)
+        }
+        #expect(parts.allSatisfy { $0.state == .draft })
+        let written = parts.map(\.partVersion)
+        try bench.outbox.rename(parts[1], to: Self.path("F", "other").bytes)
+        #expect(throws: OutboxError.self) {
+            try bench.outbox.complete(archive, named: name("F.zip"), of: written)
+        }
+        #expect(parts.allSatisfy { $0.state == .draft })
     }
 
     @Test func nothingHappensWhileAPartIsWrittenOrIncompleteOrTheNameIsTaken() throws {
@@ -86,7 +107,7 @@ import Testing
         let archive = try Self.archive(parts, bench)
         func expectRefused(_ why: Comment) {
             #expect(throws: OutboxError.self, why) {
-                try bench.outbox.complete(archive, named: name("F.zip"), of: parts)
+                try bench.outbox.complete(archive, named: name("F.zip"), of: parts.map(\.partVersion))
             }
             #expect(archive.snapshot.name == name("F/"))
             #expect(parts.allSatisfy { $0.state == .draft })
@@ -110,7 +131,8 @@ import Testing
         expectRefused("taken")
         if let other { try? bench.outbox.remove(other) }
         #expect(throws: Never.self, "its user wants it") {
-            try bench.outbox.complete(archive, named: name("F.zip"), of: parts, evenIncomplete: true)
+            try bench.outbox.complete(
+                archive, named: name("F.zip"), of: parts.map(\.partVersion), evenIncomplete: true)
         }
     }
 
@@ -133,7 +155,7 @@ import Testing
             for part in parts { try part.synchronise() }
             let archive = try Self.archive(parts, bench)
             left.withLock { $0 = step }
-            try bench.outbox.complete(archive, named: name("F.zip"), of: parts)
+            try bench.outbox.complete(archive, named: name("F.zip"), of: parts.map(\.partVersion))
             let dead = try remains.withLock { $0 } ?? CrashTests.Remains(of: folder, core)
             let next = try dead.reopen(boot: boot)
             let names = Set(next.outbox.drafts().map(\.snapshot.name))

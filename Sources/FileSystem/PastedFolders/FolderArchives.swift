@@ -27,11 +27,11 @@ final class FolderArchives: Sendable {
         self.archiver = archiver
     }
 
-    /// The archive of all that is in a folder now, closed.
+    /// The archive of all that is in a folder now, closed, and what it was made of.
     /// - Throws: `CancellationError` when `isCurrent` says no; what keeps it from being made. Nothing is left then.
     func make(
         of folder: Node, in chat: ChatReference, while isCurrent: @escaping @Sendable () -> Bool
-    ) throws -> any DraftFile {
+    ) throws -> (archive: any DraftFile, parts: [PartVersion]) {
         guard let archiver else {
             throw FileSystemError(
                 ENOSYS, "Folders cannot be archived: libarchive (package libarchive13) is not installed.")
@@ -41,7 +41,8 @@ final class FolderArchives: Sendable {
         for old in outbox.draftFiles() where old.chat == chat && old.snapshot.name == path.bytes {
             try outbox.remove(old.id)
         }
-        let entries = entries(of: folder)
+        // Before anything is read: what changes from here on is noticed when it is handed over.
+        let (parts, entries) = (versions(in: folder), entries(of: folder))
         let archive = try outbox.createPart(path, in: chat)
         do {
             var position: UInt64 = 0
@@ -52,7 +53,7 @@ final class FolderArchives: Sendable {
             }
             archive.flushed(.ofItsMaker, by: 0)
             archive.closed(.ofItsMaker)
-            return archive
+            return (archive, parts)
         } catch {
             archive.closed(.ofItsMaker)
             discard(archive)
@@ -64,14 +65,14 @@ final class FolderArchives: Sendable {
     /// - Returns: its entry.
     /// - Throws: what keeps it from that; nothing has changed then.
     func handOver(
-        _ archive: any DraftFile, of folder: Node, replacing parts: [any DraftFile], evenIncomplete: Bool
+        _ archive: any DraftFile, of folder: Node, replacing parts: [PartVersion], evenIncomplete: Bool
     ) throws -> Node {
         drafts.add(archive)
         do {
             let node = try show(archive, of: folder)
             do {
                 try outbox.complete(
-                    archive.id, named: node.name.bytes, of: parts.map(\.id), evenIncomplete: evenIncomplete)
+                    archive.id, named: node.name.bytes, of: parts, evenIncomplete: evenIncomplete)
                 return node
             } catch {
                 _ = try names.remove(draft: archive.entryID)
@@ -113,6 +114,13 @@ final class FolderArchives: Sendable {
         while stem.count < folder.bytes.count, let last = stem.last, last & 0xC0 == 0x80 { stem.removeLast() }
         if stem.count < folder.bytes.count, let last = stem.last, last >= 0xC0 { stem.removeLast() }
         return EntryName(Array(stem) + Array(".zip".utf8))
+    }
+
+    private func versions(in folder: Node) -> [PartVersion] {
+        tree.contents(of: folder.id).compactMap { _, node in
+            guard case .draft(let id) = node.content else { return nil }
+            return drafts.draft(id)?.partVersion
+        }
     }
 
     private func entries(of folder: Node) -> [FolderEntry] {

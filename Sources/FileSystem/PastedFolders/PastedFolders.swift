@@ -144,9 +144,9 @@ final class PastedFolders: Sendable {
             return
         }
         let isCurrent: @Sendable () -> Bool = { [tree] in tree.machine(root)?.isArchiving(attempt) == true }
-        let archive: any DraftFile
+        let (archive, parts): (any DraftFile, [PartVersion])
         do {
-            archive = try archives.make(of: node, in: chat, while: isCurrent)
+            (archive, parts) = try archives.make(of: node, in: chat, while: isCurrent)
         } catch {
             return failed(root, attempt, error)
         }
@@ -156,14 +156,28 @@ final class PastedFolders: Sendable {
         do {
             let isWanted = tree.machine(root)?.isWantedAsItIs ?? false
             let shown = try archives.handOver(
-                archive, of: node, replacing: parts(of: root), evenIncomplete: isWanted)
-            for part in parts(of: root) { drafts.remove(part) }
-            tree.remove(root)
-            notices.happened([.vanished(root, node.name, in: node.folder), .appeared(shown)])
+                archive, of: node, replacing: parts, evenIncomplete: isWanted)
+            notices.happened([.appeared(shown)] + takeAway(parts, of: node))
+            // What came in the last moment is not in it, and goes with an archive of its own.
+            apply(.failed(attempt: attempt, "", mayPass: true), to: root)
         } catch {
             archives.discard(archive)
             failed(root, attempt, error)
         }
+    }
+
+    /// What was archived goes, and the folder with it unless something else has come.
+    private func takeAway(_ parts: [PartVersion], of folder: Node) -> [NamespaceChange] {
+        var gone: [NamespaceChange] = []
+        for part in parts {
+            if let draft = drafts.draft(DraftID(part.id)) { drafts.remove(draft) }
+            guard let node = tree.node(of: DraftID(part.id)) else { continue }
+            tree.remove(node.id)
+            gone.append(.vanished(node.id, node.name, in: node.folder))
+        }
+        guard self.parts(of: folder.id).isEmpty else { return gone }
+        tree.remove(folder.id)
+        return [.vanished(folder.id, folder.name, in: folder.folder)]
     }
 
     private func failed(_ root: NodeID, _ attempt: Int, _ error: any Error) {

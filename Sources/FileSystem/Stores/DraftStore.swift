@@ -31,7 +31,8 @@ public protocol DraftStore: Sendable {
     /// - Throws: `notPermitted` when a part was changed since, or is not complete (unless that does not matter),
     ///   `nameTaken`, `noSpace`, `storage`.
     func complete(
-        _ archive: Int64, named name: [UInt8], of parts: [Int64], evenIncomplete: Bool) throws(OutboxError)
+        _ archive: Int64, named name: [UInt8], of parts: [PartVersion], evenIncomplete: Bool)
+        throws(OutboxError)
     /// An existing draft of that name is replaced and removed; a part gets another path. Blocks.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError)
@@ -69,6 +70,8 @@ public protocol DraftFile: AnyObject, Sendable {
     var state: DraftState { get }
     /// Of a part of a folder; from memory.
     var partState: PartState { get }
+    /// Which one it is of what it was and will be; from memory.
+    var partVersion: PartVersion { get }
 
     /// Blocks.
     /// - Throws: `notPermitted` for writing once it is on its way, and when it is recovered; `gone`; `damaged`,
@@ -154,13 +157,10 @@ extension Outbox: DraftStore {
     ) throws(OutboxError) -> any DraftFile { try create(part: path, in: chat) }
 
     public func complete(
-        _ archive: Int64, named name: [UInt8], of parts: [Int64], evenIncomplete: Bool
+        _ archive: Int64, named name: [UInt8], of parts: [PartVersion], evenIncomplete: Bool
     ) throws(OutboxError) {
-        let known = parts.compactMap { self.draft($0) }
-        guard let archive = self.draft(archive), known.count == parts.count else {
-            throw OutboxError.immutable
-        }
-        try complete(archive, named: name, of: known, evenIncomplete: evenIncomplete)
+        guard let archive = self.draft(archive) else { throw OutboxError.immutable }
+        try complete(archive, named: name, of: parts, evenIncomplete: evenIncomplete)
     }
 
     // A draft that it does not know any more is the core's, or gone.

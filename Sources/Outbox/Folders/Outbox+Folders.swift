@@ -16,10 +16,13 @@ extension Outbox {
     /// - Parameter evenIncomplete: also parts of which something is missing: their user wants them as they are.
     /// - Throws: `notPermitted` when somebody has changed a part since, or has one open for writing; `nameTaken`,
     ///   `noSpace`, `storage`.
+    /// - Parameter versions: of the parts, taken before they were read.
     public func complete(
-        _ archive: Draft, named name: [UInt8], of parts: [Draft], evenIncomplete: Bool = false
+        _ archive: Draft, named name: [UInt8], of versions: [PartVersion], evenIncomplete: Bool = false
     ) throws(OutboxError) {
         try Self.requireValid(name)
+        let parts = versions.compactMap { draft($0.id) }
+        guard parts.count == versions.count else { throw OutboxError.changed }
         try archive.synchronise()
         try naming.withLock { () throws(OutboxError) in
             guard directory.draft(named: name, in: archive.chat) == nil else { throw Self.nameTaken }
@@ -29,6 +32,8 @@ extension Outbox {
             guard
                 parts.allSatisfy({ $0.machine.isClosedPart && (evenIncomplete || $0.machine.isCompletePart) })
             else { throw OutboxError.changed }
+            // Written and closed meanwhile, it is another one than the archive has.
+            guard parts.map(\.partVersion) == versions else { throw OutboxError.changed }
             let old = archive.snapshot.name
             var prepared: [PreparedTransition] = []
             for part in parts { prepared.append(try part.prepare(.replaced)) }
@@ -47,6 +52,21 @@ extension OutboxError {
     }
 }
 
+/// A part of a folder at one moment: another one after it was written and closed, or renamed.
+public struct PartVersion: Hashable, Sendable {
+    /// The draft's.
+    public let id: Int64
+    let name: [UInt8]
+    /// Of its last close.
+    let sequence: Int64
+
+    public init(id: Int64, name: [UInt8], sequence: Int64) {
+        self.id = id
+        self.name = name
+        self.sequence = sequence
+    }
+}
+
 /// How far a part of a folder is.
 public enum PartState: Hashable, Sendable {
     /// Somebody is writing it, or may be.
@@ -59,6 +79,12 @@ public enum PartState: Hashable, Sendable {
 extension Draft {
     /// From memory.
     public var partState: PartState { machine.partState }
+
+    /// From memory.
+    public var partVersion: PartVersion {
+        let record = machine.record
+        return PartVersion(id: id, name: record.name, sequence: record.sequence)
+    }
 }
 
 extension DraftMachine {
