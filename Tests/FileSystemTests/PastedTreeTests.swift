@@ -71,7 +71,7 @@ import Testing
             guard step % 50 == 0 else { continue }
             let found = tree.contents(of: root.id)
             #expect(Set(found.map { Self.text($0.path) }) == Set(model.entries.keys))
-            #expect(tree.count(in: root.id) == model.entries.count - 1)
+            #expect(tree.count == model.entries.count)
             for (path, node) in found {
                 #expect(ids[Self.text(path)] == node.id)
                 #expect(tree.root(of: node.id)?.id == root.id && tree.path(of: node.id) == path)

@@ -60,13 +60,13 @@ final class PastedChanges: Sendable {
     }
 
     private func limit(in folder: NodeID, isFolder: Bool) -> FileSystemError? {
-        guard let root = tree.root(of: folder) else { return .gone }
+        guard tree.node(folder) != nil else { return .gone }
         if isFolder, tree.path(of: folder).count >= PastedTree.maxDepth {
             return FileSystemError(ELOOP, "Folders can lie \(PastedTree.maxDepth) deep in one that is sent.")
         }
-        if tree.count(in: root.id) >= PastedTree.maxEntries {
+        if tree.count >= PastedTree.maxEntries {
             return FileSystemError(
-                EDQUOT, "A folder that is sent can hold \(PastedTree.maxEntries) files and folders.")
+                EDQUOT, "Folders that wait to be sent can hold \(PastedTree.maxEntries) files and folders.")
         }
         return nil
     }

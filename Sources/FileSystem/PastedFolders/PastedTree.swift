@@ -23,7 +23,7 @@ final class PastedTree: Sendable {
 
     /// Folders within each other, the first included.
     static let maxDepth = 32
-    /// Files and folders in one that is copied into a chat.
+    /// Files and folders in all that are being copied into chats.
     static let maxEntries = 100_000
 
     private let clock: any WallClock
@@ -99,18 +99,8 @@ final class PastedTree: Sendable {
         }
     }
 
-    /// Files and folders below a folder.
-    func count(in folder: NodeID) -> Int {
-        state.withLock { state in
-            var (count, open) = (0, [folder])
-            while let id = open.popLast() {
-                let children = state.folders[id]?.children.values ?? [:].values
-                count += children.count
-                open += children.lazy.filter { state.folders[$0] != nil }
-            }
-            return count
-        }
-    }
+    /// Files and folders in all of them, themselves included. Asked for each file that is made, so it is not counted.
+    var count: Int { state.withLock { $0.nodes.count } }
 
     /// Folders within each other, from this one on; 0 for a file.
     func depth(of id: NodeID) -> Int {
