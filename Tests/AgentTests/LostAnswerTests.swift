@@ -25,6 +25,15 @@ import Testing
         #expect(await couple.inviter.diary.bodies() == [bytes("two")])
     }
 
+    /// Waits until both have the receipts of what they wrote: nothing is under way then.
+    private static func settle(_ couple: Couple) async {
+        for person in [couple.inviter, couple.joiner] {
+            await person.diary.wait { events in
+                events.contains { if case .delivered = $0.content { true } else { false } }
+            }
+        }
+    }
+
     @Test(arguments: ["NEW", "SKEY", "SEND", "SUB", "ACK"])
     func whatIsAskedAgainIsTheSame(word: String) async throws {
         let relay = MemoryRelay()
@@ -38,6 +47,70 @@ import Testing
             link: invited.links.full.link)
         try await Self.converse(couple)
         #expect(await joiner.diary.integrities == [.complete])
+        await couple.end()
+    }
+
+    /// The message is there, and its answer was lost when the keys changed: it is not sent again with the new ones.
+    @Test(arguments: [true, false]) func whatHadComeBeforeTheKeysChangedIsNotSentAgain(byInviter: Bool)
+        async throws
+    {
+        let relay = MemoryRelay()
+        let inviter = try await Person(relay, servers: [1, 3], times: Self.patient)
+        let couple = try await Couple(relay, inviter: inviter, joiner: Person(relay, servers: [2]))
+        try await Self.converse(couple)
+        await Self.settle(couple)
+        // No receipt tells of it either.
+        await couple.joiner.end()
+        try await couple.joiner.start(takes: false, after: couple.joiner.diary.lastNumber)
+        relay.loseAnswers(to: "SEND", [1])
+        let number = try await couple.inviter.agent.send(
+            bytes("once"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.joiner.diary.waitForBodies(2)
+        #expect(await !couple.inviter.diary.events.contains { $0.content == .sent(message: number) })
+        if byInviter {
+            try await couple.inviter.agent.resynchronise(couple.toJoiner)
+        } else {
+            try await couple.joiner.agent.resynchronise(couple.toInviter)
+        }
+        await couple.inviter.diary.wait { $0.contains { $0.content == .sent(message: number) } }
+        _ = try await couple.inviter.agent.send(
+            bytes("after"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.joiner.diary.waitForBodies(3)
+        #expect(await couple.joiner.diary.bodies() == ["one", "once", "after"].map(bytes))
+        await couple.end()
+    }
+
+    /// The server never saw it: the other side says so with its new keys, and has it after them.
+    @Test func whatHadNotComeBeforeTheKeysChangedIsEncryptedAnew() async throws {
+        let relay = MemoryRelay()
+        let inviter = try await Person(relay, servers: [1, 3], times: Self.patient)
+        let couple = try await Couple(relay, inviter: inviter, joiner: Person(relay, servers: [2]))
+        try await Self.converse(couple)
+        await Self.settle(couple)
+        relay.setUnreachable([try Known.server(2)])
+        let number = try await couple.inviter.agent.send(
+            bytes("late"), to: couple.toJoiner, notifies: false, identifier: nil)
+        try await wait(until: "it was tried") { try await couple.inviter.agent.isTried(number) }
+        relay.setUnreachable([])
+        try await couple.inviter.agent.resynchronise(couple.toJoiner)
+        await couple.joiner.diary.waitForBodies(2)
+        await couple.inviter.diary.wait { $0.contains { $0.content == .delivered(message: number) } }
+        #expect(await couple.joiner.diary.bodies() == ["one", "late"].map(bytes))
+        await couple.end()
+    }
+
+    /// A receipt proves that the server has taken the message, whose own answer nobody heard.
+    @Test func aReceiptIsAnAnswer() async throws {
+        let relay = MemoryRelay()
+        let inviter = try await Person(relay, servers: [1, 3], times: Self.patient)
+        let couple = try await Couple(relay, inviter: inviter, joiner: Person(relay, servers: [2]))
+        try await Self.converse(couple)
+        await Self.settle(couple)
+        relay.loseAnswers(to: "SEND", [1])
+        let number = try await couple.inviter.agent.send(
+            bytes("once"), to: couple.toJoiner, notifies: false, identifier: nil)
+        await couple.inviter.diary.wait { $0.contains { $0.content == .delivered(message: number) } }
+        #expect(await couple.inviter.diary.events.contains { $0.content == .sent(message: number) })
         await couple.end()
     }
 

@@ -179,7 +179,30 @@ actor Diary {
 
     func wait(_ isThere: @escaping @Sendable ([AgentEvent]) -> Bool) async {
         if isThere(events) { return }
+        let watch = watchProgress()
         await withCheckedContinuation { waiters.append((isThere, $0)) }
+        watch.cancel()
+    }
+
+    /// Nobody waits for ever: when nothing was told for minutes, nothing more comes, and the test fails and goes on.
+    private func watchProgress() -> Task<Void, Never> {
+        Task {
+            var told = -1
+            while !Task.isCancelled, told != events.count + repetitions {
+                told = events.count + repetitions
+                // Cancelled: what was waited for is there.
+                try? await Task.sleep(for: .seconds(180))
+            }
+            if !Task.isCancelled { giveUp() }
+        }
+    }
+
+    private func giveUp() {
+        Issue.record("an agent told nothing for three minutes while something was waited for")
+        for waiter in waiters { waiter.continuation.resume() }
+        for waiter in bodyWaiters { waiter.continuation.resume() }
+        waiters = []
+        bodyWaiters = []
     }
 
     /// Waits for the first event of a kind, and gives what is in it.
@@ -206,7 +229,9 @@ actor Diary {
 
     func waitForBodies(_ count: Int) async {
         if received >= count { return }
+        let watch = watchProgress()
         await withCheckedContinuation { bodyWaiters.append((count, $0)) }
+        watch.cancel()
     }
 }
 

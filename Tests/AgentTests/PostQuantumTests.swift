@@ -103,17 +103,30 @@ import Testing
         try await Self.exchange(couple, [bytes("first"), bytes("second")])
         #expect(try await Both(couple) == Both(true))
 
+        // The inviter answers to a key that it gets when the joiner has ended: its next messages begin a step of the
+        // ratchet that the joiner takes without the library.
+        let read = await couple.inviter.diary.bodies().count
+        await couple.inviter.end()
+        let last = try await couple.joiner.agent.send(
+            bytes("third"), to: couple.toInviter, notifies: false, identifier: nil)
+        await couple.joiner.diary.wait { $0.contains { $0.content == .sent(message: last) } }
         await couple.joiner.end()
         couple.joiner.setKEM(nil)
+        try await couple.inviter.start()
+        await couple.inviter.diary.waitForBodies(read + 1)
         var numbers: [Int64] = []
         for number in 1...3 {
             numbers.append(
                 try await couple.inviter.agent.send(
                     bytes("missed \(number)"), to: couple.toJoiner, notifies: false, identifier: nil))
         }
+        let missed = numbers
+        // They are encrypted, and at the relay, before anything is agreed on anew.
+        await couple.inviter.diary.wait { events in
+            missed.allSatisfy { number in events.contains { $0.content == .sent(message: number) } }
+        }
         try await couple.joiner.start()
         // What nobody can read any more is told of.
-        let missed = numbers
         await couple.inviter.diary.wait { events in
             missed.allSatisfy { number in
                 events.contains { $0.content == .messageFailed(message: number, .unreadable) }

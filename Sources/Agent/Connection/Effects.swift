@@ -8,9 +8,9 @@ enum Effect: Sendable {
     case send(Outgoing)
     /// The other side has this message of ours.
     case delivered(MessageContent.Receipt)
-    /// The other side has nothing of ours that comes after this number.
+    /// The other side has everything of ours until this number, and nothing that comes after it.
     case lost(after: Int64)
-    /// What was encrypted and not taken by a server is encrypted anew.
+    /// What was encrypted and not taken by a server is encrypted anew, when it is known that it did not come.
     case encryptAgain
     /// The other side knows of this one: what introduces it needs not be sent any more.
     case introduced

@@ -53,9 +53,11 @@ struct OutgoingWorker: Sendable {
             return .nothing
         }
         let state = try tables.connections.load(id)
-        guard let queue = state.present, isReady(item, state, tables) else {
-            // The end of a connection does not wait for keys longer than for a server.
-            let isOver = state.phase == .deleting && isOverdue(item, times.giveUp, now: tables.now)
+        guard let queue = state.present, !item.isUncertain, isReady(item, state, tables) else {
+            // The end of a connection does not wait for keys longer than for a server, nor does anything wait longer
+            // to hear what the other side had.
+            let mayEnd = state.phase == .deleting || item.isUncertain
+            let isOver = mayEnd && isOverdue(item, times.giveUp, now: tables.now)
             if isOver { try giveUp(item, .expired, of: id, &tables) }
             return isOver ? .skipped : .nothing
         }
@@ -167,9 +169,7 @@ struct OutgoingWorker: Sendable {
         guard let stored = try tables.outgoing.item(item.number), stored.prepared == item.prepared else {
             return
         }
-        try tables.outgoing.remove(item, sentTo: id, now: tables.now)
-        if item.isBody { try tables.tell(.sent(message: item.number), of: id) }
-        if item.kind != .message { try tables.step(id) { $0.sent(item.kind) } }
+        try tables.sent(item, to: id)
     }
 
     private func gone(

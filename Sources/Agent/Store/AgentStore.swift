@@ -149,6 +149,13 @@ struct AgentTables {
         return try outgoing.append(item, isBody: isBody, to: id, since: waits ? now : nil)
     }
 
+    /// A server, or the other side itself, has taken what was to be sent.
+    mutating func sent(_ item: StoredOutgoing, to id: ConnectionID) throws {
+        try outgoing.remove(item, sentTo: id, now: now)
+        if item.isBody { try tell(.sent(message: item.number), of: id) }
+        if item.kind != .message { try step(id) { $0.sent(item.kind) } }
+    }
+
     mutating func tell(_ content: AgentEvent.Content, of id: ConnectionID) throws {
         _ = try events.append(content, of: id)
         outcome.hasEvents = true
@@ -162,10 +169,13 @@ struct AgentTables {
             outcome.hasEvents = true
         case .send(let item): try send(item, isBody: false, to: id)
         case .delivered(let receipt):
+            if let item = try outgoing.unanswered(receipt, in: id) { try sent(item, to: id) }
             if let number = try outgoing.confirm(receipt, in: id) {
                 try tell(.delivered(message: number), of: id)
             }
         case .lost(let number):
+            for item in try outgoing.settle(until: number, in: id) { try sent(item, to: id) }
+            outcome.tryAgain.insert(id)
             for message in try outgoing.lost(after: number, in: id) {
                 try tell(.messageFailed(message: message, .unreadable), of: id)
             }

@@ -10,6 +10,9 @@ struct StoredOutgoing: Sendable {
     var isUrgent: Bool
     var isBody: Bool
     var prepared: PreparedEnvelope?
+    /// It was given to its server with keys that are no longer, and nobody has heard whether it was taken. The other
+    /// side says with its new keys what it had until then (`settle`).
+    var isUncertain: Bool
     /// nil while its connection does not stand.
     var waitsSince: Timestamp?
     var fullSince: Timestamp?
@@ -92,7 +95,8 @@ struct OutgoingTable {
         return StoredOutgoing(
             number: row.integer("number"), kind: try row.value("kind"), content: row.bytes("content"),
             notifies: row.bool("notifies"), isUrgent: row.bool("is_urgent"), isBody: row.bool("is_body"),
-            prepared: prepared, waitsSince: row.timestampOrNil("waits_since"),
+            prepared: prepared, isUncertain: prepared == nil && row.integerOrNil("message_number") != nil,
+            waitsSince: row.timestampOrNil("waits_since"),
             fullSince: row.timestampOrNil("full_since"))
     }
 
@@ -113,13 +117,13 @@ struct OutgoingTable {
 
     /// A message that was sent. Those that can have a receipt are kept in mind.
     func remove(_ outgoing: StoredOutgoing, sentTo id: ConnectionID, now: Timestamp) throws {
-        try connection.execute("DELETE FROM outgoing WHERE number = ?", outgoing.number)
-        guard outgoing.isBody, let prepared = outgoing.prepared else { return }
         try connection.execute(
             """
             INSERT OR REPLACE INTO unconfirmed (connection, message_number, number, hash, time)
-            VALUES (?, ?, ?, ?, ?)
-            """, id.number, prepared.number, outgoing.number, prepared.hash, now)
+            SELECT connection, message_number, number, hash, ? FROM outgoing
+            WHERE number = ? AND is_body = 1 AND message_number IS NOT NULL
+            """, now, outgoing.number)
+        try connection.execute("DELETE FROM outgoing WHERE number = ?", outgoing.number)
         try connection.execute(
             "DELETE FROM unconfirmed WHERE time < ?", now.advanced(by: .zero - Self.receiptAge))
     }
@@ -136,6 +140,28 @@ struct OutgoingTable {
                 receipt.number)
         }
         return number
+    }
+
+    /// The message of a receipt, where no answer of its server has come yet.
+    func unanswered(_ receipt: MessageContent.Receipt, in id: ConnectionID) throws -> StoredOutgoing? {
+        try connection.first(
+            "SELECT * FROM outgoing WHERE connection = ? AND message_number = ? AND hash = ?", id.number,
+            receipt.number, receipt.hash, row: Self.stored)
+    }
+
+    /// The other side had everything until this number when its keys changed. Those of which nobody knew whether they
+    /// had come, and which have; the others are encrypted anew.
+    func settle(until number: Int64, in id: ConnectionID) throws -> [StoredOutgoing] {
+        try connection.execute(
+            """
+            UPDATE outgoing SET message_number = NULL, hash = NULL
+            WHERE connection = ? AND kind = ? AND envelope IS NULL AND message_number > ?
+            """, id.number, Outgoing.Kind.message, number)
+        return try connection.query(
+            """
+            SELECT * FROM outgoing WHERE connection = ? AND kind = ? AND envelope IS NULL
+                AND message_number IS NOT NULL ORDER BY number
+            """, id.number, Outgoing.Kind.message, row: Self.stored)
     }
 
     /// Those that were sent and can have no receipt any more.
@@ -169,15 +195,15 @@ struct OutgoingTable {
         return bodies
     }
 
-    /// Has everything encrypted anew. What was to prove keys that are of no use any more goes.
+    /// Has everything encrypted anew; what was given to its server already, when it is known that it did not come
+    /// (`settle`). What was to prove keys that are of no use any more goes.
     func encryptAgain(_ id: ConnectionID) throws {
         try connection.execute(
             "DELETE FROM outgoing WHERE connection = ? AND kind = ? AND is_urgent = 1", id.number,
             Outgoing.Kind.message)
         try connection.execute(
             """
-            UPDATE outgoing SET message_number = NULL, hash = NULL, envelope = NULL, nonce = NULL
-            WHERE connection = ? AND kind = ?
+            UPDATE outgoing SET envelope = NULL, nonce = NULL WHERE connection = ? AND kind = ?
             """, id.number, Outgoing.Kind.message)
     }
 }
