@@ -129,8 +129,8 @@ let package = Package(
         .executableTarget(
             name: "chatfs-bench",
             dependencies: [
-                "Base", "Posix", "Cryptography", "KeySlots", "Unlocking", "ChatCore", "EmbeddedCore",
-                "CommandLineKit", "ScriptedCore", "SMP", "SMPClient", "COpenSSL",
+                "Base", "Posix", "Cryptography", "KeySlots", "Unlocking", "Network", "ChatCore",
+                "EmbeddedCore", "CommandLineKit", "ScriptedCore", "SMP", "SMPClient", "COpenSSL",
             ],
             swiftSettings: settings),
 

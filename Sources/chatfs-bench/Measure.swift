@@ -25,6 +25,7 @@ struct Measure: Sendable {
         .cold, .middle, .upload, .transfers, .rclone, .official, .hydrated, .warm, .small, .list, .history,
         .sealed,
         .officialHistory, .described, .far, .messages, .pair, .contacts,
+        .arrival,
     ]
 
     /// Those that are named, or all when none is; in the order of the report, each once.

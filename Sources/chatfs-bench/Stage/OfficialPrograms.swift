@@ -1,19 +1,22 @@
 import Glibc
 import Posix
 
-/// The official `xftp` and `xftp-server`, as they are or made to send without delay.
+/// The official programs, as they are or made to send without delay.
 struct OfficialPrograms: Sendable {
-    /// With both programs in it.
+    /// With the programs in it.
     let folder: String
     /// A library that is loaded in front of theirs; nil: as released.
     let preloaded: String?
 
-    /// Throws when `OFFICIAL_BIN` names no folder with both.
-    static func find(_ plan: Plan) throws -> OfficialPrograms {
+    /// Throws when `OFFICIAL_BIN` names no folder with all of these.
+    static func find(
+        _ plan: Plan, _ names: [String] = ["xftp", "xftp-server"]
+    ) throws -> OfficialPrograms {
         guard let folder = plan.official,
-            ["xftp", "xftp-server"].allSatisfy({ access(folder + "/" + $0, X_OK) == 0 })
+            names.allSatisfy({ access(folder + "/" + $0, X_OK) == 0 })
         else {
-            throw BenchError(.missing, "OFFICIAL_BIN names no folder with xftp and xftp-server.")
+            let list = names.dropLast().joined(separator: ", ") + " and " + (names.last ?? "")
+            throw BenchError(.missing, "OFFICIAL_BIN names no folder with \(list).")
         }
         return OfficialPrograms(folder: folder, preloaded: nil)
     }
@@ -68,38 +71,5 @@ struct OfficialPrograms: Sendable {
 
     private func client(_ arguments: [String], on stage: Stage) async throws {
         try await stage.run(folder + "/xftp", arguments, environment: environment)
-    }
-}
-
-/// An official relay as a child of the stage, with its default certificates.
-struct OfficialRelay: Sendable {
-    let address: String
-
-    static func start(_ programs: OfficialPrograms, _ name: String, on stage: Stage) async throws
-        -> OfficialRelay
-    {
-        let folders = try ["-files", "-log"].map { try stage.makeFolder(name + $0) }
-        let program = programs.folder + "/xftp-server"
-        let environment = programs.environment.merging([
-            "XFTP_SERVER_CFG_PATH": stage.path(name + "-config"), "XFTP_SERVER_LOG_PATH": folders[1],
-        ]) { $1 }
-        try await stage.run(
-            program, ["init", "-p", folders[0], "-q", "100gb", "--fqdn", "localhost"],
-            environment: environment)
-        let port = try LocalPort.free()
-        let configuration = stage.path(name + "-config/file-server.ini")
-        let settings = try text(configuration).replacing("port: 443", with: "port: \(port)")
-        let file = try OpenFile(configuration, flags: O_WRONLY | O_TRUNC)
-        try file.write(Array(settings.utf8), at: 0)
-        let fingerprint =
-            try text(stage.path(name + "-config/fingerprint"))
-            .split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
-        _ = try await stage.start(program, ["start"], environment: environment)
-        try await stage.wait(for: "the official relay") { try LocalPort.isOpen(port) }
-        return OfficialRelay(address: "xftp://\(fingerprint)@127.0.0.1:\(port)")
-    }
-
-    private static func text(_ path: String) throws(SystemError) -> String {
-        String(decoding: try OpenFile(path, flags: O_RDONLY).readAll(limit: 1 << 20), as: UTF8.self)
     }
 }
