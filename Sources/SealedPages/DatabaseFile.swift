@@ -23,20 +23,33 @@ final class DatabaseFile: VirtualFile {
     func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int32 {
         guard let start = bytes.baseAddress else { return SQLITE_OK }
         let record = FileLayout.database.record(at: offset)
-        guard offset == record.offset, bytes.count == record.length else {
-            return readHeader(bytes, at: offset)
+        if offset == record.offset, bytes.count == record.length {
+            return result(of: records.read(record, of: .none, into: start))
         }
-        return result(of: records.read(record, of: .none, into: start))
+        let isHeader = offset + Int64(bytes.count) <= Self.headerLength
+        return isHeader
+            ? readHeader(start, bytes.count, at: offset) : readPart(start, bytes.count, of: record, offset)
     }
 
-    /// SQLite reads whole pages, but when it opens the file: then the header in the first one, without a lock and
-    /// before it has looked into the log. Another process may be writing the page, or was when power was lost, and it
-    /// is whole in the log only. What SQLite takes from there is the same in all databases of ours; it reads the page
-    /// itself later, where it must be whole.
-    private func readHeader(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int32 {
-        guard offset + Int64(bytes.count) <= 100, let start = bytes.baseAddress else {
-            return ResultCode.read
-        }
+    /// Since 3.45 SQLite reads what a long value has on a page of its own without the rest of that page
+    /// (https://sqlite.org/compile.html#direct_overflow_read).
+    private func readPart(
+        _ start: UnsafeMutableRawPointer, _ count: Int, of record: FileLayout.Record, _ offset: Int64
+    ) -> Int32 {
+        let within = Int(offset - record.offset)
+        guard within + count <= record.length else { return ResultCode.read }
+        let outcome = records.read(record, of: .none, into: records.plain)
+        if outcome == .read { start.copyMemory(from: records.plain + within, byteCount: count) }
+        return result(of: outcome)
+    }
+
+    private static let headerLength: Int64 = 100
+
+    /// The header in the first page is read when SQLite opens the file, without a lock and before it has looked into
+    /// the log. Another process may be writing the page, or was when power was lost, and it is whole in the log only.
+    /// What SQLite takes from there is the same in all databases of ours; it reads the page itself later, where it must
+    /// be whole.
+    private func readHeader(_ start: UnsafeMutableRawPointer, _ count: Int, at offset: Int64) -> Int32 {
         var outcome = RecordFile.Outcome.absent
         for _ in 0..<20 {
             outcome = records.read(FileLayout.database.record(at: 0), of: .none, into: records.plain)
@@ -45,9 +58,10 @@ final class DatabaseFile: VirtualFile {
         }
         if case .failed(let result) = outcome { return result }
         if outcome == .read {
-            start.copyMemory(from: records.plain + Int(offset), byteCount: bytes.count)
+            start.copyMemory(from: records.plain + Int(offset), byteCount: count)
         } else {
-            bytes.copyBytes(from: NewDatabase.firstPage()[Int(offset)..<Int(offset) + bytes.count])
+            UnsafeMutableRawBufferPointer(start: start, count: count)
+                .copyBytes(from: NewDatabase.firstPage()[Int(offset)..<Int(offset) + count])
         }
         return SQLITE_OK
     }
