@@ -61,6 +61,9 @@ import Testing
             from: .handedOver, event: .failed(attempt: 1, "full", mayPass: true), to: .collecting,
             action: .wait(attempt: 2, isLong: true)),
         Row(
+            from: .handedOver, event: .replaced(attempt: 1), to: .collecting,
+            action: .wait(attempt: 2, isLong: true)),
+        Row(
             from: stopped, event: .retryRequested, to: .collecting, action: .wait(attempt: 2, isLong: false)),
         Row(
             from: .collecting, event: .found(wasComplete: true), to: .collecting,
@@ -79,7 +82,7 @@ import Testing
             contents.map { .quiet(attempt: attempt, $0) }
                 + [
                     .archived(attempt: attempt), .failed(attempt: attempt, "bad", mayPass: false),
-                    .failed(attempt: attempt, "full", mayPass: true),
+                    .failed(attempt: attempt, "full", mayPass: true), .replaced(attempt: attempt),
                 ]
         }
 
@@ -118,11 +121,12 @@ import Testing
                 let attempt = machine.attempt - Int.random(in: 0...1, using: &random)
                 let content = Self.contents.randomElement(using: &random) ?? .empty
                 let event: PastedFolderEvent =
-                    switch Int.random(in: 0..<8, using: &random) {
+                    switch Int.random(in: 0..<9, using: &random) {
                     case 0: .changed
                     case 1, 2, 3: .quiet(attempt: attempt, content)
                     case 4, 5: .archived(attempt: attempt)
                     case 6: .failed(attempt: attempt, "bad", mayPass: Bool.random(using: &random))
+                    case 7: .replaced(attempt: attempt)
                     default: .retryRequested
                     }
                 let wanted = machine.isWantedAsItIs

@@ -28,9 +28,8 @@ public final class FileSystem: FileOperations {
     private let attributes: AttributeReader
     private let loader: FolderLoader
     private let opener: FileOpener
-    private let drafts: DraftChanges
+    private let changes: NameChanges
     private let writer: AttributeWriter
-    private let remover: EntryRemover
     private let extended: ExtendedAttributes
     private let announcer: TreeAnnouncer
     private let notices: TreeNotices
@@ -44,7 +43,6 @@ public final class FileSystem: FileOperations {
     private let thumbnails: ThumbnailFiles?
     private let messages: MessageFiles
     private let pastedFolders: PastedFolders
-    private let pasted: PastedChanges
 
     public init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
@@ -83,9 +81,9 @@ public final class FileSystem: FileOperations {
             archives: FolderArchives(
                 names: names, outbox: outbox, tree: tree, drafts: table, archiver: settings.folderArchiver),
             quietTime: settings.folderQuietTime)
-        pasted = PastedChanges(
+        let pasted = PastedChanges(
             folders: pastedFolders, names: names, outbox: outbox, drafts: table, policy: settings.folders)
-        drafts = DraftChanges(
+        let drafts = DraftChanges(
             names: names, outbox: outbox, drafts: table, nodes: nodes, notices: notices,
             folders: pastedFolders)
         opener = FileOpener(
@@ -93,9 +91,12 @@ public final class FileSystem: FileOperations {
             pasted: pasted, control: control, contents: contents, core: core, callers: callers,
             thumbnails: thumbnails, user: user, deadline: deadline)
         writer = AttributeWriter(names: names, nodes: nodes, reader: attributes, clock: clock)
-        remover = EntryRemover(
+        let remover = EntryRemover(
             names: names, nodes: nodes, outbox: outbox, drafts: drafts, core: core, contents: contents,
             notices: notices, rule: DeletionRule(settings.deletion, clock: clock))
+        changes = NameChanges(
+            loader: loader, opener: opener, drafts: drafts, pasted: pasted, remover: remover,
+            attributes: attributes, user: user)
         let updater = TreeUpdater(
             names: names, core: core, contents: contents, loader: loader, notices: notices, memory: memory,
             clock: clock)
@@ -290,13 +291,7 @@ extension FileSystem {
 
     public func create(
         _ name: EntryName, in folder: NodeID, flags: Int32, by thread: pid_t
-    ) -> Answer<(Attributes, FileHandle)> {
-        if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        let answer = loader.whenLoaded(folder) { [opener] in
-            opener.create(name, in: folder, flags: flags, by: thread)
-        }
-        return answer.whenRefused { [user] in user.refused(.create, $0, name, in: folder) }
-    }
+    ) -> Answer<(Attributes, FileHandle)> { changes.create(name, in: folder, flags: flags, by: thread) }
 
     public func read(
         _ handle: FileHandle, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
@@ -330,41 +325,19 @@ extension FileSystem {
     public func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32
     ) -> Answer<Void> {
-        if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        let answer = loader.whenLoaded(folder) { [drafts, pasted] in
-            if pasted.concerns(name, in: folder) || pasted.concerns(newName, in: newFolder) {
-                return pasted.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
-            }
-            return drafts.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
-        }
-        return answer.whenRefused { [user] in user.refused(.rename, $0, name, in: folder) }
+        changes.rename(name, in: folder, to: newName, in: newFolder, flags: flags)
     }
 
     public func unlink(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        if folder == .messages || ThumbnailNodes.holds(folder) { return .refused(.notPermitted) }
-        if pasted.concerns(name, in: folder) { return pasted.unlink(name, in: folder) }
-        let answer = loader.whenLoaded(folder) { [remover] in remover.remove(name, in: folder) }
-        return answer.whenRefused { [user] in user.refused(.remove, $0, name, in: folder) }
+        changes.unlink(name, in: folder)
     }
 
     public func makeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Attributes> {
-        let answer = loader.whenLoaded(folder) { [pasted, attributes] () -> Answer<Attributes> in
-            .now(
-                pasted.makeFolder(name, in: folder).flatMap { node in
-                    attributes.attributesToKeep(of: node).map { .success($0) } ?? .failure(.gone)
-                })
-        }
-        return answer.whenRefused { [user] error in
-            // File managers try these by themselves, and then offer to delete.
-            if !name.description.hasPrefix(".Trash") {
-                user.refused(.makeFolder, error, name, in: folder)
-            }
-        }
+        changes.makeFolder(name, in: folder)
     }
 
     public func removeFolder(_ name: EntryName, in folder: NodeID) -> Answer<Void> {
-        guard pasted.concerns(name, in: folder) else { return .refused(.notPermitted) }
-        return .now(pasted.removeFolder(name, in: folder))
+        changes.removeFolder(name, in: folder)
     }
 
     /// The mount has gone: folders that are complete become archives, which are sent like all that was copied in.

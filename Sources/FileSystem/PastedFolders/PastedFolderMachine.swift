@@ -8,8 +8,9 @@
 /// | collecting | quiet, empty | collecting | |
 /// | collecting | quiet, incomplete | stopped | tell |
 /// | archiving | archived | handed over | hand over |
-/// | archiving | failed | stopped | tell |
+/// | archiving, handed over | failed | stopped | tell |
 /// | archiving, handed over | failed, may pass | collecting, anew | wait long |
+/// | handed over | replaced | collecting, anew | wait long |
 /// | stopped | retry | collecting, what is missing does not matter | wait |
 /// | collecting | found, was complete | collecting | wait |
 /// | collecting | found | stopped | tell |
@@ -57,6 +58,9 @@ struct PastedFolderMachine: Hashable, Sendable {
             if mayPass { return collect(isLong: true) }
             phase = .stopped(problem)
             return .tell
+        case .replaced(let attempt):
+            guard attempt == self.attempt, phase == .handedOver else { return nil }
+            return collect(isLong: true)
         case .retryRequested:
             guard case .stopped = phase else { return nil }
             isWantedAsItIs = true
@@ -102,6 +106,8 @@ enum PastedFolderEvent: Hashable, Sendable {
     case archived(attempt: Int)
     /// - Parameter mayPass: it is worth another attempt.
     case failed(attempt: Int, String, mayPass: Bool)
+    /// The archive is in its place. What is still there came in the last moment, and goes with an archive of its own.
+    case replaced(attempt: Int)
     case retryRequested
     /// An earlier mount left it; its quiet time was over then, or not.
     case found(wasComplete: Bool)

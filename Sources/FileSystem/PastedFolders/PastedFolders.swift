@@ -158,8 +158,7 @@ final class PastedFolders: Sendable {
             let shown = try archives.handOver(
                 archive, of: node, replacing: parts, evenIncomplete: isWanted)
             notices.happened([.appeared(shown)] + takeAway(parts, of: node))
-            // What came in the last moment is not in it, and goes with an archive of its own.
-            apply(.failed(attempt: attempt, "", mayPass: true), to: root)
+            apply(.replaced(attempt: attempt), to: root)
         } catch {
             archives.discard(archive)
             failed(root, attempt, error)

@@ -7,7 +7,7 @@ import Namespace
 /// thread, from memory.
 final class PastedTree: Sendable {
     fileprivate struct Folder {
-        var children: [EntryName: NodeID] = [:]
+        var children = PastedChildren()
         var modified: Timestamp
     }
 
@@ -16,7 +16,7 @@ final class PastedTree: Sendable {
         var folders: [NodeID: Folder] = [:]
         var drafts: [DraftID: NodeID] = [:]
         /// Those that lie in chats, by the folders of these.
-        var roots: [NodeID: [EntryName: NodeID]] = [:]
+        var roots: [NodeID: PastedChildren] = [:]
         var machines: [NodeID: PastedFolderMachine] = [:]
         var next = NodeID.firstPasted.rawValue
     }
@@ -53,9 +53,8 @@ final class PastedTree: Sendable {
     /// By number, from the one after `last` on.
     func children(of folder: NodeID, after last: NodeID?, count: Int = .max) -> [Node] {
         state.withLock { state in
-            let all = Self.holds(folder) ? state.folders[folder]?.children : state.roots[folder]
-            let rest = (all?.values ?? [:].values).filter { last == nil || $0 > last ?? $0 }
-            return rest.sorted().prefix(count).compactMap { state.nodes[$0] }
+            let children = Self.holds(folder) ? state.folders[folder]?.children : state.roots[folder]
+            return children?.page(after: last, count: count).compactMap { state.nodes[$0] } ?? []
         }
     }
 
@@ -92,7 +91,7 @@ final class PastedTree: Sendable {
             while let (path, id) = open.popLast() {
                 guard let node = state.nodes[id] else { continue }
                 found.append((path + [node.name], node))
-                let children = (state.folders[id]?.children.values ?? [:].values).sorted(by: >)
+                let children = state.folders[id]?.children.all.reversed() ?? []
                 open += children.map { (path + [node.name], $0) }
             }
             return found
@@ -109,7 +108,7 @@ final class PastedTree: Sendable {
             while !level.isEmpty {
                 depth += 1
                 level = level.flatMap {
-                    state.folders[$0]?.children.values.filter { state.folders[$0] != nil } ?? []
+                    state.folders[$0]?.children.all.filter { state.folders[$0] != nil } ?? []
                 }
             }
             return depth
@@ -182,19 +181,19 @@ extension PastedTree.State {
     fileprivate mutating func insert(_ node: Node, at time: Timestamp) {
         nodes[node.id] = node
         if PastedTree.holds(node.folder) {
-            folders[node.folder]?.children[node.name] = node.id
+            folders[node.folder]?.children.insert(node.id, named: node.name)
             folders[node.folder]?.modified = time
         } else {
-            roots[node.folder, default: [:]][node.name] = node.id
+            roots[node.folder, default: PastedChildren()].insert(node.id, named: node.name)
         }
     }
 
     fileprivate mutating func detach(_ node: Node, at time: Timestamp) {
         if PastedTree.holds(node.folder) {
-            folders[node.folder]?.children[node.name] = nil
+            folders[node.folder]?.children.remove(node.name)
             folders[node.folder]?.modified = time
         } else {
-            roots[node.folder]?[node.name] = nil
+            roots[node.folder]?.remove(node.name)
             if roots[node.folder]?.isEmpty == true { roots[node.folder] = nil }
         }
     }
@@ -203,7 +202,7 @@ extension PastedTree.State {
         detach(node, at: time)
         var open = [node.id]
         while let id = open.popLast() {
-            open += folders.removeValue(forKey: id)?.children.values ?? [:].values
+            open += folders.removeValue(forKey: id)?.children.all ?? []
             machines[id] = nil
             if case .draft(let draft)? = nodes.removeValue(forKey: id)?.content { drafts[draft] = nil }
         }
