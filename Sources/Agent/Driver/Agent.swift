@@ -349,6 +349,12 @@ extension Agent {
         try await change { try $0.step(connection) { try $0.synchronise() } }
     }
 
+    public func connections(
+        in phase: ConnectionCondition.Phase
+    ) async throws(AgentError) -> [ConnectionID] {
+        try await run { store in try store.read { tables in try tables.connections.all(in: phase) } }
+    }
+
     public func connections() async throws(AgentError) -> [ConnectionSummary] {
         try await run { store in
             try store.read { tables in

@@ -66,6 +66,8 @@ public protocol ConnectionAgent: Sendable {
     func resynchronise(_ connection: ConnectionID) async throws(AgentError)
 
     func connections() async throws(AgentError) -> [ConnectionSummary]
+    /// Those that are this far, without reading what else there is of them.
+    func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID]
 
     /// What happened, in order, with what was not taken before; for one listener.
     var events: AsyncStream<AgentEvent> { get }

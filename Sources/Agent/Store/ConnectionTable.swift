@@ -15,6 +15,12 @@ struct ConnectionTable {
         try connection.query("SELECT id FROM connection ORDER BY id") { ConnectionID($0.integer("id")) }
     }
 
+    func all(in phase: ConnectionCondition.Phase) throws -> [ConnectionID] {
+        try connection.query("SELECT id FROM connection WHERE phase = ? ORDER BY id", phase) {
+            ConnectionID($0.integer("id"))
+        }
+    }
+
     /// Those with something to be sent, and those that end when nothing is.
     func unfinished() throws -> [ConnectionID] {
         try connection.query(

@@ -61,17 +61,17 @@ extension People {
     /// At the start: an address or a link of which no row knows was not made to its end, or not deleted to its end, so that
     /// nobody has it.
     func removeLostLinks(_ agent: any ConnectionAgent) async throws {
-        for summary in try await agent.connections()
-        where summary.condition.phase == .address || summary.condition.phase == .inviting {
-            let isKnown = try await blocking.run { [store] in
-                try store.read { tables in
-                    summary.condition.phase == .address
-                        ? try tables.requests.address()?.connection == summary.id
-                        : try tables.people.person(summary.id) != nil
-                }
+        let addresses = try await agent.connections(in: .address)
+        let invitations = try await agent.connections(in: .inviting)
+        guard !addresses.isEmpty || !invitations.isEmpty else { return }
+        let lost = try await blocking.run { [store] in
+            try store.read { tables in
+                let address = try tables.requests.address()?.connection
+                return try addresses.filter { $0 != address }
+                    + invitations.filter { try tables.people.person($0) == nil }
             }
-            if !isKnown { try await agent.delete(summary.id, afterSending: false) }
         }
+        for connection in lost { try await agent.delete(connection, afterSending: false) }
     }
 
     // MARK: - Requests

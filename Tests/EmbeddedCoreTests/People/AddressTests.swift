@@ -63,6 +63,31 @@ struct AddressTests {
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
+    @Test(
+        "a link and an address of which no row tells any more are gone with the next start, the others stay")
+    func lost() async throws {
+        let internet = try Internet()
+        let alice = try internet.machine("alice")
+        let address = try await alice.open().createAddress(nil).link
+        let invitation = try await alice.core.invite()
+        let agent = try await alice.core.people.agent()
+        let known = Set(try await agent.connections().map(\.id))
+        for kind in [Invitation.Kind.oneTime, .address] {
+            _ = try await agent.invite(Invitation(kind: kind, server: internet.server, linkData: nil))
+        }
+        #expect(try await agent.connections().count == known.count + 2)
+        try await alice.reopen()
+        let next = try await alice.core.people.agent()
+        try await wait(until: "only the known are there") {
+            Set(try await next.connections().map(\.id)) == known
+        }
+        #expect(try await alice.core.address()?.link == address)
+        let bob = try internet.machine("bob")
+        let joined = try await bob.open().accept(invitation.link)
+        _ = try await wait(for: "bob's contact") { try await bob.core.contact(of: joined) }
+        for machine in [alice, bob] { try await machine.core.shutDown() }
+    }
+
     @Test("where requests are accepted automatically everybody is let in, also after a restart")
     func automatically() async throws {
         let internet = try Internet()

@@ -85,4 +85,5 @@ final class ToldAgent: ConnectionAgent {
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError) {}
     func resynchronise(_ connection: ConnectionID) async throws(AgentError) {}
     func connections() async throws(AgentError) -> [ConnectionSummary] { [] }
+    func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID] { [] }
 }
