@@ -116,6 +116,9 @@ final class OfficialPerson: Sendable {
         try await process.line("that it is mounted", within: .seconds(120)) { $0.contains("is mounted at") }
     }
 
+    /// For commands about the program that runs.
+    var coreThatRuns: [String] { core(.attached) + data }
+
     private var data: [String] { ["--data", home + "/data"] }
 
     /// Runs a command about the core, to its end. Without a mount the program must not run for a way that is not
