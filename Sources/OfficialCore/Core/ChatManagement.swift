@@ -6,11 +6,16 @@ import CoreServices
 struct ChatManagement: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
+    private let recent: RecentEvents
     private let deliveries: PendingDeliveries
 
-    init(_ connection: CoreConnection, _ index: IndexStore, _ deliveries: PendingDeliveries) {
+    init(
+        _ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents,
+        _ deliveries: PendingDeliveries
+    ) {
         self.connection = connection
         self.index = index
+        self.recent = recent
         self.deliveries = deliveries
     }
 
@@ -36,7 +41,8 @@ struct ChatManagement: Sendable {
             }
         }
         // Also from a core that answers with what the chat was before.
-        await blocking.attempt("note that a chat was left") { [index] in
+        await blocking.attempt("note that a chat was left") { [index, recent] in
+            recent.note(reference)
             try index.commit { try $0.noteLeft(chat) }
         }
     }
@@ -82,7 +88,8 @@ struct ChatManagement: Sendable {
         } catch {
             throw error.chatError
         }
-        await blocking.attempt("note what became of a chat") { [index] in
+        await blocking.attempt("note what became of a chat") { [index, recent] in
+            if let reference = response.changedChat { recent.note(reference) }
             try index.commit { change in
                 switch (response, command) {
                 case (.chatUpdated(let info), _),
@@ -92,6 +99,15 @@ struct ChatManagement: Sendable {
                 default: break
                 }
             }
+        }
+    }
+}
+
+extension APIResponse {
+    fileprivate var changedChat: ChatReference? {
+        switch self {
+        case .chatUpdated(let info), .chatDeleted(let info): info.reference.chat
+        default: nil
         }
     }
 }

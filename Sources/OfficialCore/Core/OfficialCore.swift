@@ -74,7 +74,7 @@ public final class OfficialCore: ChatCore {
         texts = TextSender(connection, index, recent)
         removals = Removals(connection, index)
         deliveries = PendingDeliveries(connection)
-        management = ChatManagement(connection, index, deliveries)
+        management = ChatManagement(connection, index, recent, deliveries)
         people = ConnectionMaking(connection, index, user: profile.id)
         readReceipts = ReadReceipts(connection, index)
         intake = EventIntake(index, recent, descriptions, standaloneFiles)
@@ -100,7 +100,8 @@ public final class OfficialCore: ChatCore {
         let core = try await blocking.run {
             try OfficialCore(transport, settings, profile: profile, lock: lock)
         }
-        if try await core.chats().isEmpty { try await core.reconciliation.takeChats() }
+        let known = try await core.chats()
+        if settings.comparesFirst || known.isEmpty { try await core.reconciliation.takeChats() }
         try await core.reconciliation.takeNetwork()
         core.begin(early, Remaining(iterator))
         return core

@@ -35,6 +35,9 @@ public struct OfficialCoreSettings: Sendable {
     /// Asked for the name of a first profile when the core has none and `profileName` is nil.
     public var askName: (@Sendable () async -> String?)?
     public var mountpoint: String?
+    /// Whether the chats are compared with the core's before it is open: for one command, which has one look. A mount
+    /// shows at once what was known, and is told of the rest.
+    public var comparesFirst = false
     /// nil: what `chatfs approve --policy` set last, else `ask`.
     public var unknownRelays: UnknownRelays?
     /// Chunks may be fetched by this process though the core hides the user's address: they go through a

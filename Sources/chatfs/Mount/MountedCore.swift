@@ -107,6 +107,7 @@ struct MountedCore: Sendable {
         official.key = directory.key
         official.profileName = settings.profile
         official.mountpoint = settings.mountpoint
+        official.comparesFirst = settings.mountpoint == nil
         official.hasProxy = settings.proxy != nil
         official.marksRead = settings.marksRead
         official.unknownRelays = settings.relayPolicy.flatMap {

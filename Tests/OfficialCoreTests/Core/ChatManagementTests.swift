@@ -52,6 +52,52 @@ struct ChatManagementTests {
         #expect(told == ["Old friends"])
     }
 
+    @Test("a list of chats that was asked for before a change does not undo it")
+    func outdated() async throws {
+        let (stage, core) = try await opened()
+        let (asked, isReleased) = (Lock(false), Lock(false))
+        stage.after("/_get chats ") {
+            asked.withLock { $0 = true }
+            _ = await eventually { isReleased.withLock { $0 } }
+        }
+        core.reconciliation.requestWhole()
+        #expect(await eventually { asked.withLock { $0 } })
+        let events = core.events()
+        try await core.renameChat(.direct(1), to: "Old friend")
+        try await core.deleteChat(.direct(2))
+        isReleased.withLock { $0 = true }
+        // The next list is asked for when the first was taken in.
+        let before = stage.simplex.count("/_get chats ")
+        core.reconciliation.requestWhole()
+        #expect(await eventually { stage.simplex.count("/_get chats ") > before })
+        await core.shutDown()
+        var told: [String] = []
+        for await event in events {
+            switch event {
+            case .chatUpdated(let chat): told.append(chat.displayName)
+            case .chatRemoved(let chat): told.append("-\(chat)")
+            default: break
+            }
+        }
+        #expect(told == ["Old friend", "-\(ChatReference.direct(2))"])
+    }
+
+    @Test("who opens the core for one command sees the chats as they are, not as they were")
+    func oneLook() async throws {
+        let (stage, core) = try await opened()
+        await core.shutDown()
+        stage.simplex.change { state in
+            state.aliases["@1"] = "Robert"
+            state.contacts[2] = nil
+        }
+        stage.restart()
+        var settings = stage.settings()
+        settings.comparesFirst = true
+        let next = try await OfficialCore.open(stage.transport, settings)
+        #expect(try await next.chats().map(\.displayName).sorted() == ["Robert", "club"])
+        await next.shutDown()
+    }
+
     @Test("what was left takes nothing more, and keeps its files", arguments: [true, false])
     func leaving(isContact: Bool) async throws {
         let (stage, core) = try await opened()

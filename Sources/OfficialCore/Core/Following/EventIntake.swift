@@ -33,8 +33,12 @@ final class EventIntake: Sendable {
         case .groupChatItemsDeleted(_, let items):
             recent.note(items)
             try change.remove(items, .moderated)
-        case .chatUpdated(let info): try change.take(info)
-        case .chatRemoved(let chat): try change.removeChat(chat)
+        case .chatUpdated(let info):
+            recent.note(info.reference.chat)
+            try change.take(info)
+        case .chatRemoved(let chat):
+            recent.note(chat)
+            try change.removeChat(chat)
         case .errors(let errors):
             for error in errors { log.information("the SimpleX core reports: \(error.chatError.sentence)") }
         case .rcvFileCancelled(_, nil), .sndFileCancelled(_, nil), .chatSuspended, .other: break

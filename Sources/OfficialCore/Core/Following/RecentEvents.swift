@@ -1,25 +1,41 @@
 import Base
 import ChatCore
 
-/// When the core last told of an item: an event or an answer of just now is not overruled by a page that was asked
-/// for before.
+/// When the core last told of an item or a chat: an event or an answer of just now is not overruled by a page or a list
+/// that was asked for before.
 final class RecentEvents: Sendable {
-    private let told = Lock<[ItemID: ContinuousClock.Instant]>([:])
+    private let items = Lock(Moments<ItemID>())
+    private let chats = Lock(Moments<ChatReference>())
 
-    /// So many are kept, and longer ones only as long as a page may be under way.
-    private static let capacity = 4096
-    private static let lifetime = Duration.seconds(60)
+    func note(_ items: [ItemID]) { self.items.withLock { $0.note(items) } }
 
-    func note(_ items: [ItemID]) {
-        let now = ContinuousClock.now
-        told.withLock { told in
-            for item in items { told[item] = now }
-            if told.count > Self.capacity { told = told.filter { now - $0.value < Self.lifetime } }
-        }
-    }
+    func note(_ chat: ChatReference) { chats.withLock { $0.note([chat]) } }
 
     /// Whether an item was told of since a page was asked for: then the page may be older.
     func contains(_ item: ItemID, since start: ContinuousClock.Instant) -> Bool {
-        told.withLock { $0[item].map { $0 >= start } ?? false }
+        items.withLock { $0.contains(item, since: start) }
+    }
+
+    /// Whether a chat was told of, or changed from here, since the list of chats was asked for.
+    func contains(_ chat: ChatReference, since start: ContinuousClock.Instant) -> Bool {
+        chats.withLock { $0.contains(chat, since: start) }
+    }
+}
+
+private struct Moments<Key: Hashable & Sendable>: Sendable {
+    private var told: [Key: ContinuousClock.Instant] = [:]
+
+    /// So many are kept, and longer ones only as long as an answer may be under way.
+    private static var capacity: Int { 4096 }
+    private static var lifetime: Duration { .seconds(60) }
+
+    mutating func note(_ keys: [Key]) {
+        let now = ContinuousClock.now
+        for key in keys { told[key] = now }
+        if told.count > Self.capacity { told = told.filter { now - $0.value < Self.lifetime } }
+    }
+
+    func contains(_ key: Key, since start: ContinuousClock.Instant) -> Bool {
+        told[key].map { $0 >= start } ?? false
     }
 }

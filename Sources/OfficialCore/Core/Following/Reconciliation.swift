@@ -135,18 +135,24 @@ final class Reconciliation: Sendable {
     /// All chats; of those with a newer message the newest page.
     func takeChats() async throws(ChatError) {
         let command = APICommand.chats(user: profile, count: Self.maxChats)
+        let began = ContinuousClock.now
         guard case .chats(let infos) = try await ask(command) else {
             throw ChatError(.internalError, "The SimpleX core gave no list of chats.")
         }
-        let changed = try await blocking.run { [index] in try index.commit { try Self.note(infos, $0) } }
+        let changed = try await blocking.run { [index, recent] in
+            try index.commit { change in try Self.note(infos, change) { recent.contains($0, since: began) } }
+        }
         for chat in changed { try await catchUp(chat) }
     }
 
     /// Those with a newer message.
-    private static func note(_ infos: [APIChatInfo], _ change: IndexChange) throws -> [APIChatReference] {
+    /// - Parameter isOutdated: whether the list may be older than what is known of a chat.
+    private static func note(
+        _ infos: [APIChatInfo], _ change: IndexChange, _ isOutdated: (ChatReference) -> Bool
+    ) throws -> [APIChatReference] {
         let known = try change.tables.chats.updates()
         var changed: [APIChatReference] = []
-        for info in infos {
+        for info in infos where !isOutdated(info.reference.chat) {
             let updated = known[info.reference.description]
             if let updated, updated < info.updatedAt { changed.append(info.reference) }
             try change.take(info)
@@ -156,7 +162,9 @@ final class Reconciliation: Sendable {
         let listed = try change.tables.chats.listed()
         let present = Set(infos.map(\.reference.chat.description))
         for chat in listed where !present.contains(chat) && infos.count < maxChats {
-            if let reference = ChatReference(chat) { try change.removeChat(reference) }
+            if let reference = ChatReference(chat), !isOutdated(reference) {
+                try change.removeChat(reference)
+            }
         }
         return changed
     }
