@@ -73,6 +73,8 @@ final class Stage: Sendable {
         var settings = ChildProcess.Settings(program, arguments)
         settings.environment = [
             "CREDENTIALS_DIRECTORY": path("credentials"), "DBUS_SESSION_BUS_ADDRESS": nil,
+            // Previews are offered to the desktop of nobody.
+            "XDG_CACHE_HOME": path("desktop"),
         ].merging(environment) { $1 }
         settings.parentDeathSignal = SIGTERM
         let child = try await ObservedProcess.start(settings)
