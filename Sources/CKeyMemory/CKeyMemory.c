@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 
 // A state of AES-256-GCM has 960 bytes in OpenSSL 3.0; a page each, because locks go by pages.
-enum { piece_size = 4096, piece_count = 64 };
+enum { piece_size = 4096, word_bits = 64, word_count = 4, piece_count = word_bits * word_count };
 
 static _Alignas(piece_size) unsigned char pieces[piece_count][piece_size];
 // A bit for each piece: in use; locked, once for all, when it first was in use.
-static atomic_uint_fast64_t taken, locked;
+static atomic_uint_fast64_t taken[word_count], locked[word_count];
 // Not 0 while a thread is in chatfs_init_locked_cipher.
 static _Thread_local int wants_piece;
 
@@ -23,24 +23,34 @@ static int is_piece(const void *memory) {
     return address >= start && address < start + sizeof pieces;
 }
 
-static void *take_piece(void) {
-    uint_fast64_t seen = atomic_load(&taken);
+static void *take_piece_of(int word) {
+    uint_fast64_t seen = atomic_load(&taken[word]);
     while (~seen != 0) {
         int number = __builtin_ctzll(~seen);
         uint_fast64_t bit = (uint_fast64_t)1 << number;
-        if (!atomic_compare_exchange_weak(&taken, &seen, seen | bit)) continue;
-        if ((atomic_fetch_or(&locked, bit) & bit) == 0) {
-            mlock(pieces[number], piece_size);
-            madvise(pieces[number], piece_size, MADV_DONTDUMP);
+        if (!atomic_compare_exchange_weak(&taken[word], &seen, seen | bit)) continue;
+        unsigned char *piece = pieces[word * word_bits + number];
+        if ((atomic_fetch_or(&locked[word], bit) & bit) == 0) {
+            mlock(piece, piece_size);
+            madvise(piece, piece_size, MADV_DONTDUMP);
         }
-        return pieces[number];
+        return piece;
+    }
+    return NULL;
+}
+
+static void *take_piece(void) {
+    for (int word = 0; word < word_count; word++) {
+        void *piece = take_piece_of(word);
+        if (piece != NULL) return piece;
     }
     return NULL;
 }
 
 static void give_back(unsigned char *piece) {
     explicit_bzero(piece, piece_size);
-    atomic_fetch_and(&taken, ~((uint_fast64_t)1 << (piece - pieces[0]) / piece_size));
+    size_t number = (size_t)(piece - pieces[0]) / piece_size;
+    atomic_fetch_and(&taken[number / word_bits], ~((uint_fast64_t)1 << number % word_bits));
 }
 
 static void *allocate(size_t size, const char *file, int line) {

@@ -77,6 +77,30 @@ import Testing
         #expect(try memory.places().isEmpty)
     }
 
+    /// A hundred at one time, as with many databases open: each state is in locked memory, and gone afterwards.
+    @Test func manyStatesAtOnceAreInLockedMemoryToo() throws {
+        let key = SecretBytes(randomCount: 32)
+        let memory = try key.withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
+        func nest(_ depth: Int) throws -> [ProcessMemory.Place] {
+            try BlockCipher.borrow { cipher throws(any Error) in
+                var block = [UInt8](repeating: 1, count: 64)
+                var tag = [UInt8](repeating: 0, count: BlockCipher.tagLength)
+                let nonce = [UInt8](repeating: 2, count: BlockCipher.nonceLength)
+                try block.withUnsafeMutableBytes { block in
+                    try cipher.seal(
+                        UnsafeRawBufferPointer(block), into: block.baseAddress!, key: key, nonce: nonce,
+                        authenticated: [3], tag: &tag)
+                }
+                return try depth == 1 ? memory.places() : nest(depth - 1)
+            }
+        }
+        let places = try nest(100)
+        // The key, and the first round key of each state.
+        #expect(places.count == 101)
+        #expect(places.filter { !$0.isLocked }.isEmpty)
+        #expect(try memory.places().map(\.isLocked) == [true])
+    }
+
     /// The search itself: it must find what others leave behind.
     @Test func aCopyOfAKeyInOrdinaryMemoryIsFound() throws {
         let key = SecretBytes(randomCount: 32)

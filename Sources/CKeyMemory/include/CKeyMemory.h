@@ -7,6 +7,6 @@ struct evp_cipher_st;
 
 // EVP_CipherInit_ex(3) without key and nonce, of a fresh or reset context: its state, where the round keys will be,
 // then lies in memory that is neither swapped nor dumped, as far as the system allows (RLIMIT_MEMLOCK), and is
-// zeroed when the context is freed or reset. Any thread. The 65th state at one time is in ordinary memory. A child
+// zeroed when the context is freed or reset. Any thread. The 257th state at one time is in ordinary memory. A child
 // of fork(2) has no locks: nothing may be made before it.
 int chatfs_init_locked_cipher(struct evp_cipher_ctx_st *context, const struct evp_cipher_st *cipher);
