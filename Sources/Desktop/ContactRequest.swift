@@ -68,7 +68,9 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             let invitation = try await core.invite()
             return ContactAnswer(connection: invitation.connection, link: invitation.link)
         case .accept: return ContactAnswer(connection: try await core.accept(link ?? ""))
-        case .look: return ContactAnswer(name: try await Self.name(of: connection ?? 0, on: core))
+        case .look:
+            let chat = try await Self.chat(of: connection ?? 0, on: core)
+            return ContactAnswer(name: chat?.displayName, chat: chat?.reference.description)
         case .verify:
             let chats = try await core.chats().filter(ChatKind.contact.fits)
             let chat = try Chat.named(chat ?? "", in: chats)
@@ -91,16 +93,16 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     }
 
     /// Answers when somebody connects, and not only when it is asked again.
-    private static func name(
+    private static func chat(
         of connection: Int64, on core: any ContactMaking & ChatReading
-    ) async throws(ChatError) -> String? {
+    ) async throws(ChatError) -> Chat? {
         let events = core.events()
-        if let chat = try await core.contact(of: connection) { return chat.displayName }
-        let waiting = Task { () -> Result<String?, ChatError> in
+        if let chat = try await core.contact(of: connection) { return chat }
+        let waiting = Task { () -> Result<Chat?, ChatError> in
             for await event in events {
                 guard case .chatUpdated = event else { continue }
                 do throws(ChatError) {
-                    if let chat = try await core.contact(of: connection) { return .success(chat.displayName) }
+                    if let chat = try await core.contact(of: connection) { return .success(chat) }
                 } catch {
                     return .failure(error)
                 }
@@ -128,6 +130,10 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     public var link: String?
     /// Of the chat with who has connected.
     public var name: String?
+    /// The same as a reference.
+    var chat: String?
+    /// Where its files are, an absolute path; nil without a mount.
+    public var folder: String?
     /// Of `verify`.
     public var code: String?
     public var protection: ContactProtection?

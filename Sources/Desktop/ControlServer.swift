@@ -19,6 +19,7 @@ public final class ControlServer: Sendable {
     private let mountpoint: String
     private let removesMetadata: Bool
     private let transfers = Lock(Transfers())
+    private let folderName: @Sendable (ChatReference) -> String?
     private let whenSent: @Sendable (ChatItem) async -> Void
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
@@ -30,6 +31,7 @@ public final class ControlServer: Sendable {
     ///   - profileFolder: the profile's own folder, whose lock this process holds.
     ///   - mountpoint: of this process, which must never wait for its own mount. Absolute, without symbolic links.
     ///   - removesMetadata: who sends is told to remove metadata from pictures before.
+    ///   - folderName: which folder of the mount is a chat's; nil while there is none.
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
@@ -37,6 +39,7 @@ public final class ControlServer: Sendable {
     ///   - answerFreeRequest: deletes copies of files.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
+        folderName: @escaping @Sendable (ChatReference) -> String?,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer,
         answerKeepRequest: @escaping @Sendable (KeepRequest) async -> KeepAnswer,
@@ -45,6 +48,7 @@ public final class ControlServer: Sendable {
         self.core = core
         self.mountpoint = mountpoint
         self.removesMetadata = removesMetadata
+        self.folderName = folderName
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
         self.answerKeepRequest = answerKeepRequest
@@ -96,7 +100,9 @@ public final class ControlServer: Sendable {
                 case .link(let request):
                     try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
                 case .contact(let request):
-                    try channel.send(BlockingTask.value { [core] in await request.reply(from: core) })
+                    var answer = BlockingTask.value { [core] in await request.reply(from: core) }
+                    answer.folder = answer.chat.flatMap(ChatReference.init).flatMap(folder)
+                    try channel.send(answer)
                 case .transfer(let request): try transfer(request, channel)
                 case .keep(let request):
                     try channel.send(
@@ -114,6 +120,17 @@ public final class ControlServer: Sendable {
                 try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
             }
         }
+    }
+
+    /// The path of a chat's folder. A new chat has one when the mount has heard of it, a moment after the core; a
+    /// second later it is answered without.
+    private func folder(of chat: ChatReference) -> String? {
+        let end = ContinuousClock.now + .seconds(1)
+        repeat {
+            if let name = folderName(chat) { return "\(mountpoint)/\(name)" }
+            usleep(10_000)
+        } while ContinuousClock.now < end
+        return nil
     }
 
     /// Carries a transfer out for as long as its asker listens, and tells how it stands.

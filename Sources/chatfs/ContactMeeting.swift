@@ -13,7 +13,7 @@ struct ContactMeeting: Sendable {
         "server", named: "ADDR", .text, repeats: true,
         "A messaging server over which others reach this profile: smp://fingerprint@host:port. Kept in the "
             + "profile.")
-    static let options = [server, CommonOptions.relay] + CommonOptions.access
+    static let options = [server, CommonOptions.relay, CommonOptions.noEncryption] + CommonOptions.access
 
     /// Makes the profile where there is none at all, and keeps in it what the command names.
     init(_ invocation: Invocation) async throws {
@@ -29,11 +29,22 @@ struct ContactMeeting: Sendable {
         let unlocked = access.settings.directory
         let directory = try await ThreadPool.shared.run { try unlocked.open(isMade: true) }
         let name = invocation["profile"]
-        try await ThreadPool.shared.run { () throws(ChatError) in
+        let (profile, isReachable) = try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try Self.profile(name, in: directory)
             try directory.addMessagingServers(servers, to: profile)
             try directory.addRelays(relays, to: profile)
+            return (profile, try !directory.messagingServers(of: profile).isEmpty)
         }
+        if !isReachable { try await Self.offerServers(to: profile, in: directory) }
+    }
+
+    /// Who has just begun has no servers, and may use those that the official apps begin with.
+    private static func offerServers(to profile: Profile, in directory: DataDirectory) async throws {
+        guard Question.canBeAsked else { return }
+        Terminal.complain(
+            "No server is known over which others reach this profile: 'chatfs relay add' gives it your own.")
+        guard await OperatorConditions.areAccepted(of: [.simplex]) else { return }
+        try await ProfileRelays(of: profile, in: directory).add(RelayOperator.simplex.relays)
     }
 
     private static func profile(
@@ -51,10 +62,10 @@ struct ContactMeeting: Sendable {
     func ask(_ request: ContactRequest) async throws -> ContactAnswer { try await access.ask(request) }
 
     /// Asks who has the profile for the first step, tells what it came to, and waits until somebody has connected.
-    /// - Returns: the name of the chat.
+    /// - Returns: with the name of the chat.
     func meet(
         _ first: ContactRequest, told: @escaping @Sendable (ContactAnswer) async throws -> Void
-    ) async throws -> String {
+    ) async throws -> ContactAnswer {
         try await access.use { daemon in
             try await Self.meet(first, told: told) { request in
                 try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.ask(request) }
@@ -67,21 +78,29 @@ struct ContactMeeting: Sendable {
     private static func meet(
         _ first: ContactRequest, told: @Sendable (ContactAnswer) async throws -> Void,
         ask: @Sendable (ContactRequest) async throws -> ContactAnswer
-    ) async throws -> String {
+    ) async throws -> ContactAnswer {
         let begun = try await ask(first)
         try await told(begun)
         while true {
             let asked = ContinuousClock.now
-            if let name = try await ask(.look(begun.connection ?? 0)).name { return name }
+            let found = try await ask(.look(begun.connection ?? 0))
+            if found.name != nil { return found }
             try Task.checkCancellation()
             // Whoever is asked waits. One that does not is not asked without a pause.
             if asked.duration(to: .now) < .seconds(1) { try await Task.sleep(for: .milliseconds(500)) }
         }
     }
 
-    static func tell(_ name: String) {
-        Terminal.print("\(PrintableText.escaping(name)) is connected.")
-        Terminal.note("Files for each other go through the folder of that name in a mount of this profile.")
+    /// Says who has connected, and where files for each other go through.
+    static func tell(_ met: ContactAnswer) {
+        let name = PrintableText.escaping(met.name ?? "")
+        Terminal.print("\(name) is connected.")
+        if let folder = met.folder {
+            Terminal.note("Files for each other go through \(PrintableText.escaping(folder)).")
+        } else {
+            Terminal.note(
+                "Files for each other go through the folder \(name) of a mount: chatfs mount ~/Chats")
+        }
     }
 }
 

@@ -18,7 +18,8 @@ import Testing
         at path: String? = nil, whenSent: @escaping @Sendable (ChatItem) async -> Void = { _ in }
     ) throws -> ControlServer {
         try ControlServer(
-            profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats", whenSent: whenSent,
+            profileFolder: path ?? folder.path, core: core, mountpoint: "/mnt/Chats",
+            folderName: { _ in nil }, whenSent: whenSent,
             answerCacheRequest: { request in
                 guard request.entry != 13 else {
                     return CacheAnswer(problem: "The file is open: close it first.")

@@ -69,7 +69,9 @@ struct PairingTests {
         let carol = try await ChatFSProcess.run(
             ["accept", other, "--profile", "carol"] + machines.data("carol") + machines.servers)
         #expect(carol.output == "alice is connected.\n", "\(carol.errors)")
+        #expect(carol.errors.contains("chatfs mount ~/Chats"))
         #expect(try await second.ending() == .code(0))
+        #expect(second.errors.contains("go through \(machines.chats("alice"))/carol."), "\(second.errors)")
         try await wait(until: "carol has a folder") { access(machines.chats("alice") + "/carol", F_OK) == 0 }
         for mount in mounts { #expect(try await mount.terminate() == .code(0)) }
         #expect(try await machines.relay.terminate() == .code(0))

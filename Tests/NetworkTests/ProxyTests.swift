@@ -112,6 +112,20 @@ struct ProxyTests {
         await place.server.stop()
     }
 
+    @Test("a proxy that is not there is named, not the server behind it")
+    func away() async throws {
+        let place = try Place.open()
+        let proxy = SOCKSProxy(Endpoint(host: "127.0.0.1", port: 1))
+        let error = await #expect(throws: NetworkError.self) {
+            try await HTTP2Client.connect(
+                to: Self.name, tls: TLSClientSettings(identityFingerprint: place.fingerprint),
+                timeout: .seconds(20), through: proxy)
+        }
+        #expect(error?.code == .unreachable)
+        #expect(error?.sentence == "The SOCKS proxy at 127.0.0.1:1 cannot be reached.")
+        await place.server.stop()
+    }
+
     @Test(
         "a proxy that refuses, talks nonsense or hangs up is reported as what it is",
         arguments: [

@@ -306,7 +306,8 @@ final class People: Sendable {
 
     private static let noServer = ChatError(
         .file(.noRelay),
-        "No messaging server is configured, over which others reach this profile: 'chatfs relay add' gives it one."
+        "No messaging server is configured, over which others reach this profile: 'chatfs relay add' gives it one, "
+            + "'chatfs relay preset simplex' those of SimpleX Chat."
     )
 
     /// Blocks.

@@ -8,6 +8,19 @@ struct ClientRoute: Sendable {
     let proxy: SOCKSProxy?
     /// Of the numeric addresses that a name leads to, 4 or 16 bytes, those that may be reached; nil: all.
     var mayReach: (@Sendable ([UInt8]) -> Bool)?
+
+    /// To the proxy where there is one, else to the server. Blocks; `stop` gives up.
+    fileprivate func connect(deadline: Deadline, stop: WakeUp) throws(NetworkError) -> Socket {
+        let next = proxy?.endpoint ?? endpoint
+        do throws(NetworkError) {
+            var addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
+            if let mayReach { addresses.removeAll { !mayReach($0.hostBytes) } }
+            return try Socket.connect(to: addresses, deadline: deadline, stop: stop)
+        } catch {
+            guard proxy != nil, error.code != .cancelled else { throw error }
+            throw NetworkError(error.code, "The SOCKS proxy at \(next) cannot be reached.", cause: error)
+        }
+    }
 }
 
 extension TLSStream {
@@ -15,10 +28,7 @@ extension TLSStream {
     static func connect(
         _ route: ClientRoute, deadline: Deadline, stop: WakeUp
     ) throws(NetworkError) -> TLSStream {
-        let next = route.proxy?.endpoint ?? route.endpoint
-        var addresses = try AddressLookUp(next).run(deadline: deadline, stop: stop)
-        if let mayReach = route.mayReach { addresses.removeAll { !mayReach($0.hostBytes) } }
-        let socket = try Socket.connect(to: addresses, deadline: deadline, stop: stop)
+        let socket = try route.connect(deadline: deadline, stop: stop)
         try route.proxy?.connect(socket, to: route.endpoint, deadline: deadline, stop: stop)
         let stream = try TLSStream(context: TLSContext(client: route.tls), socket: socket, isClient: true)
         try stream.shakeHands(

@@ -32,14 +32,14 @@ enum AcceptCommand {
         let text = argument == "-" ? await ThreadPool.shared.run { readLine() } ?? "" : argument
         let order = Order(text)
         let meeting = try await ContactMeeting(invocation)
-        let name = try await invocation.stop.interrupting {
+        let met = try await invocation.stop.interrupting {
             try await meeting.meet(order.request) { _ in Terminal.note(order.waiting) }
         }
-        guard let name else {
+        guard let met else {
             Terminal.complain("chatfs: \(order.unanswered)")
             throw ExitCode(128 + (await invocation.stop.wait()))
         }
-        ContactMeeting.tell(name)
+        ContactMeeting.tell(met)
     }
 
     /// What the command line asks for.

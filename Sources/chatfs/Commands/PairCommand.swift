@@ -20,16 +20,16 @@ enum PairCommand {
     ) { invocation in
         let display = LinkDisplay(invocation)
         let meeting = try await ContactMeeting(invocation)
-        let name = try await invocation.stop.interrupting {
+        let met = try await invocation.stop.interrupting {
             try await meeting.meet(.invite) { answer in
                 try await display.show(answer.link ?? "")
                 Terminal.note("Waiting for who uses this link; Ctrl-C ends the waiting.")
             }
         }
-        guard let name else {
+        guard let met else {
             Terminal.complain("chatfs: Nobody has connected yet; the link stays usable.")
             throw ExitCode(128 + (await invocation.stop.wait()))
         }
-        ContactMeeting.tell(name)
+        ContactMeeting.tell(met)
     }
 }

@@ -1,6 +1,4 @@
 import CommandLineKit
-import EmbeddedCore
-import Posix
 
 /// `chatfs relay preset`: the relays that the official apps begin with.
 enum RelayPresetCommand {
@@ -32,24 +30,10 @@ enum RelayPresetCommand {
             return
         }
         let profile = try await ProfileRelays(invocation)
-        try await agree(to: operators, invocation)
-        try await profile.add(relays)
-        Terminal.note("\(relays.count) relays were added; 'chatfs relay list' names them.")
-    }
-
-    private static func agree(to operators: [RelayOperator], _ invocation: Invocation) async throws {
-        if invocation.has("yes") { return }
-        let names = operators.map(\.name).joined(separator: " and ")
-        Terminal.complain(
-            """
-            These relays belong to \(names). They see when this machine connects, from which address, and how much \
-            it sends, but neither messages nor files. Their conditions of use: \(RelayOperator.conditions)
-            """)
-        let answer = await ThreadPool.shared.run {
-            Question.line("Accept the conditions and use them? [y/N] ")
-        }
-        guard answer?.lowercased().hasPrefix("y") == true else {
+        if !invocation.has("yes"), !(await OperatorConditions.areAccepted(of: operators)) {
             throw UsageError("nothing was changed; --yes answers the question beforehand")
         }
+        try await profile.add(relays)
+        Terminal.note("\(relays.count) relays were added; 'chatfs relay list' names them.")
     }
 }

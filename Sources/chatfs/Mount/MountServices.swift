@@ -35,6 +35,7 @@ struct MountServices: Sendable {
         control = try ControlServer(
             profileFolder: opened.folder, core: opened.core, mountpoint: settings.mountpoint,
             removesMetadata: settings.preparation.removesMetadata,
+            folderName: { fileSystem.lister.folder(of: $0)?.name },
             whenSent: { await fileSystem.wasSent($0) },
             answerCacheRequest: { await cacheRequests.answer($0) },
             answerKeepRequest: { await keeping.answer($0) },

@@ -138,16 +138,18 @@ struct OfficialCoreChoice: Sendable {
 
 /// Questions on the terminal.
 enum Question {
+    static var canBeAsked: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+
     /// nil without a terminal or an answer. Blocks.
     static func line(_ prompt: String) -> String? {
-        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
+        guard canBeAsked else { return nil }
         Terminal.write(prompt, to: STDERR_FILENO)
         return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// The same without showing what is typed. Blocks.
     static func secret(_ prompt: String) -> SecretBytes? {
-        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else { return nil }
+        guard canBeAsked else { return nil }
         return SilentTerminal.whileSilent {
             Terminal.write(prompt, to: STDERR_FILENO)
             // None is as good as one that is wrong: the database says so.

@@ -20,6 +20,11 @@ struct ProfileRelays: Sendable {
         self.directory = directory
     }
 
+    init(of profile: Profile, in directory: DataDirectory) {
+        self.profile = profile
+        self.directory = directory
+    }
+
     /// Those for messages first, each kind in the order in which they were given.
     func list() async throws -> [AnyRelay] {
         try await blocking { () throws(ChatError) in
