@@ -41,8 +41,8 @@ struct ContactMeeting: Sendable {
     /// Who has just begun has no servers, and may use those that the official apps begin with.
     private static func offerServers(to profile: Profile, in directory: DataDirectory) async throws {
         guard Question.canBeAsked else { return }
-        Terminal.complain(
-            "No server is known over which others reach this profile: 'chatfs relay add' gives it your own.")
+        Terminal.complain("This profile has no server yet over which others reach it. 'chatfs relay add'")
+        Terminal.complain("gives it your own; or it uses those that the apps of SimpleX begin with.")
         guard await OperatorConditions.areAccepted(of: [.simplex]) else { return }
         try await ProfileRelays(of: profile, in: directory).add(RelayOperator.simplex.relays)
     }

@@ -8,7 +8,7 @@ struct DemoTests {
     @Test("a newcomer sees two folders, reads, sends, and finds nothing left after Ctrl-C")
     func wholePath() async throws {
         let stage = try await DemoStage.start()
-        // What bob got: a small text inside its message, a picture, and a sound that was not fetched.
+        // What bob got over the relay: a small text, a picture that came by itself, and a sound that was not fetched.
         #expect(try stage.read("bob/alice/hello.txt").starts(with: Array("Hello Bob!".utf8)))
         #expect(try stage.read("alice/Saved notes/shopping.txt") == Array("tea\nbread\nlamp oil\n".utf8))
         #expect(try stage.state("bob/alice/waves.wav") == "remote")

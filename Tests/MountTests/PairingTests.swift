@@ -3,39 +3,6 @@ import Posix
 import TestSupport
 import Testing
 
-/// Two machines, each with a data directory and a mountpoint of its own, and a relay for both.
-private struct TwoMachines {
-    let folder: TemporaryFolder
-    let relay: RunningRelay
-
-    init() async throws {
-        folder = try TemporaryFolder()
-        relay = try await RunningRelay.start(in: folder)
-        for name in ["alice", "bob"] { _ = try folder.makeFolder("\(name) Chats") }
-    }
-
-    func data(_ name: String) -> [String] { ["--data", folder.path("\(name) data")] }
-
-    var servers: [String] { ["--server", relay.messages, "--relay", relay.files] }
-
-    func chats(_ name: String) -> String { folder.path("\(name) Chats") }
-
-    /// Begins to pair, and waits for the link.
-    func pair(_ name: String, _ more: [String] = []) async throws -> (process: RunningProcess, link: String) {
-        let process = try await ChatFSProcess.start(["pair"] + data(name) + more)
-        return (process, try await process.line("a link") { $0.hasPrefix("https://") })
-    }
-
-    func mount(_ name: String) async throws -> RunningProcess {
-        let process = try await ChatFSProcess.start(
-            ["mount", chats(name), "--cache-dir", folder.path("\(name) cache")] + data(name))
-        try await wait(until: "\(name)'s mount is there") {
-            access(chats(name) + "/.chatfs/status.json", F_OK) == 0
-        }
-        return process
-    }
-}
-
 @Suite("Becoming contacts over the network", .serialized)
 struct PairingTests {
     @Test("a link connects two machines, and what is copied into a folder here is read there, both ways")

@@ -14,24 +14,49 @@ enum ContactCommand {
         "verify", "Print the digits by which two contacts know that nobody is in between.",
         discussion: """
             Of a contact on the network: compare them with what the other side sees (in SimpleX Chat under 'Verify \
-            security code'), over a way that is not this chat. They are the same when nobody is in between. Under them \
-            stands whether the encryption is post-quantum: whether it also keeps what somebody records today from \
+            security code'), over a way that is not this chat. They are the same when nobody is in between. SimpleX \
+            Chat compares by itself when it scans the code that a terminal shows; what it shows, scanned or typed here, \
+            is compared with --code. Under the digits stands whether the encryption is post-quantum: whether it also keeps what somebody records today from \
             quantum computers to come. It is when both sides have it, here with libgcrypt 1.11 or later, and each \
             has written once.
             """,
         arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
-        options: CommonOptions.access,
-        examples: [Example("chatfs contact verify bob", "Read them to bob on the telephone.")]
+        options: [
+            .value(
+                "code", named: "CODE", .text,
+                "Compare with the other side's digits instead of printing; spaces do not matter, and - reads them "
+                    + "from standard input.")
+        ] + LinkDisplay.options + CommonOptions.access,
+        examples: [
+            Example("chatfs contact verify bob", "Read them to bob on the telephone."),
+            Example(
+                "zbarcam --oneshot --raw | chatfs contact verify bob --code -", "Scan what bob's phone shows."
+            ),
+        ]
     ) { invocation in
+        let display = LinkDisplay(invocation)
+        var other = invocation["code"]
+        if other == "-" { other = await ThreadPool.shared.run { readLine() } ?? "" }
         let request = ContactRequest.verify(invocation.argument("CONTACT"))
         let answer = try await ProfileAccess(invocation).ask(request)
         guard let code = answer.code else {
             throw ChatError(
                 .invalidCommand, "This contact is a profile of this machine: nobody can be in between.")
         }
-        Terminal.print(code)
+        if let other {
+            guard digits(of: other) == digits(of: code) else {
+                throw ChatError(
+                    .invalidCommand,
+                    "The codes differ: these are not the digits of this contact, or somebody is in between.")
+            }
+            Terminal.print("The codes are the same: nobody is in between.")
+        } else {
+            try await display.show(code)
+        }
         if let protection = answer.protection { Terminal.print(protection.sentence) }
     }
+
+    private static func digits(of code: String) -> String { code.filter { !$0.isWhitespace } }
 }
 
 extension ContactProtection {

@@ -44,29 +44,36 @@ struct Demo {
         let data = ["--data", folder.state("data")]
         Terminal.print("Starting a relay and two people…")
         let relay = try await DemoChild.start(
-            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay"), "--no-smp"],
-            key: key)
+            "The relay", ["relay", "--listen", "127.0.0.1:0", "--dir", folder.state("relay")], key: key)
         children.append(relay)
-        let address = try await relay.line { $0.hasPrefix("xftp://") }
+        let files = try await relay.line { $0.hasPrefix("xftp://") }
+        let messages = try await relay.line { $0.hasPrefix("smp://") }
         for person in DemoFolder.people {
             try await DemoChild.run(
-                "Making the profile", ["profile", "create", person] + data, key: key)
+                "Making the profile", ["profile", "create", person, "--relay", files] + data, key: key)
         }
-        try await DemoChild.run("Connecting", ["connect", "alice", "bob"] + data, key: key)
+        try await connect(over: messages, data)
         try await DemoChild.run(
             "Making the group", ["group", "create", "Book club", "alice", "bob"] + data, key: key)
         for person in DemoFolder.people {
             let mount = try await DemoChild.start(
                 "The mount of \(person)",
-                [
-                    "mount", folder.mountpoint(of: person), "--notifications", "off", "--profile", person,
-                    "--relay", address,
-                ]
+                ["mount", folder.mountpoint(of: person), "--notifications", "off", "--profile", person]
                     + ["--cache-dir", folder.state("cache-" + person)] + data, key: key)
             children.append(mount)
             try await waitForMount(mount, person)
         }
         try await sendSamples(children)
+    }
+
+    /// As two people on two machines would: with a link that one shows and the other uses.
+    private func connect(over server: String, _ data: [String]) async throws {
+        let pair = try await DemoChild.start(
+            "Showing a link", ["pair", "--profile", "alice", "--server", server] + data, key: key)
+        let link = try await pair.line { $0.hasPrefix("https://") }
+        try await DemoChild.run(
+            "Using the link", ["accept", link, "--profile", "bob", "--server", server] + data, key: key)
+        guard await pair.process.ending(within: .seconds(60)) == .code(0) else { throw pair.failure() }
     }
 
     private func waitForMount(_ child: DemoChild, _ person: String) async throws {
@@ -103,7 +110,7 @@ struct Demo {
             try await wait(for: mount) {
                 try await ThreadPool.shared.run { () throws(SystemError) in
                     let state = try ExtendedAttribute.text("user.chatfs.state", of: from)
-                    return access(to, F_OK) == 0 && (state == "sent" || state == "stored")
+                    return access(to, F_OK) == 0 && ["sent", "delivered", "stored"].contains(state)
                 }
             }
         }
@@ -145,7 +152,7 @@ struct Demo {
             Try in another terminal, or in a file manager:
 
               ls -l \(path)/bob/alice
-                  Files alice sent. Real names and sizes; only the small ones are here yet.
+                  Files alice sent. Real names and sizes; only the picture is here yet.
               getfattr -n user.chatfs.state \(path)/bob/alice/waves.wav
                   'remote': not one byte of it was downloaded.
               cp \(path)/bob/alice/waves.wav /tmp
@@ -170,7 +177,7 @@ private struct Sample: Sendable {
 
     static let all = [
         Sample(from: "alice/bob/hello.txt", to: "bob/alice/hello.txt") {
-            Array("Hello Bob! This file came inside the message: it is small.\n".utf8)
+            Array("Hello Bob! This file waited on the relay until you read it.\n".utf8)
         },
         Sample(from: "alice/bob/sunset.png", to: "bob/alice/sunset.png") { SampleImage.png() },
         Sample(from: "alice/bob/waves.wav", to: "bob/alice/waves.wav") { SampleSound.wav() },

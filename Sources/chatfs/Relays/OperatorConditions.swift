@@ -7,11 +7,12 @@ enum OperatorConditions {
     /// - Returns: whether they may be used; false without a terminal.
     static func areAccepted(of operators: [RelayOperator]) async -> Bool {
         let names = operators.map(\.name).joined(separator: " and ")
-        Terminal.complain(
-            """
-            These relays belong to \(names). They see when this machine connects, from which address, and how much \
-            it sends, but neither messages nor files. Their conditions of use: \(RelayOperator.conditions)
-            """)
+        for line in [
+            "These relays belong to \(names).",
+            "They see when this machine connects, from which address, and how much it sends,",
+            "but neither messages nor files.",
+            "Their conditions of use: \(RelayOperator.conditions)",
+        ] { Terminal.complain(line) }
         let answer = await ThreadPool.shared.run {
             Question.line("Accept the conditions and use them? [y/N] ")
         }

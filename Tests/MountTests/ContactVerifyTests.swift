@@ -1,0 +1,45 @@
+import Posix
+import TestSupport
+import Testing
+
+/// Two contacts who want to know that nobody is in between.
+@Suite struct ContactVerifyTests {
+    @Test("both sides see the same digits and code, and what one shows the other compares")
+    func comparing() async throws {
+        let machines = try await TwoMachines()
+        let (pair, link) = try await machines.pair("alice", ["--profile", "alice"] + machines.servers)
+        let accepted = try await ChatFSProcess.run(
+            ["accept", link, "--profile", "bob"] + machines.data("bob") + machines.servers)
+        #expect(accepted.succeeded, "\(accepted.errors)")
+        #expect(try await pair.ending() == .code(0))
+
+        let picture = machines.folder.path("code.png")
+        let shown = try await ChatFSProcess.run(
+            ["contact", "verify", "bob", "--png", picture] + machines.data("alice"))
+        let digits = try #require(shown.output.split(separator: "\n").first).description
+        #expect(digits.split(separator: " ").allSatisfy { $0.allSatisfy(\.isNumber) } && digits.count > 60)
+        #expect(try await Shell.run("file", ["--brief", picture]).output.hasPrefix("PNG image"))
+        // The code is for SimpleX Chat's scanner, which compares it without spaces.
+        let other = try await ChatFSProcess.run(["contact", "verify", "alice"] + machines.data("bob"))
+        #expect(other.output.hasPrefix(digits + "\n"))
+
+        for code in [digits, digits.filter { $0 != " " }] {
+            let same = try await Shell.script(
+                #"printf '%s\n' "$CODE" | "$CHATFS" contact verify alice --code - --data "$DATA""#,
+                environment: [
+                    "CODE": code, "CHATFS": ChatFSProcess.path, "DATA": machines.data("bob")[1],
+                    "CREDENTIALS_DIRECTORY": ChatFSProcess.credentials,
+                ])
+            #expect(same.succeeded && same.output.hasPrefix("The codes are the same"), "\(same.errors)")
+        }
+        var wrong = Array(digits)
+        wrong[0] = wrong[0] == "1" ? "2" : "1"
+        for code in [String(wrong), String(digits.dropLast()), ""] {
+            let differing = try await ChatFSProcess.run(
+                ["contact", "verify", "alice", "--code", code] + machines.data("bob"))
+            #expect(differing.ending == .code(1) && differing.output == "")
+            #expect(differing.errors.contains("The codes differ"))
+        }
+        try await machines.relay.terminate()
+    }
+}
