@@ -126,6 +126,7 @@ struct OutgoingWorker: Sendable {
     private func secure(
         _ queue: SendingQueue, for item: StoredOutgoing, of id: ConnectionID
     ) async -> Lanes<ConnectionID>.Outcome {
+        // Its length was checked when it was read.
         guard let key = try? queue.authorization else { return .idle }
         let request = ClientRequest(
             .secureAsSender(key: key.publicKey), of: queue.address.senderID, key: .signing(key),

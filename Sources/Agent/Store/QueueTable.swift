@@ -70,7 +70,8 @@ struct QueueTable {
                 """, written.text
             ) {
                 Subscribable(
-                    recipientID: $0.bytes("recipient_id"), authorizationSeed: $0.bytes("authorization_seed"))
+                    recipientID: $0.bytes("recipient_id"), authorizationSeed: try $0.key("authorization_seed")
+                )
             }
         }
     }
@@ -119,8 +120,8 @@ struct QueueTable {
         return ReceivingQueue(
             id: row.integer("id"), server: try ServerAddress(stored: row.text("server")),
             mode: try row.value("mode", as: StoredMode.self).mode, status: try row.value("status"),
-            authorizationSeed: row.bytes("authorization_seed"), boxKey: row.bytes("box_key"),
-            queueKey: row.bytes("queue_key"), recipientID: row.bytes("recipient_id"),
+            authorizationSeed: try row.key("authorization_seed"), boxKey: try row.key("box_key"),
+            queueKey: try row.key("queue_key"), recipientID: row.bytes("recipient_id"),
             senderID: row.bytes("sender_id"), serverBoxKey: row.bytes("server_box_key"),
             senderKey: row.bytesOrNil("sender_key"), keyToSecure: row.bytesOrNil("key_to_secure"),
             isReplacement: row.bool("is_replacement"), isTakenOver: row.bool("is_taken_over"), link: link)
@@ -138,7 +139,7 @@ struct QueueTable {
             return SendingQueue(
                 address: address, version: UInt16(clamping: row.integer("version")),
                 use: try row.value("use"),
-                authorizationSeed: row.bytes("authorization_seed"), queueKey: row.bytes("queue_key"),
+                authorizationSeed: try row.key("authorization_seed"), queueKey: try row.key("queue_key"),
                 isSecured: row.bool("is_secured"), isGone: row.bool("is_gone"))
         }
     }
@@ -155,5 +156,15 @@ struct QueueTable {
                 StoredMode(queue.address.mode), Int(queue.version), queue.use, queue.authorizationSeed,
                 queue.queueKey, queue.isSecured, queue.isGone)
         }
+    }
+}
+
+extension Row {
+    /// A key of Curve25519, of either kind. Another length is damage: nothing could be asked or decrypted with it, and
+    /// nobody would hear why.
+    fileprivate func key(_ column: StaticString) throws(AgentError) -> [UInt8] {
+        let key = bytes(column)
+        guard key.count == 32 else { throw .damagedState }
+        return key
     }
 }
