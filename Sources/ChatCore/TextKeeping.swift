@@ -55,7 +55,7 @@ extension ChatError {
     /// More than fits into one message.
     public static let textTooLong = ChatError(
         .tooLarge,
-        "The text is too long for one message, which has room for about "
+        "The text is too long for one message, which has space for about "
             + "\(ComposedText.longest) characters: send it as a file.")
 }
 

@@ -28,7 +28,7 @@ public enum ProtocolLimits {
     public static let inlineChunks = 15
 
     /// Where something is said, which says how much of it there may be.
-    public enum Room: Hashable, Sendable {
+    public enum Capacity: Hashable, Sendable {
         /// A message of a connection.
         case message
         /// The same with keys of the post-quantum part beside it.

@@ -75,7 +75,7 @@ public struct FolderEncryption: Sendable {
             try directory.synchronise()
             step(.committed)
         } catch {
-            // What there was no room for of the list itself.
+            // What there was no space for of the list itself.
             unlink("\(folder.path)/.\(Self.marker).new")
             try? settle()
             throw Self.wrapping(error)

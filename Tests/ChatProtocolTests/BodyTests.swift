@@ -16,7 +16,7 @@ struct BodyTests {
         let id = try #require(SharedMessageID(bytes: [UInt8](0..<12)))
         let message = ChatMessage(.message(NewMessage(ChatContent(.text, text: "hello"))), id: id)
         #expect(elements == [.message(message)])
-        #expect(try ChatBody.write(message, room: .message, compression: nil) == Array(text.utf8))
+        #expect(try ChatBody.write(message, capacity: .message, compression: nil) == Array(text.utf8))
     }
 
     @Test("the published agent's message holds it")
@@ -77,7 +77,7 @@ struct BodyTests {
     @Test("the information of a connection is one message, never several")
     func information() throws {
         let message = ChatMessage(.information(Sample.profile), id: nil)
-        let body = try ChatBody.write(message, room: .information, compression: compression)
+        let body = try ChatBody.write(message, capacity: .information, compression: compression)
         #expect(try ChatBody.readInformation(body, compression: compression) == message)
         expect(.malformed) {
             let two = "[\(message.json),\(message.json)]"
@@ -117,22 +117,22 @@ struct CompressionTests {
             let text = String(repeating: "tea ", count: length / 4)
             let message = ChatMessage(
                 .message(NewMessage(ChatContent(.text, text: text))), id: try Sample.id())
-            let body = try ChatBody.write(message, room: .message, compression: compression)
+            let body = try ChatBody.write(message, capacity: .message, compression: compression)
             #expect((body.first == UInt8(ascii: "X")) == isCompressed)
-            #expect(body.count <= ProtocolLimits.Room.message.bytes)
+            #expect(body.count <= ProtocolLimits.Capacity.message.bytes)
             #expect(try ChatBody.read(body, compression: compression) == [.message(message)])
         }
     }
 
-    @Test("with the keys of the post-quantum part there is less room")
+    @Test("with the keys of the post-quantum part there is less space")
     func postQuantum() throws {
         let text = String(repeating: "tea ", count: 3400)
         let message = ChatMessage(.message(NewMessage(ChatContent(.text, text: text))), id: try Sample.id())
-        #expect(try ChatBody.write(message, room: .message, compression: nil).first == UInt8(ascii: "{"))
+        #expect(try ChatBody.write(message, capacity: .message, compression: nil).first == UInt8(ascii: "{"))
         #expect(
-            try ChatBody.write(message, room: .postQuantumMessage, compression: compression).first
+            try ChatBody.write(message, capacity: .postQuantumMessage, compression: compression).first
                 == UInt8(ascii: "X"))
-        expect(.tooLong) { try ChatBody.write(message, room: .postQuantumMessage, compression: nil) }
+        expect(.tooLong) { try ChatBody.write(message, capacity: .postQuantumMessage, compression: nil) }
     }
 
     @Test("what does not become short enough is refused, not cut")
@@ -141,10 +141,10 @@ struct CompressionTests {
         let letters = (0..<40_000).map { _ in UInt8.random(in: 0x21...0x7E, using: &random) }
         let message = ChatMessage(
             .message(NewMessage(ChatContent(.text, text: String(decoding: letters, as: UTF8.self)))), id: nil)
-        expect(.tooLong) { try ChatBody.write(message, room: .message, compression: compression) }
+        expect(.tooLong) { try ChatBody.write(message, capacity: .message, compression: compression) }
         let long = ChatMessage(
             .message(NewMessage(ChatContent(.text, text: String(repeating: "a", count: 70_000)))), id: nil)
-        expect(.tooLong) { try ChatBody.write(long, room: .message, compression: compression) }
+        expect(.tooLong) { try ChatBody.write(long, capacity: .message, compression: compression) }
     }
 
     @Test("a message in pieces of both kinds")

@@ -142,12 +142,12 @@ public final class GroupHost: Sendable {
 
     private func say(_ event: MessageEvent, over id: ConnectionID) async throws {
         let message = ChatMessage(event, id: SharedMessageID(from: SystemRandomSource()))
-        let body = try ChatBody.write(message, room: .message, compression: nil)
+        let body = try ChatBody.write(message, capacity: .message, compression: nil)
         _ = try await agent.send(body, to: id, notifies: false, identifier: nil)
     }
 
     private func information(_ event: MessageEvent) throws -> [UInt8] {
-        try ChatBody.write(ChatMessage(event, id: nil), room: .information, compression: nil)
+        try ChatBody.write(ChatMessage(event, id: nil), capacity: .information, compression: nil)
     }
 
     // MARK: - What they say

@@ -83,12 +83,12 @@ public enum ChatBody {
     /// A message as it is sent, compressed where it would not fit otherwise.
     /// - Throws: `.tooLong`.
     public static func write(
-        _ message: ChatMessage, room: ProtocolLimits.Room, compression: (any Compression)?
+        _ message: ChatMessage, capacity: ProtocolLimits.Capacity, compression: (any Compression)?
     ) throws(ChatProtocolError) -> [UInt8] {
         let plain = Array(message.json.utf8)
-        if plain.count <= room.bytes { return plain }
+        if plain.count <= capacity.bytes { return plain }
         guard plain.count <= ProtocolLimits.inflated, let frame = compression?.compress(plain),
-            frame.count + 5 <= room.bytes
+            frame.count + 5 <= capacity.bytes
         else { throw .tooLong }
         var body: [UInt8] = [compressed, 1, UInt8(ascii: "1")]
         body.append(large: frame)

@@ -39,6 +39,6 @@ struct OwnIntroduction: Sendable {
 
     private static func encoded(_ event: MessageEvent) throws -> [UInt8] {
         try ChatBody.write(
-            ChatMessage(event, id: nil), room: .postQuantumInformation, compression: Zstandard.installed)
+            ChatMessage(event, id: nil), capacity: .postQuantumInformation, compression: Zstandard.installed)
     }
 }

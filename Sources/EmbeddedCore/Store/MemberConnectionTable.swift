@@ -18,7 +18,7 @@ struct MemberConnectionTable {
     /// So many are begun for one group within a day, however many of them end.
     static let mostBegun: Int64 = 500
     /// So long what is said in a group is kept for a member that does not answer.
-    private static let patience = Duration.seconds(3 * 86_400)
+    private static let silenceTimeout = Duration.seconds(3 * 86_400)
 
     /// One as it is stored.
     struct Stored: Sendable {
@@ -73,7 +73,7 @@ struct MemberConnectionTable {
             SELECT connection, phase = 'connected' AS stands FROM member_connection
             WHERE chat = ? AND connection IS NOT NULL
             AND (phase = 'connected' OR phase IN ('invited', 'connecting') AND since >= ?) ORDER BY since, member
-            """, chat, time.advanced(by: .zero - Self.patience)
+            """, chat, time.advanced(by: .zero - Self.silenceTimeout)
         ) { (ConnectionID($0.integer("connection")), $0.bool("stands")) }
     }
 
@@ -85,7 +85,7 @@ struct MemberConnectionTable {
             """
             INSERT INTO held_outgoing (chat, member, body, notifies)
             SELECT chat, member, ?, ? FROM member_connection WHERE chat = ? AND phase = 'toJoin' AND since >= ?
-            """, message.body, message.notifies, chat, time.advanced(by: .zero - Self.patience))
+            """, message.body, message.notifies, chat, time.advanced(by: .zero - Self.silenceTimeout))
     }
 
     /// Hands it to the agent.

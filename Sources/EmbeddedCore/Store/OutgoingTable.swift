@@ -23,7 +23,7 @@ struct OutgoingMessage {
     ) throws {
         self.item = item
         self.connection = connection
-        body = try ChatBody.write(message, room: .postQuantumMessage, compression: Zstandard.installed)
+        body = try ChatBody.write(message, capacity: .postQuantumMessage, compression: Zstandard.installed)
         notifies = message.event.notifies
         if case .message = message.event { id = message.id }
         self.ends = ends

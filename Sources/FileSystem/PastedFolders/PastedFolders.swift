@@ -17,7 +17,7 @@ final class PastedFolders: Sendable {
     private let timers: PastedTimers
     private let log = Log("filesystem")
 
-    /// A full disk has room again, perhaps.
+    /// A full disk has space again, perhaps.
     private static let longWait = Duration.seconds(60)
 
     init(

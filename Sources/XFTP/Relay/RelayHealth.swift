@@ -40,7 +40,7 @@ final class RelayHealth: Sendable {
     }
 
     /// How long it has sent nothing at all, in no transfer, counted from `start` on. Requests that wait for
-    /// their turn behind others on a slow network are therefore no silence.
+    /// their place behind others on a slow network are therefore no silence.
     func silence(since start: ContinuousClock.Instant) -> Duration {
         let last = state.withLock { $0.lastBytes }
         return .now - max(start, last ?? start)

@@ -80,7 +80,7 @@ private final class Host: Sendable {
 
     func say(_ event: MessageEvent, over id: ConnectionID, as message: SharedMessageID? = nil) async throws {
         let message = ChatMessage(event, id: message ?? SharedMessageID(from: SystemRandomSource()))
-        let body = try ChatBody.write(message, room: .message, compression: nil)
+        let body = try ChatBody.write(message, capacity: .message, compression: nil)
         _ = try await agent.send(body, to: id, notifies: false, identifier: nil)
     }
 
@@ -93,7 +93,7 @@ private final class Host: Sendable {
     }
 
     func information(_ event: MessageEvent) throws -> [UInt8] {
-        try ChatBody.write(ChatMessage(event, id: nil), room: .information, compression: nil)
+        try ChatBody.write(ChatMessage(event, id: nil), capacity: .information, compression: nil)
     }
 
     /// A one-time link over which a member joins.
@@ -332,7 +332,7 @@ struct NetworkGroupTests {
         try alice.core.store.commit { change in
             try change.tables.requests.setState(.accepted, of: request.number)
             try change.tables.people.insert(id)
-            let body = try ChatBody.write(message, room: .message, compression: nil)
+            let body = try ChatBody.write(message, capacity: .message, compression: nil)
             try change.tables.groups.hold(body, at: change.time, over: id)
             #expect(try change.tables.groups.takeHeld().isEmpty)
             try change.join(

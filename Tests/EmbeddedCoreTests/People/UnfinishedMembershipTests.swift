@@ -130,7 +130,7 @@ struct UnfinishedMembershipTests {
         let eve = try ChatBody.write(
             ChatMessage(
                 .group(.memberInformation(id("mallory"), ContactProfile(displayName: "mallory"))), id: nil),
-            room: .information, compression: nil)
+            capacity: .information, compression: nil)
         _ = try await club.host.agent.join(link: link, information: eve, confirmation: eve)
         try await wait(until: "the connection is gone") { try alice.phases().isEmpty }
         let names = try alice.stored("SELECT CAST(introduction AS TEXT) AS found FROM network_member")
