@@ -24,6 +24,9 @@ final class RecentEvents: Sendable {
 
 private struct Moments<Key: Hashable & Sendable>: Sendable {
     private var told: [Key: ContinuousClock.Instant] = [:]
+    /// With more of them the old ones go. Twice what was left the last time, so that each is looked at about once,
+    /// however many are young.
+    private var limit = Self.capacity
 
     /// So many are kept, and longer ones only as long as an answer may be under way.
     private static var capacity: Int { 4096 }
@@ -32,7 +35,9 @@ private struct Moments<Key: Hashable & Sendable>: Sendable {
     mutating func note(_ keys: [Key]) {
         let now = ContinuousClock.now
         for key in keys { told[key] = now }
-        if told.count > Self.capacity { told = told.filter { now - $0.value < Self.lifetime } }
+        guard told.count > limit else { return }
+        told = told.filter { now - $0.value < Self.lifetime }
+        limit = max(Self.capacity, told.count * 2)
     }
 
     func contains(_ key: Key, since start: ContinuousClock.Instant) -> Bool {
