@@ -92,15 +92,16 @@ final class LinkClaims: Sendable {
     func giveUpCopy(
         of file: FileID, at location: FileSourceLocation
     ) async throws(ChatError) -> GivenUpCopy {
-        let row = try await row(file)
-        if row.kind == .added, row.status == .stored, store.location(of: row) != location {
-            return .offered(store.item(row))
-        }
+        let given = try await row(file)
+        guard given.kind == .added, given.description != nil else { return .lost(.damagedCopy) }
         let offered = try await blocking.run { [store] in
             try store.commit { change -> LinkRow? in
-                guard row.kind == .added, row.description != nil,
-                    try change.table.setStatus(.offered, of: row.id, from: [.stored])
-                else { return nil }
+                guard let row = try change.table.row(given.id) else { return nil }
+                // Another copy has come meanwhile, or somebody else has said it.
+                guard row.status == .stored, store.location(of: row) == location else {
+                    return row.status == .stored || row.status == .offered ? row : nil
+                }
+                _ = try change.table.setStatus(.offered, of: row.id, from: [.stored])
                 try change.tell({ .chatItemUpdated($0) }, of: row.id)
                 return try change.table.row(row.id)
             }

@@ -83,7 +83,9 @@ struct LinkOutcomes: Sendable {
     func takenBack(_ row: LinkRow) async throws(ChatError) {
         try await blocking.run { [store] in
             try store.commit { change in
-                if row.status == .removed {
+                // One that was only cancelled may have been removed while the relays were told.
+                let now = try change.table.row(row.id)?.status
+                if row.status == .removed || now == .removed {
                     change.abandon(row.storedName)
                     try change.table.remove(row.id)
                 } else {

@@ -11,56 +11,15 @@ import XFTP
 
 @Suite("The folder of links above a core")
 struct LinkedCoreTests {
-    private let folder: TemporaryFolder
-    private let core: ManualCore
+    private let stage: LinkStage
+    private var core: ManualCore { stage.core }
+    private var folder: TemporaryFolder { stage.folder }
 
-    init() throws {
-        folder = try TemporaryFolder()
-        core = ManualCore(stagingFolder: try folder.makeFolder("staging"))
-        _ = try folder.makeFolder("profile")
-    }
-
-    /// As a process that opens the profile.
-    private func open(_ core: ManualCore? = nil) -> LinkedCore {
-        LinkedCore(
-            core ?? self.core, folder: folder.path("profile"),
-            client: XFTPClient(settings: .init(policy: .everything)),
-            approve: { _ in }, clock: SystemWallClock(),
-            retry: RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(10), tries: .max))
-    }
-
-    private func message(_ name: String, _ bytes: [UInt8], id: String? = nil) throws -> ComposedMessage {
-        let path = core.stagingFolder + "/" + Hexadecimal.encode(SystemRandomSource().bytes(8))
-        let arguments = CryptoFile.freshArguments()
-        let writer = try CryptoFileWriter(
-            file: try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL), arguments: arguments)
-        try writer.append(bytes)
-        try writer.finish()
-        return ComposedMessage(
-            id: id ?? path, fileName: name, size: UInt64(bytes.count),
-            source: FileSourceLocation(path: path, arguments: arguments), content: MessageContent(kind: .file)
-        )
-    }
-
-    private func names(_ links: LinkedCore) async throws -> [String] {
-        try await links.items(of: .links, before: nil, count: 100).compactMap(\.file?.name).reversed()
-    }
-
-    private func upload(_ name: String = "a.bin") async throws -> FileID {
-        try await wait(for: "it is uploaded") {
-            core.state.withLock { state in
-                state.names.contains(name) ? state.uploads.keys.max { $0.rawValue < $1.rawValue } : nil
-            }
-        }
-    }
-
-    private var kept: [String] {
-        (try? folder.names(in: "staging/links-3")) ?? []
-    }
+    init() throws { stage = try LinkStage() }
 
     @Test("who never used it has no database, and the other chats are passed through")
     func unused() async throws {
-        let links = open()
+        let links = stage.open()
         #expect(try await links.chats().map(\.reference) == [.direct(1), .links])
         #expect(try await links.items(of: .links, before: nil, count: 10).isEmpty)
         #expect(try await links.itemCount() == 5)
@@ -75,13 +34,13 @@ struct LinkedCoreTests {
 
     @Test("an upload gets its link, which says name and size, and a file that holds it")
     func uploaded() async throws {
-        let links = open()
+        let links = stage.open()
         let events = links.events()
-        let sent = try await links.send(try message("ä b.bin", [1, 2, 3]), to: .links)
+        let sent = try await links.send(try stage.message("ä b.bin", [1, 2, 3]), to: .links)
         #expect(sent.file?.status == .sndStored && sent.direction == .sent && sent.id.isOfLink)
-        let file = try await upload("ä b.bin")
+        let file = try await stage.upload("ä b.bin")
         core.hub.tell(.standaloneFileProgress(file, done: 1, total: 2))
-        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
+        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try LinkStage.description()).text]))
         try await wait(until: "it has a link") {
             try await links.item(sent.id, in: .links).file?.link != nil
         }
@@ -91,7 +50,7 @@ struct LinkedCoreTests {
         #expect(
             facts.name == "ä b.bin" && facts.size == 3
                 && facts.expires?.seconds == item.file?.expires?.seconds)
-        #expect(try await names(links) == ["ä b.bin", "ä b.bin.url"])
+        #expect(try await stage.names(links) == ["ä b.bin", "ä b.bin.url"])
         let shortcut = try #require(try await links.items(of: .links, before: nil, count: 1).first)
         let source = try #require(shortcut.file?.source)
         try CryptoFile.decrypt(
@@ -113,7 +72,7 @@ struct LinkedCoreTests {
         "the end of an upload that is told before its number is known is not missed",
         arguments: [true, false])
     func early(byEvent: Bool) async throws {
-        let link = FileLink(try description()).text
+        let link = FileLink(try LinkStage.description()).text
         core.state.withLock { [core] state in
             state.whenAsked = { file in
                 if byEvent {
@@ -123,53 +82,53 @@ struct LinkedCoreTests {
                 }
             }
         }
-        let links = open()
-        let sent = try await links.send(try message("a.bin", [1]), to: .links)
+        let links = stage.open()
+        let sent = try await links.send(try stage.message("a.bin", [1]), to: .links)
         try await wait(until: "it has a link") {
             try await links.item(sent.id, in: .links).file?.link != nil
         }
-        #expect(try await names(links) == ["a.bin", "a.bin.url"])
+        #expect(try await stage.names(links) == ["a.bin", "a.bin.url"])
         await links.close()
     }
 
     @Test("the same message is taken once, and a process that dies at any step goes on with one upload")
     func once() async throws {
-        let first = open()
-        let composed = try message("a.bin", [1, 2], id: "mark")
+        let first = stage.open()
+        let composed = try stage.message("a.bin", [1, 2], id: "mark")
         let sent = try await first.send(composed, to: .links)
         #expect(access(composed.source.path, F_OK) != 0)
         #expect(try await first.send(composed, to: .links).id == sent.id)
-        let file = try await upload()
+        let file = try await stage.upload()
         await first.close()
         // What it left is swept, what it needs stays.
         try folder.write([1], to: "staging/links-3/left behind")
-        let second = open()
+        let second = stage.open()
         #expect(try await second.send(composed, to: .links).id == sent.id)
         core.hub.tell(.sndStandaloneFileComplete(file, links: ["nonsense"]))
-        core.state.withLock { $0.outcomes[file] = .link(FileLink((try? description())!).text) }
+        core.state.withLock { $0.outcomes[file] = .link(FileLink((try? LinkStage.description())!).text) }
         await second.close()
-        let third = open()
+        let third = stage.open()
         try await wait(until: "it has a link") {
             try await third.item(sent.id, in: .links).file?.link != nil
         }
         #expect(core.uploads.count == 1 && core.state.withLock { $0.names } == ["a.bin"])
         #expect(try await third.itemCount() == 7)
-        #expect(kept.count == 2)
+        #expect(stage.kept.count == 2)
         await third.close()
     }
 
     @Test("what the core refuses for now is tried again, and the reason is told meanwhile")
     func refused() async throws {
         core.state.withLock { $0.refusal = ChatError(.file(.noRelay), "No relay is configured.") }
-        let links = open()
-        let sent = try await links.send(try message("a.bin", [1]), to: .links)
+        let links = stage.open()
+        let sent = try await links.send(try stage.message("a.bin", [1]), to: .links)
         try await wait(until: "it says why") {
             let status = try await links.item(sent.id, in: .links).file?.status
             return status == .sndWarning(FileProblem(.noRelay, "No relay is configured."))
         }
         #expect(try await links.unsettledItems().map(\.id) == [sent.id])
         core.state.withLock { $0.refusal = nil }
-        let file = try await upload()
+        let file = try await stage.upload()
         core.hub.tell(.sndStandaloneFileError(file, FileProblem(.other, "Broken.")))
         try await wait(until: "it has failed") {
             try await links.item(sent.id, in: .links).file?.status
@@ -180,34 +139,34 @@ struct LinkedCoreTests {
 
     @Test("what is removed is taken back at the core, by a later process if it must be")
     func removed() async throws {
-        let links = open()
-        let sent = try await links.send(try message("a.bin", [1]), to: .links)
-        let file = try await upload()
-        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
-        try await wait(until: "it has a shortcut") { try await names(links).count == 2 }
+        let links = stage.open()
+        let sent = try await links.send(try stage.message("a.bin", [1]), to: .links)
+        let file = try await stage.upload()
+        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try LinkStage.description()).text]))
+        try await wait(until: "it has a shortcut") { try await stage.names(links).count == 2 }
         core.state.withLock { $0.refusal = ChatError(.file(.unreachable), "Away.") }
         try await links.deleteItems([sent.id], in: .links, mode: .internal)
-        #expect(try await names(links).isEmpty)
+        #expect(try await stage.names(links).isEmpty)
         await #expect(throws: ChatError.self) { try await links.location(of: sent.file!.id) }
         await links.close()
         core.state.withLock { $0.refusal = nil }
-        let next = open()
+        let next = stage.open()
         try await wait(until: "it is taken back") { core.state.withLock { $0.cancelled } == [file] }
-        try await wait(until: "no file is left") { kept.isEmpty }
+        try await wait(until: "no file is left") { stage.kept.isEmpty }
         await next.close()
     }
 
     @Test("an upload that is taken back keeps its entry, without a link")
     func cancelled() async throws {
-        let links = open()
-        let sent = try await links.send(try message("a.bin", [1]), to: .links)
-        let file = try await upload()
-        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
-        try await wait(until: "it has a shortcut") { try await names(links).count == 2 }
+        let links = stage.open()
+        let sent = try await links.send(try stage.message("a.bin", [1]), to: .links)
+        let file = try await stage.upload()
+        core.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try LinkStage.description()).text]))
+        try await wait(until: "it has a shortcut") { try await stage.names(links).count == 2 }
         try await links.cancelFile(try #require(sent.file).id)
         let item = try await links.item(sent.id, in: .links)
         #expect(item.file?.status == .sndCancelled && item.file?.link == nil)
-        #expect(try await names(links) == ["a.bin"])
+        #expect(try await stage.names(links) == ["a.bin"])
         try await wait(until: "it is taken back") { core.state.withLock { $0.cancelled } == [file] }
         await #expect(throws: ChatError.self) { try await links.cancelFile(sent.file!.id) }
         await links.close()
@@ -216,8 +175,8 @@ struct LinkedCoreTests {
     @Test("a core that takes plain files only gets one for as long as the upload takes")
     func plain() async throws {
         let plain = ManualCore(stagingFolder: core.stagingFolder, uploadsCryptoFiles: false)
-        let first = open(plain)
-        let sent = try await first.send(try message("a b.bin", [1, 2, 3]), to: .links)
+        let first = stage.open(plain)
+        let sent = try await first.send(try stage.message("a b.bin", [1, 2, 3]), to: .links)
         let path = try await wait(for: "it is uploaded") { plain.uploads.values.first }
         #expect(path.hasSuffix("/a b.bin"))
         #expect(try OpenFile(path, flags: O_RDONLY).readAll(limit: 10) == [1, 2, 3])
@@ -225,17 +184,17 @@ struct LinkedCoreTests {
         #expect(stat(path, &status) == 0 && status.st_mode & 0o077 == 0)
         await first.close()
         // It begins again, and the earlier one is taken back.
-        let second = open(plain)
+        let second = stage.open(plain)
         let earlier = FileID(8)
         try await wait(until: "the earlier one is taken back") {
             plain.state.withLock { $0.cancelled == [earlier] && $0.uploads.count == 1 }
         }
         let file = try #require(plain.uploads.keys.first)
-        plain.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try description()).text]))
+        plain.hub.tell(.sndStandaloneFileComplete(file, links: [FileLink(try LinkStage.description()).text]))
         try await wait(until: "it has a link") {
             try await second.item(sent.id, in: .links).file?.link != nil
         }
-        try await wait(until: "the plain copy is gone") { kept.allSatisfy { !$0.hasPrefix("plain") } }
+        try await wait(until: "the plain copy is gone") { stage.kept.allSatisfy { !$0.hasPrefix("plain") } }
         await second.close()
     }
 
@@ -243,8 +202,8 @@ struct LinkedCoreTests {
         "an added link is an offer with name and size; once received it is ours, once lost it can be added again"
     )
     func added() async throws {
-        let links = open()
-        var link = FileLink(try description())
+        let links = stage.open()
+        var link = FileLink(try LinkStage.description())
         link.data = LinkFacts(name: "a.txt", size: 5, expires: Timestamp(seconds: 4_000_000_000)).text
         core.state.withLock { $0.unapproved = true }
         let item = try await links.addLink(link.text, named: nil, approvingRelays: false)
@@ -255,9 +214,9 @@ struct LinkedCoreTests {
         await #expect(throws: ChatError.self) { try await links.claimFile(file.id, approvedRelays: false) }
         core.state.withLock { $0.unapproved = false }
         let claim = try #require(try await links.claimFile(file.id, approvedRelays: false))
-        #expect(try FileDescription(parsing: claim.description) == description())
+        #expect(try FileDescription(parsing: claim.description) == LinkStage.description())
         await #expect(throws: ChatError.self) { try await links.claimFile(file.id, approvedRelays: false) }
-        let staged = try message("x", Array("hello".utf8)).source
+        let staged = try stage.message("x", Array("hello".utf8)).source
         let place = try await links.completeClaim(file.id, staged: staged)
         #expect(access(staged.path, F_OK) != 0 && access(place.path, F_OK) == 0)
         #expect(try await links.item(item.id, in: .links).file?.source == place)
@@ -274,48 +233,32 @@ struct LinkedCoreTests {
         await #expect(throws: ChatError.self) { try await links.claimFile(file.id, approvedRelays: false) }
         let renewed = try await links.addLink(link.text, named: "b.txt", approvingRelays: false)
         #expect(renewed.id != item.id && renewed.file?.name == "b.txt")
-        #expect(try await names(links) == ["b.txt"])
+        #expect(try await stage.names(links) == ["b.txt"])
         try await links.deleteItems([renewed.id], in: .links, mode: .internal)
-        #expect(try await names(links).isEmpty && kept.isEmpty)
+        #expect(try await stage.names(links).isEmpty && stage.kept.isEmpty)
         await links.close()
     }
 
     @Test("links that contradict themselves, or lead to relays that nobody approved, add nothing")
     func hostile() async throws {
-        let links = open()
+        let links = stage.open()
         core.state.withLock { $0.unapproved = true }
-        var sender = try description()
+        var sender = try LinkStage.description()
         sender.party = .sender
-        var redirect = try description()
+        var redirect = try LinkStage.description()
         redirect.redirect = .init(size: 1 << 20, digest: redirect.digest)
         let small = LinkFacts(name: "a", size: 60_000 + 6_000, expires: nil).text
         for (link, code) in [
             (FileLink(sender), ChatErrorCode.file(.damaged)), (FileLink(redirect), .file(.notApproved)),
-            (FileLink(try description()), .file(.notApproved)),
-            (FileLink(try description(), data: small), .file(.damaged)),
+            (FileLink(try LinkStage.description()), .file(.notApproved)),
+            (FileLink(try LinkStage.description(), data: small), .file(.damaged)),
         ] {
             let error = await #expect(throws: ChatError.self) {
                 try await links.addLink(link.text, named: nil, approvingRelays: false)
             }
             #expect(error?.code == code, "\(error?.sentence ?? "")")
         }
-        #expect(try await names(links).isEmpty)
+        #expect(try await stage.names(links).isEmpty)
         await links.close()
-    }
-
-    /// Of one chunk of 64 KiB on a relay that nobody reaches.
-    private func description() throws -> FileDescription {
-        let relay = try #require(
-            RelayAddress("xftp://\(Base64URL.encode([UInt8](repeating: 5, count: 32)))@192.0.2.1:5443"))
-        let replica = FileDescription.Replica(
-            relay: relay, id: [UInt8](repeating: 9, count: 16),
-            key: try SigningKey(seed: [UInt8](repeating: 2, count: 32)).pkcs8)
-        return FileDescription(
-            party: .recipient, digest: [UInt8](repeating: 1, count: 64),
-            key: [UInt8](repeating: 2, count: 32),
-            nonce: [UInt8](repeating: 3, count: 24),
-            chunks: [
-                .init(number: 1, size: 65_536, digest: [UInt8](repeating: 4, count: 32), replicas: [replica])
-            ])
     }
 }

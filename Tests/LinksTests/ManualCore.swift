@@ -19,6 +19,8 @@ final class ManualCore: ChatCore {
         var unapproved = false
         /// Called with what is uploaded, before the answer.
         var whenAsked: @Sendable (FileID) -> Void = { _ in }
+        /// Awaited with what is taken back, before the answer.
+        var whenCancelled: @Sendable (FileID) async -> Void = { _ in }
     }
 
     let state = Lock(State())
@@ -64,6 +66,7 @@ final class ManualCore: ChatCore {
     }
 
     func cancelStandaloneFile(_ file: FileID) async throws(ChatError) {
+        await state.withLock { $0.whenCancelled }(file)
         try state.withLock { state throws(ChatError) in
             if let refusal = state.refusal { throw refusal }
             guard state.uploads.removeValue(forKey: file) != nil else {

@@ -1,0 +1,146 @@
+import Base
+import ChatCore
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Links
+
+@Suite("Files of added links: claimed once, kept whole, offered again when a copy is damaged")
+struct LinkClaimsTests {
+    private let stage: LinkStage
+    private let links: LinkedCore
+    private let file: FileID
+    private let item: ItemID
+
+    init() async throws {
+        stage = try LinkStage()
+        let row = try stage.store().add(stage.addition(1))
+        (file, item) = (row.file, row.item)
+        links = stage.open()
+    }
+
+    private func staged(_ bytes: [UInt8] = Array("hello".utf8)) throws -> FileSourceLocation {
+        try stage.message("x", bytes).source
+    }
+
+    private func status() async throws -> FileStatus? { try await links.item(item, in: .links).file?.status }
+
+    private func code(_ body: () async throws -> Void) async -> ChatErrorCode? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? ChatError)?.code
+        }
+    }
+
+    @Test("while one has a claim nobody else gets one; given back, or ended, the next one does")
+    func once() async throws {
+        #expect(try await links.claimFile(file, approvedRelays: false) != nil)
+        #expect(await code { _ = try await links.claimFile(file, approvedRelays: true) } == .alreadyReceiving)
+        await links.abandonClaim(file, problem: nil)
+        #expect(try await links.claimFile(file, approvedRelays: false)?.isReceivedByCore == false)
+        await links.abandonClaim(file, problem: FileProblem(.unreachable, "Away."))
+        #expect(try await status() == .rcvInvitation(described: true), "that may pass")
+        _ = try await links.claimFile(file, approvedRelays: false)
+        await links.abandonClaim(file, problem: FileProblem(.damaged, "Damaged."))
+        #expect(try await status() == .rcvError(FileProblem(.damaged, "Damaged.")))
+        #expect(await code { _ = try await links.claimFile(file, approvedRelays: false) } == .file(.damaged))
+        await links.close()
+    }
+
+    @Test("relays that nobody approved are not asked, and that refusal is no claim")
+    func approval() async throws {
+        stage.core.state.withLock { $0.unapproved = true }
+        #expect(
+            await code { _ = try await links.claimFile(file, approvedRelays: true) } == .file(.notApproved))
+        stage.core.state.withLock { $0.unapproved = false }
+        #expect(try await links.claimFile(file, approvedRelays: false) != nil)
+        await links.close()
+    }
+
+    @Test(
+        "a file of another length than announced is not kept, the claim is over, and it can be fetched again")
+    func lengths() async throws {
+        for bytes in ["", "hell", "hello!"] {
+            _ = try await links.claimFile(file, approvedRelays: false)
+            let staged = try staged(Array(bytes.utf8))
+            #expect(await code { _ = try await links.completeClaim(file, staged: staged) } == .file(.damaged))
+            #expect(try await status() == .rcvInvitation(described: true))
+        }
+        #expect(stage.kept.isEmpty)
+        _ = try await links.claimFile(file, approvedRelays: false)
+        _ = try await links.completeClaim(file, staged: staged())
+        #expect(try await status() == .rcvComplete)
+        await links.close()
+    }
+
+    @Test("the file of a link that was removed meanwhile is nobody's: nothing of it stays")
+    func removed() async throws {
+        _ = try await links.claimFile(file, approvedRelays: false)
+        try await links.deleteItems([item], in: .links, mode: .internal)
+        let staged = try staged()
+        #expect(await code { _ = try await links.completeClaim(file, staged: staged) } == .noSuchFile)
+        #expect(access(staged.path, F_OK) != 0 && stage.kept.isEmpty)
+        #expect(await code { _ = try await links.claimFile(file, approvedRelays: false) } == .noSuchFile)
+        #expect(await code { _ = try await links.location(of: file) } == .noSuchFile)
+        await links.close()
+    }
+
+    @Test("of a copy that two find damaged each is told that the file is offered again")
+    func damagedTwice() async throws {
+        _ = try await links.claimFile(file, approvedRelays: false)
+        let place = try await links.completeClaim(file, staged: staged())
+        for _ in 0..<2 {
+            guard case .offered(let item) = try await links.giveUpCopy(of: file, at: place) else {
+                Issue.record("it is taken for lost")
+                continue
+            }
+            #expect(item.file?.status == .rcvInvitation(described: true) && item.file?.source == nil)
+        }
+        // Who comes with the old place when there is a new copy takes that.
+        _ = try await links.claimFile(file, approvedRelays: false)
+        let next = try await links.completeClaim(file, staged: staged())
+        #expect(access(place.path, F_OK) != 0 && access(next.path, F_OK) == 0, "the damaged one is gone now")
+        guard case .offered(let item) = try await links.giveUpCopy(of: file, at: place) else {
+            Issue.record("the new copy is taken for lost")
+            return
+        }
+        #expect(item.file?.status == .rcvComplete && item.file?.source == next)
+        await links.close()
+    }
+
+    @Test("of an upload there is no other copy, and nothing of it is received")
+    func uploads() async throws {
+        let sent = try await links.send(stage.message("a.bin", [1, 2]), to: .links)
+        let id = try #require(sent.file).id
+        let place = try #require(try await links.location(of: id))
+        guard case .lost(let problem) = try await links.giveUpCopy(of: id, at: place) else {
+            Issue.record("it is offered again")
+            return
+        }
+        #expect(problem == .damagedCopy)
+        #expect(await code { _ = try await links.claimFile(id, approvedRelays: false) } == .file(.damaged))
+        #expect(await code { try await links.receiveFile(file, approvedRelays: true) } == .invalidCommand)
+        #expect(
+            await code { try await links.setFileToReceive(file, approvedRelays: true) } == .invalidCommand)
+        #expect(await code { try await links.cancelFile(file) } == .invalidCommand)
+        #expect(
+            await code { try await links.send(ComposedText(id: "1", text: "x"), to: .links) }
+                == .sendingRefused)
+        #expect(try await links.preview(of: sent.id, in: .links).isEmpty)
+        await links.close()
+    }
+
+    @Test("what is larger than 5 GiB is refused before anything is kept")
+    func tooLarge() async throws {
+        var message = try stage.message("a.bin", [1, 2])
+        message.size = FilePolicy.standaloneLimit + 1
+        #expect(await code { _ = try await links.send(message, to: .links) } == .tooLarge)
+        message.size = FilePolicy.standaloneLimit
+        #expect(await code { _ = try await links.send(message, to: .links) } == .file(.damaged))
+        #expect(stage.kept.isEmpty && access(message.source.path, F_OK) == 0)
+        await links.close()
+    }
+}
