@@ -1,0 +1,49 @@
+import ChatCore
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Links
+
+@Suite("Rows and files of links, compared while a mount has them")
+struct LinkInventoryTests {
+    private let stage: LinkStage
+
+    init() throws { stage = try LinkStage() }
+
+    private func inventory() throws -> LinkInventory {
+        try LinkInventory(
+            path: stage.folder.path("profile/links.sqlite"), stagingFolder: stage.core.stagingFolder,
+            profile: stage.core.profile)
+    }
+
+    @Test("where nobody used links nothing is made")
+    func unused() throws {
+        let inventory = try inventory()
+        #expect(inventory.items.isEmpty && inventory.strays.isEmpty)
+        #expect(inventory.folder == stage.folder.path("staging/links-3"))
+        #expect(try stage.folder.names(in: "profile").isEmpty && stage.kept.isEmpty)
+    }
+
+    @Test("what has a file here is listed, what has none is not, and files that no row names are strays")
+    func compared() throws {
+        let store = stage.store()
+        let upload = try store.add(stage.message("a.bin", [1, 2]))
+        _ = try store.add(stage.addition(1))
+        let lost = try store.add(stage.message("b.bin", [1]))
+        store.folder.remove(try #require(lost.storedName))
+        let plain = try store.folder.makePlain(
+            upload.id, named: "a.bin", of: try #require(store.location(of: upload)))
+        try stage.folder.write([1], to: "staging/links-3/stray")
+        // The mount goes on meanwhile.
+        let inventory = try inventory()
+        #expect(inventory.items.map(\.id) == [lost.item, upload.item])
+        #expect(inventory.items.last?.file?.source == store.location(of: upload))
+        #expect(inventory.strays == ["stray"])
+        #expect(access(plain, F_OK) == 0)
+        #expect(try stage.folder.names(in: "staging/links-3").contains("stray"), "nothing is removed")
+        _ = try store.remove([upload.id])
+        #expect(try self.inventory().items.map(\.id) == [lost.item])
+        store.close()
+    }
+}

@@ -1,0 +1,165 @@
+import Base
+import ChatCore
+import Store
+import TestSupport
+import Testing
+
+@testable import Links
+
+@Suite("What a row of the folder of links shows, and which changes it permits")
+struct LinkRowTests {
+    private let stage: LinkStage
+    private let store: LinkStore
+
+    init() throws {
+        stage = try LinkStage()
+        store = stage.store()
+    }
+
+    private static let problem = FileProblem(.relayFull, "The relay is full.")
+    private static let progress: (done: UInt64, total: UInt64) = (3, 9)
+
+    private func upload() throws -> LinkRow { try store.add(stage.message("a.bin", [1, 2, 3])) }
+
+    private func row(_ id: Int64) throws -> LinkRow {
+        try #require(try store.read(or: nil) { try $0.row(id) })
+    }
+
+    @Test(
+        "each status is the state of a file, with its problem, or a sentence of its own",
+        arguments: [
+            (.uploading, nil, .sndTransfer(sent: 3, total: 9)), (.uploading, problem, .sndWarning(problem)),
+            (.uploaded, nil, .sndComplete), (.cancelled, nil, .sndCancelled), (.removed, nil, .sndCancelled),
+            (.failed, problem, .sndError(problem)),
+            (.failed, nil, .sndError(FileProblem(.other, "The upload failed."))),
+            (.offered, nil, .rcvInvitation(described: true)), (.stored, nil, .rcvComplete),
+            (.lost, problem, .rcvError(problem)),
+            (.lost, nil, .rcvError(FileProblem(.expired, "The file cannot be had any more."))),
+        ] as [(LinkStatus, FileProblem?, FileStatus)])
+    func states(status: LinkStatus, problem: FileProblem?, shown: FileStatus) throws {
+        var row = try upload()
+        (row.status, row.problem) = (status, problem)
+        #expect(row.item(of: "alice", folder: "/f", progress: Self.progress).file?.status == shown)
+        row.kind = .shortcut
+        #expect(row.item(of: "alice", folder: "/f", progress: Self.progress).file?.status == .sndStored)
+        row.kind = .upload
+        guard status == .uploading, problem == nil else { return }
+        #expect(row.item(of: "alice", folder: "/f", progress: nil).file?.status == .sndStored)
+    }
+
+    @Test("whose it is, where its bytes are, when it expires: by kind and status")
+    func items() throws {
+        var row = try upload()
+        (row.link, row.expires, row.caption) = ("simplex:/file#x", Timestamp(seconds: 99), "look")
+        for kind in LinkKind.allCases {
+            for status in LinkStatus.allCases {
+                (row.kind, row.status) = (kind, status)
+                let item = row.item(of: "alice", folder: "/f", progress: nil)
+                let file = try #require(item.file)
+                #expect(item.chat == .links && item.id.isOfLink && file.id.isOfLink)
+                #expect(item.content == MessageContent(kind: .file, text: "look"))
+                #expect((item.direction == .received) == (kind == .added))
+                #expect(item.sender == (kind == .added ? "" : "alice"))
+                #expect(file.transport == (kind == .shortcut ? .local : .xftp))
+                let isHere = status != .offered && status != .lost
+                #expect((file.source?.path == "/f/\(row.storedName ?? "")") == isHere)
+                #expect(isHere || file.source == nil)
+                #expect(file.expires == (status == .uploading ? nil : Timestamp(seconds: 99)))
+                #expect(file.link == (status == .cancelled ? nil : "simplex:/file#x"))
+            }
+        }
+        row.storedName = nil
+        row.status = .stored
+        #expect(row.item(of: "alice", folder: "/f", progress: nil).file?.source == nil)
+    }
+
+    @Test("a link is shown as far as an extended attribute holds it", arguments: [65_535, 65_536, 65_537])
+    func longLinks(count: Int) throws {
+        var row = try upload()
+        row.status = .uploaded
+        row.link = String(repeating: "é", count: count / 2) + (count % 2 == 1 ? "x" : "")
+        let shown = row.item(of: "alice", folder: "/f", progress: nil).file?.link
+        #expect((shown != nil) == (count <= 65_536))
+    }
+
+    @Test(
+        "a change happens from the statuses that it names and from no other", arguments: LinkStatus.allCases)
+    func changes(from: LinkStatus) throws {
+        let id = try upload().id
+        try store.commit { change in
+            for expected in LinkStatus.allCases {
+                #expect(
+                    try change.table.setStatus(from, of: id, from: LinkStatus.allCases, problem: Self.problem)
+                )
+                let isChanged = try change.table.setStatus(.failed, of: id, from: [expected])
+                #expect(isChanged == (expected == from))
+                let row = try #require(try change.table.row(id))
+                #expect(row.status == (isChanged ? .failed : from))
+                #expect(row.problem == (isChanged ? nil : Self.problem), "a new status has no old problem")
+            }
+            #expect(try !change.table.setStatus(.failed, of: id, from: []))
+            #expect(try !change.table.setStatus(.failed, of: id + 1, from: LinkStatus.allCases))
+        }
+    }
+
+    @Test("what was noted of an upload stays when less is said, and goes at its end")
+    func uploads() throws {
+        let id = try upload().id
+        #expect(try !row(id).hasBegun)
+        try store.commit { try $0.table.noteBegun(id, upload: nil, expires: Timestamp(seconds: 5)) }
+        #expect(try row(id).hasBegun && row(id).upload == nil && row(id).expires == Timestamp(seconds: 5))
+        try store.commit { try $0.table.noteBegun(id, upload: FileID(7), expires: nil) }
+        try store.commit { try $0.table.noteBegun(id, upload: nil, expires: nil) }
+        #expect(try row(id).upload == FileID(7) && row(id).expires == Timestamp(seconds: 5))
+        try store.commit { try $0.table.setLink("simplex:/file#x", of: id) }
+        try store.commit { try $0.table.noteEnded(id) }
+        let ended = try row(id)
+        #expect(!ended.hasBegun && ended.upload == nil && ended.link == nil && ended.expires == nil)
+        #expect(ended.storedName != nil && ended.arguments != nil, "the file stays")
+    }
+
+    @Test(
+        "words that no version wrote are damage, a reason that a later one has is any reason",
+        arguments: [
+            ("kind = 'x'", false), ("status = 'x'", false),
+            ("problem = 'sunspots', problem_sentence = 'So.'", true),
+        ])
+    func words(change: String, isRead: Bool) throws {
+        let id = try upload().id
+        let database = try Database(
+            path: stage.folder.path("profile/links.sqlite"), migrations: LinkTable.migrations)
+        try database.transaction {
+            try $0.executeScript("PRAGMA ignore_check_constraints = 1; UPDATE link SET \(change)")
+        }
+        database.close()
+        if isRead {
+            #expect(try row(id).problem == FileProblem(.other, "So."))
+        } else {
+            let error = #expect(throws: StoreError.self) { try row(id) }
+            #expect(error?.code == .damaged)
+        }
+    }
+
+    @Test("pages go from the newest to the oldest, without a gap and without what was removed")
+    func pages() throws {
+        let ids = try (0..<9).map { _ in try upload().id }
+        try store.commit { change in
+            for id in [ids[8], ids[4], ids[0]] {
+                _ = try change.table.setStatus(.removed, of: id, from: LinkStatus.allCases)
+            }
+        }
+        let shown = ids.reversed().filter { ![ids[8], ids[4], ids[0]].contains($0) }
+        for size in 1...7 {
+            var (listed, before) = ([Int64](), Int64?.none)
+            while true {
+                let page = try store.read(or: []) { try $0.rows(before: before, count: size) }
+                listed += page.map(\.id)
+                before = page.last?.id
+                if page.count < size { break }
+            }
+            #expect(listed == shown)
+        }
+        #expect(try store.read(or: []) { try $0.rows([.removed, .uploading]) }.count == 9)
+        #expect(try store.read(or: []) { try $0.rows([.removed]) }.map(\.id) == [ids[0], ids[4], ids[8]])
+    }
+}
