@@ -14,16 +14,24 @@ final class PendingDeliveries: Sendable {
 
     init(_ connection: CoreConnection) { self.connection = connection }
 
-    /// Carries out a command whose messages are to be waited for.
+    /// Carries out a command whose messages are to be waited for, also those of one that failed half-way.
     func collect<Result>(
         _ command: () async throws(ChatError) -> Result
     ) async throws(ChatError) -> Result {
         let before = await last()
-        let result = try await command()
-        if let before, let after = await last(), after > before {
-            noted.withLock { $0.append(before + 1...after) }
+        do throws(ChatError) {
+            let result = try await command()
+            await note(since: before)
+            return result
+        } catch {
+            await note(since: before)
+            throw error
         }
-        return result
+    }
+
+    private func note(since before: Int64?) async {
+        guard let before, let after = await last(), after > before else { return }
+        noted.withLock { $0.append(before + 1...after) }
     }
 
     /// Waits until all of them are with a relay, for `limit` at most: a relay may be away for days.

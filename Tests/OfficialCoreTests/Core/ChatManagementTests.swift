@@ -161,6 +161,19 @@ struct ChatManagementTests {
                 "(snd_message_delivery_id BETWEEN 1 AND 1 OR snd_message_delivery_id BETWEEN 2 AND 2)"))
     }
 
+    @Test("what a command had said before it failed is waited for as well")
+    func halfWay() async throws {
+        let (stage, core) = try await opened(.library, deliveryTimeout: .zero)
+        stage.simplex.change { state in
+            state.undelivered = 1
+            state.refusals["/_delete #5"] = #"{"type":"error","errorType":{"type":"groupUserRole"}}"#
+        }
+        await #expect(throws: ChatError.self) { try await core.deleteChat(.group(5)) }
+        #expect(stage.simplex.count("/_leave #5") == 1)
+        await core.shutDown()
+        #expect(asked(stage) == 1)
+    }
+
     @Test("nobody waits for a relay that is away, for a core that runs on, or when nothing is to be said")
     func notWaiting() async throws {
         for (ownership, leaves, times) in [
