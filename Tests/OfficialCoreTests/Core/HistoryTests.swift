@@ -75,6 +75,28 @@ struct HistoryTests {
         await second.shutDown()
     }
 
+    @Test func aPageOfWhichNothingIsUnderstoodIsNoEndOfTheHistory() async throws {
+        let stage = try Stage { $0.history.append(Self.history(200)) }
+        let first = try await stage.open()
+        #expect(try await eventually { try await ids(first).count == 200 })
+        await first.shutDown()
+        stage.restart()
+        // A later version numbers what is older otherwise, and the chat is walked through once more.
+        stage.rewriting("/_get chat @1 before=") { $0.replacing("\"itemId\"", with: "\"itemNumber\"") }
+        stage.simplex.change { $0.history.remove(190) }
+        let second = try await stage.open()
+        #expect(await eventually { stage.simplex.count("/_get chat @1 before=") > 0 })
+        // Another chat's walk follows it.
+        stage.simplex.change { state in
+            state.contacts[2] = "carol"
+            state.history.append(.init(id: 201, contact: 2, name: "next.bin"))
+        }
+        #expect(try await eventually { try await ids(second, 2) == [201] })
+        let left = try await ids(second)
+        #expect(left.count >= 199 && left.last == 1)
+        await second.shutDown()
+    }
+
     @Test func whatCameWhileTheConnectionWasLostIsFoundAfterwards() async throws {
         let stage = try Stage { $0.history.append(Self.history(60)) }
         let core = try await stage.open()

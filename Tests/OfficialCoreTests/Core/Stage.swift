@@ -15,6 +15,9 @@ final class Stage: Sendable {
     /// Commands after which something happens before they are answered.
     private let after = Lock<[String: @Sendable () async -> Void]>([:])
 
+    /// What becomes of the answers to commands, by their beginnings.
+    private let rewritings = Lock<[String: @Sendable (String) -> String]>([:])
+
     init(_ prepare: (inout ScriptedSimpleX.State) -> Void = { _ in }) throws {
         folder = try TemporaryFolder()
         simplex.change(prepare)
@@ -23,13 +26,14 @@ final class Stage: Sendable {
     var transport: ScriptedTransport {
         present.withLock { transport in
             if let transport { return transport }
-            let made = ScriptedTransport { [simplex, before, after] text in
+            let made = ScriptedTransport { [simplex, before, after, rewritings] text in
                 let first = before.withLock { $0.first { text.hasPrefix($0.key) }?.value }
                 await first?()
                 let answer = simplex.answer(text)
                 let last = after.withLock { $0.first { text.hasPrefix($0.key) }?.value }
                 await last?()
-                return answer
+                let rewriting = rewritings.withLock { $0.first { text.hasPrefix($0.key) }?.value }
+                return answer.map { rewriting?($0) ?? $0 }
             }
             simplex.connect(
                 tells: { made.tell($0) },
@@ -54,6 +58,11 @@ final class Stage: Sendable {
 
     func after(_ beginning: String, _ body: @escaping @Sendable () async -> Void) {
         after.withLock { $0[beginning] = body }
+    }
+
+    /// As a later version of the core would write it.
+    func rewriting(_ beginning: String, _ body: @escaping @Sendable (String) -> String) {
+        rewritings.withLock { $0[beginning] = body }
     }
 
     func settings(_ ownership: OfficialCoreSettings.Ownership = .attached) -> OfficialCoreSettings {

@@ -49,7 +49,7 @@ final class HistoryReader: Sendable {
 
     private enum Outcome {
         case done
-        /// For good, such as a part of a group that this member may not see.
+        /// For good, such as a part of a group that this member may not see, or one that is not understood.
         case refused
         case failed
     }
@@ -57,8 +57,7 @@ final class HistoryReader: Sendable {
     /// One page of a walk.
     private func attempt(_ walk: Walk) async throws(ChatError) -> Outcome {
         do throws(OfficialCoreError) {
-            try await step(walk)
-            return .done
+            return try await step(walk)
         } catch {
             if error.refusal?.has("chatItemNotFound") == true {
                 // The message at which the walk stood is gone.
@@ -76,12 +75,17 @@ final class HistoryReader: Sendable {
             .first { !refused.contains($0.reference) }
     }
 
-    private func step(_ walk: Walk) async throws(OfficialCoreError) {
+    private func step(_ walk: Walk) async throws(OfficialCoreError) -> Outcome {
         let began = ContinuousClock.now
         let page: APIPage = walk.frontier.map { .before($0, count: pageSize) } ?? .last(pageSize)
         guard
             case .chatPage(let answer) = try await connection.askInBackground(.chatPage(walk.reference, page))
         else { throw OfficialCoreError(.notUnderstood, "The SimpleX core gave no messages.") }
+        if answer.items.isEmpty, answer.count > 0 {
+            // No end: what lies behind it was not deleted.
+            log.notice("a page of the history is not understood: what is older is not looked for")
+            return .refused
+        }
         do throws(ChatError) {
             try await blocking.run { [self] in
                 try index.commit { change in try note(answer, of: walk, began, change) }
@@ -90,6 +94,7 @@ final class HistoryReader: Sendable {
             log.warning("the history could not be noted: \(error.sentence)")
             throw OfficialCoreError(.system, error.sentence, cause: error)
         }
+        return .done
     }
 
     private func note(
