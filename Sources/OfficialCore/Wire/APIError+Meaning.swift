@@ -167,6 +167,8 @@ extension APIError {
     public var fileProblem: FileProblem {
         let error = chatError
         switch error.code {
+        // Nothing but that it failed: its words may say more.
+        case .file(.other): return FileProblem(guessedKind, error.sentence)
         case .file(let kind): return FileProblem(kind, error.sentence)
         case .tooLarge: return FileProblem(.tooLarge, error.sentence)
         default: return FileProblem(guessedKind, error.sentence)
