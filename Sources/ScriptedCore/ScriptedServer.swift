@@ -14,6 +14,8 @@ public final class ScriptedServer: Sendable {
         var commands: [String] = []
         var isAway = false
         var isClosed = false
+        /// Bytes that it still writes before it hangs up once; nil: any number.
+        var bytesUntilBreak: Int?
     }
 
     public let port: UInt16
@@ -110,6 +112,9 @@ public final class ScriptedServer: Sendable {
         if isAway { breakConnections() }
     }
 
+    /// Hangs up once, on the connection on which it writes then, after `count` bytes more.
+    public func breakAfter(_ count: Int) { state.withLock { $0.bytesUntilBreak = count } }
+
     /// Breaks all connections without a word.
     public func breakConnections() {
         for connection in state.withLock({ $0.connections }) { shutdown(connection, Int32(SHUT_RDWR)) }
@@ -123,7 +128,15 @@ public final class ScriptedServer: Sendable {
     }
 
     private func send(_ bytes: [UInt8], _ connection: Int32) {
-        writing.withLock { _ in WebSocketFrames.send(bytes, connection) }
+        writing.withLock { _ in
+            let allowed = state.withLock { state -> Int in
+                guard let left = state.bytesUntilBreak else { return bytes.count }
+                state.bytesUntilBreak = left >= bytes.count ? left - bytes.count : nil
+                return min(left, bytes.count)
+            }
+            WebSocketFrames.send(Array(bytes.prefix(allowed)), connection)
+            if allowed < bytes.count { shutdown(connection, Int32(SHUT_RDWR)) }
+        }
     }
 
     // MARK: One connection

@@ -1,0 +1,266 @@
+import ChatCore
+import JSON
+import ScriptedCore
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+/// What the core tells, each event as its JSON: what the index says afterwards, and what listeners are told.
+@Suite("Every event of the core lands where it belongs")
+struct EventIntakeTests {
+    private let place: IndexPlace
+
+    init() throws { place = try IndexPlace() }
+
+    private static let item = ScriptedMessage(id: 7, contact: 1, name: "film.mp4")
+    private static let file = #","rcvFileTransfer":{"fileId":1007}"#
+    private static let meta = #","fileTransferMeta":{"fileId":1007}"#
+
+    private static func message(
+        _ status: String, isSent: Bool = false, _ change: (inout ScriptedMessage) -> Void = { _ in }
+    )
+        -> ScriptedMessage
+    {
+        var message = ScriptedMessage(id: 7, chat: "@1", isSent: isSent, name: "film.mp4")
+        message.status = #"{"type":"\#(status)"}"#
+        change(&message)
+        return message
+    }
+
+    private func known(_ message: ScriptedMessage = item) async throws {
+        _ = try place.take("newChatItems", [message])
+        _ = await place.told()
+    }
+
+    private func status() throws -> FileStatus? { try place.item(7)?.file?.status }
+
+    @Test(
+        "steps of a transfer: the state that their item has, told by their own name",
+        arguments: [
+            ("rcvFileAccepted", "rcvAccepted", false, FileStatus.rcvAccepted),
+            ("rcvFileStart", "rcvTransfer", false, .rcvTransfer(received: 0, total: 1)),
+            ("rcvFileComplete", "rcvComplete", false, .rcvComplete),
+            ("rcvFileSndCancelled", "rcvCancelled", false, .rcvCancelled),
+            ("sndFileStart", "sndTransfer", true, .sndTransfer(sent: 0, total: 1)),
+            ("sndFileComplete", "sndComplete", true, .sndComplete),
+            ("sndFileRcvCancelled", "sndCancelled", true, .sndCancelled),
+            ("sndFileCompleteXFTP", "sndComplete", true, .sndComplete),
+        ])
+    func steps(event: String, state: String, isSent: Bool, status expected: FileStatus) async throws {
+        try await known(Self.message(isSent ? "sndStored" : "rcvInvitation", isSent: isSent))
+        let wanted = try place.take(
+            event, Self.message(state, isSent: isSent), isSent ? Self.meta : Self.file)
+        #expect(wanted.isEmpty)
+        #expect(try status() == expected)
+        #expect(await place.told() == [event])
+        #expect(place.recent.contains(ItemID(7), since: place.began))
+    }
+
+    @Test(
+        "the same of an item that nobody knew is a new item, not a step",
+        arguments: ["rcvFileStart", "sndFileCompleteXFTP", "chatItemUpdated"])
+    func unknown(event: String) async throws {
+        _ = try place.take(event, Self.message("rcvAccepted"), Self.file + Self.meta)
+        #expect(await place.told() == ["newChatItems"])
+        #expect(try status() == .rcvAccepted)
+    }
+
+    @Test(
+        "failures keep their reason: an error for good, a warning for a while; of an unknown file nothing is told",
+        arguments: [
+            (
+                "rcvFileError", #","agentError":{"type":"XFTP","xftpErr":{"type":"AUTH"}}"#,
+                FileProblem.Kind.expired
+            ),
+            ("rcvFileWarning", #","agentError":{"type":"XFTP","xftpErr":{"type":"TIMEOUT"}}"#, .timedOut),
+            ("rcvFileError", "", .other), ("sndFileError", #","errorMessage":"QUOTA it is""#, .relayFull),
+            ("sndFileWarning", #","errorMessage":"NETWORK""#, .unreachable),
+        ])
+    func failures(event: String, more: String, kind: FileProblem.Kind) async throws {
+        let fields = Self.file + Self.meta + more
+        _ = try place.take(event, Self.item, fields)
+        #expect(await place.told().isEmpty, "nobody knows the file")
+        try await known()
+        _ = try place.take(event, Self.item, fields)
+        #expect(await place.told() == [event])
+        let problem: FileProblem? =
+            switch try status() {
+            case .rcvError(let problem), .rcvWarning(let problem), .sndError(let problem),
+                .sndWarning(let problem):
+                problem
+            default: nil
+            }
+        #expect(problem?.kind == kind && problem?.sentence.hasSuffix(".") == true)
+        #expect(place.recent.contains(ItemID(7), since: place.began))
+    }
+
+    @Test("progress is told in bytes, and stands in the index")
+    func progress() async throws {
+        try await known()
+        let sizes = #","receivedSize":5,"totalSize":9"#
+        _ = try place.take("rcvFileProgressXFTP", Self.item, Self.file + sizes)
+        #expect(try status() == .rcvTransfer(received: 5, total: 9))
+        _ = try place.take("sndFileProgressXFTP", Self.item, Self.meta + #","sentSize":6,"totalSize":8"#)
+        #expect(try status() == .sndTransfer(sent: 6, total: 8))
+        _ = try place.take("rcvFileProgressXFTP", Self.item, Self.file + #","receivedSize":-5"#)
+        #expect(try status() == .rcvTransfer(received: 0, total: 1))
+        #expect(await place.told() == ["rcvFileProgressXFTP", "sndFileProgressXFTP", "rcvFileProgressXFTP"])
+    }
+
+    @Test("a description counts when it is complete, and is forgotten when the file is here")
+    func descriptions() async throws {
+        try await known()
+        let part = #","rcvFileDescr":{"fileDescrText":"chunk","fileDescrComplete":false}"#
+        _ = try place.take("rcvFileDescrReady", Self.item, part)
+        #expect(await place.told().isEmpty)
+        #expect(try status() == .rcvInvitation(described: false))
+        _ = try place.take(
+            "rcvFileDescrReady", Self.item,
+            #","rcvFileDescr":{"fileDescrText":"chunkSize: 1","fileDescrComplete":true}"#)
+        #expect(await place.told() == ["rcvFileDescrReady"])
+        #expect(try status() == .rcvInvitation(described: true))
+        #expect(try await place.descriptions.description(of: FileID(1007)) == "chunkSize: 1")
+        // An event about it later says nothing of that.
+        _ = try place.take("chatItemUpdated", Self.item, "")
+        #expect(try status() == .rcvInvitation(described: true))
+        _ = try place.take("rcvFileComplete", Self.message("rcvComplete"), Self.file)
+        // From here on the core is asked, and there is none.
+        #expect(try await place.descriptions.description(of: FileID(1007)) == nil)
+    }
+
+    @Test("what is new is received at arrival by kind, size and direction, once for each")
+    func arrivals() async throws {
+        var messages: [ScriptedMessage] = []
+        for (id, type, size, isSent) in [
+            (1, "image", 522_240, false), (2, "image", 522_241, false), (3, "file", 1, false),
+            (4, "image", 1, true),
+            (5, "image", 0, false),
+        ] as [(Int64, String, Int64, Bool)] {
+            var message = ScriptedMessage(id: id, chat: "@1", isSent: isSent, name: "\(id).jpg", size: size)
+            message.type = type
+            if isSent { message.status = #"{"type":"sndStored"}"# }
+            messages.append(message)
+        }
+        var accepted = ScriptedMessage(id: 6, contact: 1, name: "6.jpg")
+        (accepted.type, accepted.status) = ("image", #"{"type":"rcvAccepted"}"#)
+        #expect(try place.take("newChatItems", messages + [accepted]) == [FileID(1001), FileID(1005)])
+        #expect(await place.told() == ["chatUpdated"] + Array(repeating: "newChatItems", count: 6))
+        // Told again it is nothing new.
+        _ = try place.take("newChatItems", messages)
+        #expect(await place.told().isEmpty)
+    }
+
+    @Test("messages without a file are no items; a message whose file is taken away is none any more")
+    func texts() async throws {
+        var text = Self.item
+        text.text = "hello"
+        _ = try place.take("newChatItems", [text])
+        #expect(await place.told() == ["chatUpdated"])
+        #expect(try place.item(7) == nil)
+        try await known()
+        _ = try place.take("chatItemUpdated", text, "")
+        #expect(await place.told() == ["chatItemsDeleted deleted"])
+        #expect(try place.item(7) == nil)
+    }
+
+    @Test("deletions are told by their reasons, moderation by a moderator's; what nobody knew is not told")
+    func deletions() async throws {
+        for id in Int64(1)...4 { try await known(ScriptedMessage(id: id, chat: "#3", name: "\(id)")) }
+        func deletion(_ id: Int64, _ stub: String?) -> String {
+            var message = ScriptedMessage(id: id, chat: "#3", name: "\(id)")
+            let gone = place.simplex.pair(message)
+            message.deletion = stub
+            return #"{"deletedChatItem":\#(gone)"#
+                + (stub == nil ? "}" : #","toChatItem":\#(place.simplex.pair(message))}"#)
+        }
+        let deletions = [deletion(1, "moderated"), deletion(2, nil), deletion(99, nil)].joined(separator: ",")
+        _ = try place.take(
+            json: #"{"type":"chatItemsDeleted","chatItemDeletions":[\#(deletions)],"timed":false}"#)
+        #expect(Set(await place.told()) == ["chatItemsDeleted deleted", "chatItemsDeleted moderated"])
+        _ = try place.take(
+            json:
+                #"{"type":"chatItemsDeleted","chatItemDeletions":[\#(deletion(3, "deleted"))],"timed":true}"#)
+        #expect(await place.told() == ["chatItemsDeleted disappeared"])
+        _ = try place.take(
+            json: #"{"type":"groupChatItemsDeleted","groupInfo":{"groupId":3},"chatItemIDs":[4,4,1]}"#)
+        #expect(await place.told() == ["chatItemsDeleted moderated"])
+        for id in Int64(1)...4 { #expect(try place.item(id) == nil) }
+        #expect(
+            place.recent.contains(ItemID(99), since: place.began),
+            "a page that is under way does not bring it back")
+    }
+
+    @Test(
+        "cancelled by this profile in another program: the state that its item has; without an item nothing")
+    func cancelled() async throws {
+        try await known(Self.message("rcvAccepted"))
+        _ = try place.take("rcvFileCancelled", Self.message("rcvInvitation"), Self.file)
+        #expect(try status() == .rcvInvitation(described: false))
+        #expect(await place.told() == ["chatItemUpdated"])
+        for type in ["rcvFileCancelled", "sndFileCancelled"] {
+            _ = try place.take(json: #"{"type":"\#(type)"\#(Self.file)\#(Self.meta)}"#)
+        }
+        #expect(await place.told().isEmpty)
+    }
+
+    @Test(
+        "files without a chat: progress, warnings and ends by their numbers, of a description nothing by its own"
+    )
+    func standalone() async throws {
+        let events = [
+            #"{"type":"rcvFileProgressXFTP","rcvFileTransfer":{"fileId":5},"receivedSize":1,"totalSize":2}"#,
+            #"{"type":"rcvFileWarning","rcvFileTransfer":{"fileId":5}}"#,
+            #"{"type":"rcvFileError","rcvFileTransfer":{"fileId":5}}"#,
+            #"{"type":"rcvStandaloneFileComplete","rcvFileTransfer":{"fileId":5},"targetPath":"/x"}"#,
+            #"{"type":"sndFileProgressXFTP","fileTransferMeta":{"fileId":6},"sentSize":1,"totalSize":2}"#,
+            #"{"type":"sndFileRedirectStartXFTP","fileTransferMeta":{"fileId":6},"redirectMeta":{"fileId":7}}"#,
+            #"{"type":"sndFileProgressXFTP","fileTransferMeta":{"fileId":7},"sentSize":1,"totalSize":2}"#,
+            #"{"type":"sndFileWarning","fileTransferMeta":{"fileId":7}}"#,
+            #"{"type":"sndFileError","fileTransferMeta":{"fileId":7}}"#,
+            #"{"type":"sndStandaloneFileComplete","fileTransferMeta":{"fileId":7},"rcvURIs":["a","b"]}"#,
+        ]
+        for event in events { _ = try place.take(json: event) }
+        #expect(
+            await place.told() == [
+                "standaloneFileProgress 5 1/2", "standaloneFileWarning 5", "rcvStandaloneFileError 5",
+                "rcvStandaloneFileComplete 5 /x", "standaloneFileProgress 6 1/2", "standaloneFileWarning 6",
+                "sndStandaloneFileError 6", "sndStandaloneFileComplete 6 a,b",
+            ])
+    }
+
+    @Test("chats: new, renamed, not to be sent into, and gone with all that they hold")
+    func chats() async throws {
+        func contact(_ name: String, _ status: String = "active") -> String {
+            #"{"type":"contactUpdated","toContact":{"contactId":1,"localDisplayName":"\#(name)","contactStatus":"\#(status)","#
+                + #""activeConn":{"connStatus":"ready"}}}"#
+        }
+        _ = try place.take(json: contact("bob"))
+        _ = try place.take(json: contact("bob"))
+        _ = try place.take(json: contact("Robert"))
+        _ = try place.take(json: contact("Robert", "deleted"))
+        #expect(await place.told() == ["chatUpdated", "chatUpdated", "chatUpdated"])
+        try await known()
+        _ = try place.take(json: #"{"type":"contactDeleted","contact":{"contactId":1}}"#)
+        #expect(await place.told() == ["chatItemsDeleted deleted", "chatRemoved"])
+        #expect(try place.item(7) == nil)
+        _ = try place.take(json: #"{"type":"contactDeleted","contact":{"contactId":1}}"#)
+        #expect(await place.told().isEmpty, "it was gone")
+        #expect(place.recent.contains(ChatReference.direct(1), since: place.began))
+    }
+
+    @Test("what is no business of files changes nothing: errors, later events, a core that rests")
+    func others() async throws {
+        try await known()
+        for json in [
+            #"{"type":"chatErrors","chatErrors":[{"type":"error"}]}"#,
+            #"{"type":"chatError","chatError":{"type":"error"}}"#,
+            #"{"type":"chatSuspended"}"#, #"{"type":"hostConnected","protocol":"smp"}"#,
+            #"{"type":"newChatItems","chatItems":[]}"#,
+            #"{"type":"chatItemsDeleted"}"#, #"{"type":"groupChatItemsDeleted"}"#,
+            #"{"type":"rcvFileStart"}"#, "{}",
+        ] { #expect(try place.take(json: json).isEmpty) }
+        #expect(await place.told().isEmpty)
+        #expect(try status() == .rcvInvitation(described: false))
+    }
+}

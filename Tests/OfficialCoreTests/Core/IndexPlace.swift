@@ -1,0 +1,85 @@
+import Base
+import ChatCore
+import JSON
+import ScriptedCore
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+/// An index in a folder of its own, and what takes events into it: without a core, a connection or a task.
+final class IndexPlace {
+    let folder: TemporaryFolder
+    let simplex = ScriptedSimpleX()
+    let index: IndexStore
+    let recent = RecentEvents()
+    let descriptions: Descriptions
+    let began = ContinuousClock.now
+    private let intake: EventIntake
+    private var events: AsyncStream<ChatEvent>.Iterator
+
+    init() throws {
+        folder = try TemporaryFolder()
+        index = try IndexStore(
+            path: folder.path("index.sqlite"), key: nil, owner: Profile(id: 1, displayName: "alice"),
+            filesFolder: "/files", staging: try StagingFolder(folder.path("outbox")), history: WorkSignal())
+        // Asked about its database it has nothing.
+        let transport = ScriptedTransport { _ in #"{"type":"sQLResult","rows":["header"]}"# }
+        let connection = CoreConnection(transport, HeldCommands())
+        descriptions = Descriptions(connection, try OfficialRelayTrust(folder: folder.path), hasProxy: false)
+        intake = EventIntake(
+            index, recent, descriptions, StandaloneFiles(connection, of: Profile(id: 1, displayName: "alice"))
+        )
+        events = index.events.listen().makeAsyncIterator()
+    }
+
+    /// Takes an event in that carries one item. Answers what is to be received.
+    func take(_ type: String, _ message: ScriptedMessage, _ more: String) throws -> [FileID] {
+        try take(json: #"{"type":"\#(type)","chatItem":\#(simplex.pair(message))\#(more)}"#)
+    }
+
+    func take(_ type: String, _ messages: [ScriptedMessage]) throws -> [FileID] {
+        let items = messages.map(simplex.pair).joined(separator: ",")
+        return try take(json: #"{"type":"\#(type)","chatItems":[\#(items)]}"#)
+    }
+
+    /// - Parameter json: of `resp`.
+    func take(json: String) throws -> [FileID] {
+        let frame = try #require(APIFrame(Array(#"{"resp":\#(json)}"#.utf8)))
+        return try intake.take(frame.event.kind)
+    }
+
+    func item(_ id: Int64) throws -> ChatItem? { try index.read { try $0.items.item(ItemID(id)) } }
+
+    /// What listeners were told since the last time.
+    func heard() async -> [ChatEvent] {
+        // Behind all that was told until now; no core has a folder of links.
+        index.events.tell(.chatRemoved(.links))
+        var heard: [ChatEvent] = []
+        while let event = await events.next() {
+            if case .chatRemoved(.links) = event { break }
+            heard.append(event)
+        }
+        return heard
+    }
+
+    /// The same in short words.
+    func told() async -> [String] { await heard().map(Self.words) }
+
+    private static func words(_ event: ChatEvent) -> String {
+        switch event {
+        case .chatItemsDeleted(_, let reason): "chatItemsDeleted \(reason)"
+        case .standaloneFileProgress(let file, let done, let total):
+            "standaloneFileProgress \(file.rawValue) \(done)/\(total)"
+        case .standaloneFileWarning(let file, _): "standaloneFileWarning \(file.rawValue)"
+        case .sndStandaloneFileError(let file, _): "sndStandaloneFileError \(file.rawValue)"
+        case .rcvStandaloneFileError(let file, _): "rcvStandaloneFileError \(file.rawValue)"
+        case .sndStandaloneFileComplete(let file, let links):
+            "sndStandaloneFileComplete \(file.rawValue) \(links.joined(separator: ","))"
+        case .rcvStandaloneFileComplete(let file, let path):
+            "rcvStandaloneFileComplete \(file.rawValue) \(path)"
+        // By its name alone.
+        default: String("\(event)".prefix { $0 != "(" })
+        }
+    }
+}

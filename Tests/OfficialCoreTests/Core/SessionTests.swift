@@ -1,0 +1,198 @@
+import Base
+import ChatCore
+import ScriptedCore
+import TestSupport
+import Testing
+
+@testable import OfficialCore
+
+/// The first commands to a core, by whose it is and which profiles it has.
+@Suite("A core is set up, and its profile chosen")
+struct SessionTests {
+    private struct Core: Sendable {
+        var active: String? = "alice"
+        var users = ["alice", "bob"]
+        /// Answers in the place of others, by commands.
+        var answers: [String: String] = [:]
+
+        static func user(_ name: String) -> String {
+            let id = ["alice": 1, "bob": 2][name] ?? 3
+            return #"{"userId":\#(id),"localDisplayName":"\#(name)","profile":{"displayName":"\#(name)"}}"#
+        }
+
+        func answer(_ text: String) -> String {
+            if let answer = answers.first(where: { text.hasPrefix($0.key) })?.value { return answer }
+            if text == "/user" {
+                return active.map { #"{"type":"activeUser","user":\#(Self.user($0))}"# }
+                    ?? #"{"type":"chatCmdError","chatError":{"type":"error","errorType":{"type":"noActiveUser"}}}"#
+            }
+            if text == "/users" {
+                return
+                    #"{"type":"usersList","users":[\#(users.map { #"{"user":\#(Self.user($0)),"unreadCount":0}"# }.joined(separator: ","))]}"#
+            }
+            if text.hasPrefix("/_user ") {
+                return #"{"type":"activeUser","user":\#(Self.user(text.hasSuffix("2") ? "bob" : "alice"))}"#
+            }
+            if text.hasPrefix("/_create user ") {
+                let name = text.firstMatch(of: /"displayName":"([^"]*)"/).map { String($0.1) } ?? ""
+                return #"{"type":"activeUser","user":\#(Self.user(name))}"#
+            }
+            return #"{"type":"cmdOk"}"#
+        }
+    }
+
+    private func settings(_ ownership: OfficialCoreSettings.Ownership, _ name: String? = nil)
+        -> OfficialCoreSettings
+    {
+        var settings = OfficialCoreSettings(
+            ownership: ownership, filesFolder: "/f", temporaryFolder: "/t", folder: "/k")
+        settings.profileName = name
+        return settings
+    }
+
+    private func begin(_ core: Core, _ settings: OfficialCoreSettings) async throws -> (
+        profile: Profile, commands: [String]
+    ) {
+        let transport = ScriptedTransport { core.answer($0) }
+        let profile = try await Session.begin(transport, settings)
+        return (profile, transport.commands)
+    }
+
+    private func failure(_ core: Core, _ settings: OfficialCoreSettings) async -> (
+        error: ChatError?, commands: [String]
+    ) {
+        let transport = ScriptedTransport { core.answer($0) }
+        do throws(ChatError) {
+            _ = try await Session.begin(transport, settings)
+            return (nil, transport.commands)
+        } catch {
+            return (error, transport.commands)
+        }
+    }
+
+    @Test(
+        "one of somebody else is asked who it is and told nothing; a program is told its folders, a library also to start"
+    )
+    func owners() async throws {
+        let folders = ["/_files_folder /f", "/_temp_folder /t", "/_files_encrypt on"]
+        #expect(try await begin(Core(), settings(.attached)).commands == ["/user"])
+        #expect(try await begin(Core(), settings(.program)).commands == folders + ["/user"])
+        let library = try await begin(Core(), settings(.library))
+        #expect(library.commands == folders + ["/user", "/_start"])
+        #expect(library.profile == Profile(id: 1, displayName: "alice"))
+    }
+
+    @Test(
+        "the profile that is wanted: the active one stays, another of ours becomes it, of somebody else's it must be"
+    )
+    func profiles() async throws {
+        #expect(try await begin(Core(), settings(.program, "alice")).commands.last == "/user")
+        let other = try await begin(Core(), settings(.library, "bob"))
+        #expect(other.profile == Profile(id: 2, displayName: "bob"))
+        #expect(other.commands.suffix(4) == ["/user", "/users", "/_user 2", "/_start"])
+        let foreign = await failure(Core(), settings(.attached, "bob"))
+        #expect(foreign.error?.code == .noSuchProfile)
+        #expect(foreign.error?.sentence.contains("alice: switch there, or leave --profile out.") == true)
+        #expect(foreign.commands == ["/user", "/users"], "nothing is switched in it")
+        let unknown = await failure(Core(), settings(.program, "carol"))
+        #expect(unknown.error?.code == .noSuchProfile)
+        #expect(unknown.error?.sentence.hasSuffix("the active one is alice.") == true)
+    }
+
+    @Test(
+        "a database without a profile gets one: under the name that was given, else that was asked for, else not"
+    )
+    func first() async throws {
+        let empty = Core(active: nil)
+        var given = settings(.library, "Zoe")
+        given.askName = {
+            Issue.record("asked though the name was given")
+            return nil
+        }
+        let made = try await begin(empty, given)
+        #expect(made.profile == Profile(id: 3, displayName: "Zoe"))
+        #expect(
+            made.commands.suffix(2).first?.hasPrefix(#"/_create user {"profile":{"displayName":"Zoe""#)
+                == true)
+        var asking = settings(.program)
+        asking.askName = { "Max" }
+        #expect(try await begin(empty, asking).profile.displayName == "Max")
+        for answer in [nil, ""] as [String?] {
+            asking.askName = { answer }
+            let refused = await failure(empty, asking)
+            #expect(refused.error?.code == .noSuchProfile)
+            #expect(refused.error?.sentence.hasSuffix("give the first one a name with --profile.") == true)
+            #expect(!refused.commands.contains { $0.hasPrefix("/_create") })
+        }
+        #expect(await failure(empty, settings(.attached)).error?.code == .noSuchProfile)
+        #expect(
+            await failure(empty, settings(.program, String(repeating: "x", count: 256))).error?.code
+                == .invalidCommand)
+    }
+
+    @Test("what the core refuses, or says instead, ends it with the reason, and nothing further is asked")
+    func failures() async throws {
+        let refusal =
+            #"{"type":"chatCmdError","chatError":{"type":"errorDatabase","databaseError":{"type":"errorOpen"}}}"#
+        for (command, asked) in [
+            ("/_files_folder", 1), ("/_temp_folder", 2), ("/_files_encrypt", 3), ("/user", 4), ("/_start", 5),
+        ] {
+            let failed = await failure(Core(answers: [command: refusal]), settings(.library))
+            #expect(failed.error?.code == .storage)
+            #expect(failed.error?.sentence == "The SimpleX core could not work with its database.")
+            #expect(failed.commands.count == asked)
+        }
+        for command in ["/user", "/users", "/_user"] {
+            let failed = await failure(
+                Core(answers: [command: #"{"type":"cmdOk"}"#]), settings(.library, "bob"))
+            #expect(failed.error != nil && failed.commands.last != "/_start")
+        }
+        #expect(
+            await failure(Core(answers: ["/user": #"{"type":"cmdOk"}"#]), settings(.library)).error?.sentence
+                == "The SimpleX core did not name its profile.")
+        #expect(
+            await failure(Core(answers: ["/_start": #"{"type":"chatRunning"}"#]), settings(.library)).error
+                == nil)
+    }
+
+    @Test("what came before the connection is not lost, and an end without a connection says why")
+    func connection() async throws {
+        func first(_ events: [TransportEvent]) async throws(ChatError) -> Int {
+            let stream = TransportEvents()
+            for event in events { stream.tell(event) }
+            stream.finish()
+            var iterator = stream.stream().makeAsyncIterator()
+            return try await Session.firstConnection(&iterator, timeout: .seconds(60)).count
+        }
+        let event = TransportEvent.event(APIEvent(userID: 1, kind: .chatSuspended))
+        #expect(try await first([.connected]) == 0)
+        #expect(try await first([event, .disconnected("No."), event, .connected, event]) == 2)
+        for (events, sentence) in [
+            ([], "The SimpleX core did not answer."), ([event, .disconnected("It is away.")], "It is away."),
+        ] as [([TransportEvent], String)] {
+            do throws(ChatError) {
+                _ = try await first(events)
+                Issue.record("it was connected")
+            } catch {
+                #expect(error.code == .file(.unreachable) && error.sentence == sentence)
+            }
+        }
+    }
+
+    @Test("a core that was started anew is set up anew; one of somebody else is left as it is")
+    func again() async throws {
+        for (ownership, times) in [(OfficialCoreSettings.Ownership.program, 2), (.attached, 0)] {
+            let stage = try Stage()
+            let core = try await stage.open(ownership)
+            let asked = stage.simplex.count("/_get chats")
+            stage.transport.disconnect()
+            stage.transport.connect()
+            #expect(await eventually { stage.simplex.count("/_get chats") > asked })
+            for command in ["/_files_folder", "/_temp_folder", "/_files_encrypt on"] {
+                #expect(stage.simplex.count(command) == times)
+            }
+            #expect(stage.simplex.count("/user") == 1)
+            await core.shutDown()
+        }
+    }
+}
