@@ -26,16 +26,21 @@ public enum ByteCount {
         return "\(bytes)"
     }
 
-    /// For people: `1.4 MB`, `900 B`, decimal multiples as file managers show them.
+    /// For people: `1.4 MB`, `900 B`, decimal multiples as file managers show them; to a tenth below 100, in the unit
+    /// in which the rounded number is below 1000.
     public static func rounded(_ bytes: UInt64) -> String {
         guard bytes >= 1000 else { return "\(bytes) B" }
-        var value = Double(bytes)
-        var unit = ""
-        for name in ["kB", "MB", "GB", "TB"] where value >= 1000 {
-            value /= 1000
-            unit = name
+        var unit: (name: String, bytes: UInt64) = ("kB", 1000)
+        for name in ["MB", "GB", "TB"] where nearest(bytes, unit.bytes) >= 1000 {
+            unit = (name, unit.bytes * 1000)
         }
-        let tenths = Int((value * 10).rounded())
-        return tenths >= 1000 ? "\(tenths / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
+        let tenths = nearest(bytes, unit.bytes / 10)
+        return tenths >= 1000
+            ? "\(nearest(bytes, unit.bytes)) \(unit.name)" : "\(tenths / 10).\(tenths % 10) \(unit.name)"
+    }
+
+    private static func nearest(_ bytes: UInt64, _ unit: UInt64) -> UInt64 {
+        let (whole, rest) = bytes.quotientAndRemainder(dividingBy: unit)
+        return rest * 2 >= unit ? whole + 1 : whole
     }
 }
