@@ -34,7 +34,8 @@ extension Timestamp {
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
         func two(_ number: Int32) -> String { padded(Int(number), to: 2) }
-        let rest = padded(Int(nanoseconds - seconds &* 1_000_000_000), to: 9)
+        // The first second that there is begins before the first nanosecond, so the product wraps, and back again.
+        let rest = padded(Int(nanoseconds &- seconds &* 1_000_000_000), to: 9)
         let fraction = rest.dropLast(rest.reversed().prefix { $0 == "0" }.count)
         return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
             + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
