@@ -17,8 +17,8 @@ public struct OtherProcess: Sendable {
     /// Whether it has ended within `limit`. Blocks.
     public func hasEnded(within limit: Duration) -> Bool {
         var requests = [pollfd(fd: descriptor.descriptor, events: Int16(POLLIN), revents: 0)]
-        let milliseconds = Int32(clamping: limit.components.seconds * 1000)
-        return poll(&requests, milliseconds: milliseconds) > 0
+        let bounded = min(max(limit, .zero), .milliseconds(Int64(Int32.max)))
+        return poll(&requests, milliseconds: Int32((bounded / .milliseconds(1)).rounded(.up))) > 0
     }
 
     /// Sends it a signal, if it is still there.

@@ -10,6 +10,12 @@ public enum ProgramSearch {
 
     /// The path of the first program of that name that this user may run, or nil.
     public static func path(of name: String, in folders: [String] = folders()) -> String? {
-        folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+        folders.map { "\($0)/\(name)" }.first { isFile($0) && access($0, X_OK) == 0 }
+    }
+
+    /// Folders may be entered by whom access(2) lets run them.
+    private static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 }
