@@ -92,9 +92,10 @@ public enum MountTable {
         return parts.count == 2 && parts[0] == "mnt_id:" ? Int(parts[1]) : nil
     }
 
-    /// `36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw`: fields up to " - " vary in number.
+    /// `36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw`: fields up to " - " vary in number, the source may
+    /// be empty.
     static func parse(_ line: Substring) -> Mount? {
-        let fields = line.split(separator: " ")
+        let fields = line.split(separator: " ", omittingEmptySubsequences: false)
         guard fields.count > 4, let id = Int(fields[0]),
             let dash = fields.dropFirst(6).firstIndex(of: "-"), fields.count > dash + 2
         else { return nil }

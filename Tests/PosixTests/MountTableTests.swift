@@ -31,6 +31,23 @@ struct MountTableTests {
         #expect(MountTable.parse(Substring(line)) == nil)
     }
 
+    @Test(
+        "only three octal digits behind a backslash are a byte",
+        arguments: [
+            ("/a\\011b", "/a\tb"), ("/a\\012b", "/a\nb"), ("/a\\134040", "/a\\040"), ("/a\\08b", "/a\\08b"),
+            ("/a\\04", "/a\\04"), ("/a\\", "/a\\"), ("/a\\303\\274", "/aü"), ("/a\\400", "/a\u{0}"),
+            ("/-", "/-"),
+        ])
+    func escapes(written: String, path: String) {
+        #expect(MountTable.parse("36 35 98:0 / \(written) rw - ext4 /dev/root rw")?.path == path)
+    }
+
+    @Test("a mount without a source has none, whatever its options are")
+    func noSource() {
+        let mount = MountTable.parse("36 35 0:40 / /x rw,relatime shared:1 - tmpfs  rw,size=1k")
+        #expect(mount == MountTable.Mount(id: 36, device: "0:40", path: "/x", type: "tmpfs", source: ""))
+    }
+
     @Test("this machine has mounts")
     func live() throws {
         // The root is no mount where this runs behind chroot(2); what was just read comes from /proc.
