@@ -81,6 +81,9 @@ public final class LogFile: Sendable {
     private struct State {
         var file: OpenFile
         var written: Int
+        /// Somebody is putting the file aside: lines go to it meanwhile.
+        var isRotating = false
+        var hasStandardError = false
     }
 
     private let path: String
@@ -97,23 +100,37 @@ public final class LogFile: Sendable {
         try OpenFile(path, flags: O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, mode: 0o600)
     }
 
-    /// The descriptor, for what else writes to standard error.
+    /// For what else writes to standard error: it goes to this file, and to the next one.
     public func takeStandardError() throws(SystemError) {
-        let file = state.withLock { $0.file }
+        let file = state.withLock { state in
+            state.hasStandardError = true
+            return state.file
+        }
         try check("send errors to the log file") { dup2(file.descriptor, STDERR_FILENO) }
     }
 
     func append(_ line: String) {
         let bytes = Array(line.utf8)
-        let file = state.withLock { state in
+        let (file, isFull) = state.withLock { state in
             state.written += bytes.count
-            if state.written > Self.limit, rename(path, path + ".1") == 0, let next = try? Self.open(path) {
-                // The old one stays open where this fails: better too long than lost.
-                state = State(file: next, written: bytes.count)
-            }
-            return state.file
+            guard state.written > Self.limit, !state.isRotating else { return (state.file, false) }
+            state.isRotating = true
+            return (state.file, true)
         }
-        _ = bytes.withUnsafeBytes { Glibc.write(file.descriptor, $0.baseAddress!, $0.count) }
+        let place = isFull ? rotate(for: bytes.count) : file
+        _ = bytes.withUnsafeBytes { Glibc.write(place.descriptor, $0.baseAddress!, $0.count) }
+    }
+
+    /// The file for a line of so many bytes: a new one, or the old one where that fails, for better too long than lost.
+    private func rotate(for count: Int) -> OpenFile {
+        let next = rename(path, path + ".1") == 0 ? try? Self.open(path) : nil
+        let (file, hasStandardError) = state.withLock { state in
+            state.isRotating = false
+            if let next { (state.file, state.written) = (next, count) }
+            return (state.file, state.hasStandardError)
+        }
+        if hasStandardError { dup2(file.descriptor, STDERR_FILENO) }
+        return file
     }
 
     /// The present moment in UTC, as in `2026-01-31T12:00:00Z`.
