@@ -82,7 +82,7 @@ public enum Help {
     }
 
     private static func commandLists(of command: Command, width: Int) -> [String] {
-        let longest = command.subcommands.map(\.name.count).max() ?? 0
+        let longest = command.subcommands.filter { !$0.isHidden }.map(\.name.count).max() ?? 0
         return sections(of: command).map { title, commands in
             columns(
                 (title.isEmpty ? "Commands" : title) + ":", commands.map { ($0.name, $0.abstract) }, width,

@@ -18,8 +18,8 @@ public enum HelpCommand {
         for word in words {
             let known = path[path.count - 1].subcommands
             guard let next = known.first(where: { $0.name == word }) else {
-                throw UsageError(
-                    "unknown command '\(word)'" + Suggestion.text(for: word, among: known.map(\.name)))
+                let names = known.filter { !$0.isHidden }.map(\.name)
+                throw UsageError("unknown command '\(word)'" + Suggestion.text(for: word, among: names))
             }
             path.append(next)
         }

@@ -55,7 +55,7 @@ public struct Parser {
             if word.hasPrefix("--") {
                 try takeLong(word.dropFirst(2), &rest)
             } else if word.hasPrefix("-"), word != "-" {
-                try takeShort(word.dropFirst(), &rest)
+                if try takeShort(word.dropFirst(), &rest) { return .help(commands) }
             } else {
                 try take(word)
             }
@@ -88,7 +88,7 @@ public struct Parser {
             return
         }
         guard let next = command.subcommands.first(where: { $0.name == word }) else {
-            let names = command.subcommands.map(\.name)
+            let names = command.subcommands.filter { !$0.isHidden }.map(\.name)
             throw UsageError("unknown command '\(word)'" + Suggestion.text(for: word, among: names))
         }
         commands.append(next)
@@ -101,7 +101,12 @@ public struct Parser {
         let name = String(parts[0])
         let known = commands[commands.count - 1].options
         guard let option = known.first(where: { $0.name == name }) else {
-            if let common = Verbosity.options.first(where: { $0.name == name }), parts.count == 1 {
+            let common = Help.allOptions(
+                of: commands[commands.count - 1], isProgram: commands.count == 1)
+            if parts.count == 2, common.contains(where: { $0.name == name }) {
+                throw UsageError("--\(name) takes no value")
+            }
+            if let common = Verbosity.options.first(where: { $0.name == name }) {
                 return changeVerbosity(common)
             }
             let names = (known + Verbosity.options).map { "--" + $0.name } + ["--help"]
@@ -118,9 +123,10 @@ public struct Parser {
         }
     }
 
+    /// - Returns: whether help is asked for.
     private mutating func takeShort(
         _ letters: Substring, _ rest: inout ArraySlice<String>
-    ) throws(UsageError) {
+    ) throws(UsageError) -> Bool {
         var letters = letters
         while let letter = letters.popFirst() {
             let known = commands[commands.count - 1].options
@@ -129,19 +135,21 @@ public struct Parser {
                     changeVerbosity(common)
                     continue
                 }
+                if letter == Help.helpOption.short { return true }
                 throw UsageError("unknown option -\(letter)")
             }
             if option.type == nil {
                 try store("", for: option)
             } else if !letters.isEmpty {
                 try store(String(letters), for: option)
-                return
+                return false
             } else if let value = rest.popFirst() {
                 try store(value, for: option)
             } else {
                 throw UsageError("-\(letter) needs a value (\(option.valueName))")
             }
         }
+        return false
     }
 
     /// The last of `--quiet` and `--verbose` counts.
