@@ -97,8 +97,13 @@ struct WebSocketConnection {
         var reader = self.reader
         // Moved out and in, so that the message under way is never copied.
         self.reader = WebSocketReader(limit: 0)
-        try bytes.withUnsafeBufferPointer { buffer throws(NetworkError) in
-            try reader.read(UnsafeRawBufferPointer(buffer)) { messages.append($0) }
+        var violation: NetworkError?
+        bytes.withUnsafeBufferPointer { buffer in
+            do throws(NetworkError) {
+                try reader.read(UnsafeRawBufferPointer(buffer)) { messages.append($0) }
+            } catch {
+                violation = error
+            }
         }
         self.reader = reader
         for message in messages where !peerClosed {
@@ -111,6 +116,8 @@ struct WebSocketConnection {
                 peerClosed = true
             }
         }
+        // What came before it counts, and after a goodbye nothing does: as if each had come alone.
+        if let violation, !peerClosed { throw violation }
     }
 
     private func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { outgoing.append($0) } }

@@ -1,0 +1,214 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Network
+
+@Suite("A WebSocket over a real connection", .timeLimit(.minutes(3)))
+struct WebSocketConnectionTests {
+    private func connect(
+        to endpoint: Endpoint, _ listener: HeardMessages, timeout: Duration = .seconds(30)
+    ) async throws(NetworkError) -> WebSocketClient {
+        try await WebSocketClient.connect(to: endpoint, timeout: timeout, listener: listener)
+    }
+
+    @Test("texts go both ways, long ones too, in their order")
+    func texts() async throws {
+        let endpoint = try WebSocketPeer.serving { peer in
+            // Echoes until it hears a goodbye, and answers that.
+            while case let frame = try peer.hearFrame() {
+                try peer.say(WebSocketPeer.frame(frame.opcode, frame.payload))
+                if frame.opcode == 8 { return }
+            }
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        #expect(client.isOpen)
+        let texts = [0, 1, 125, 126, 65_535, 65_536, 3_000_000].map { length in
+            (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+        }
+        for text in texts { try client.send(text) }
+        try await wait(until: "all come back") { listener.messages.count == texts.count }
+        #expect(listener.messages == texts && listener.errors.isEmpty)
+        client.close()
+        #expect(!client.isOpen)
+        #expect(try await listener.end().code == .closed)
+        #expect(throws: NetworkError.self) { try client.send([1]) }
+        #expect(listener.errors.count == 1, "the end is told once")
+    }
+
+    @Test("what was handed over before the goodbye is sent")
+    func lastWords() async throws {
+        let heard = Lock<[UInt8]>([])
+        let endpoint = try WebSocketPeer.serving { peer in
+            while case let frame = try peer.hearFrame(), frame.opcode != 8 {
+                heard.withLock { $0 += frame.payload }
+            }
+            try peer.say(WebSocketPeer.frame(8))
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        for byte in UInt8(0)..<100 { try client.send([byte]) }
+        client.close()
+        _ = try await listener.end()
+        #expect(heard.withLock { $0 } == Array(UInt8(0)..<100))
+    }
+
+    @Test("a ping is answered with its own words, also between the parts of a message")
+    func pings() async throws {
+        let answers = Lock<[[UInt8]]>([])
+        let endpoint = try WebSocketPeer.serving { peer in
+            try peer.say(WebSocketPeer.frame(1, Array("a".utf8), isFinal: false))
+            for text in ["", "hello", String(repeating: "p", count: 125)] {
+                try peer.say(WebSocketPeer.frame(9, Array(text.utf8)))
+                let (opcode, payload) = try peer.hearFrame()
+                if opcode == 10 { answers.withLock { $0.append(payload) } }
+            }
+            try peer.say(WebSocketPeer.frame(10) + WebSocketPeer.frame(0, Array("b".utf8)))
+            try peer.say(WebSocketPeer.frame(8))
+            try peer.hearTheEnd()
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        _ = try await listener.end()
+        #expect(answers.withLock { $0.map(\.count) } == [0, 5, 125])
+        #expect(listener.messages == [Array("ab".utf8)])
+        #expect(!client.isOpen)
+    }
+
+    @Test("a server that says goodbye hears one, and what stands behind it is not heard")
+    func goodbye() async throws {
+        let last = Lock<UInt8?>(nil)
+        let endpoint = try WebSocketPeer.serving { peer in
+            try peer.say(
+                WebSocketPeer.frame(1, [1]) + WebSocketPeer.frame(8, [3, 232]) + WebSocketPeer.frame(1, [2])
+                    + [0xFF, 0xFF, 0xFF])
+            let frame = try peer.hearFrame()
+            last.withLock { $0 = frame.opcode }
+            try peer.hearTheEnd()
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        #expect(try await listener.end().code == .closed)
+        #expect(listener.messages == [[1]])
+        try await wait(until: "the server has heard it") { last.withLock { $0 } == 8 }
+        withExtendedLifetime(client) {}
+    }
+
+    @Test("what breaks the rules ends it with that reason; what came before, even at once with it, is heard")
+    func violation() async throws {
+        let endpoint = try WebSocketPeer.serving { peer in
+            try peer.say(WebSocketPeer.frame(1, [1]) + WebSocketPeer.frame(2, [2]) + [0x83, 0])
+            try peer.hearTheEnd()
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        #expect(try await listener.end().code == .protocolViolation)
+        #expect(listener.messages == [[1], [2]])
+        #expect(throws: NetworkError.self) { try client.send([1]) }
+    }
+
+    @Test("what comes at once with the answer to the handshake is heard")
+    func early() async throws {
+        let endpoint = try WebSocketPeer.accepting { peer in
+            let answer = WebSocketPeer.answer(to: try peer.hearKey())
+            try peer.say(answer + WebSocketPeer.frame(1, [1]) + [0x81])
+            try peer.say([1, 2])
+            peer.hangUp()
+        }
+        let listener = HeardMessages()
+        let client = try await connect(to: endpoint, listener)
+        #expect(try await listener.end().code == .closed)
+        #expect(listener.messages == [[1], [2]])
+        withExtendedLifetime(client) {}
+    }
+
+    @Test("a server that hangs up in the middle of its answer has not answered")
+    func cutHandshake() async throws {
+        let length = WebSocketPeer.answer(to: "").count
+        for end in [0, 1, 12, length / 2, length - 1] {
+            let endpoint = try WebSocketPeer.accepting { peer in
+                let answer = WebSocketPeer.answer(to: try peer.hearKey())
+                try peer.say(Array(answer.prefix(end)))
+                peer.hangUp()
+            }
+            let listener = HeardMessages()
+            #expect(await failure { try await connect(to: endpoint, listener) } == .closed)
+            #expect(listener.messages.isEmpty && listener.errors.isEmpty)
+        }
+    }
+
+    @Test("a server that hangs up in the middle of a message has not sent it")
+    func cutMessage() async throws {
+        let frame = WebSocketPeer.frame(1, [UInt8](repeating: 7, count: 200))
+        for end in [1, 2, 3, 4, 100, frame.count - 1, frame.count] {
+            let endpoint = try WebSocketPeer.serving { peer in
+                try peer.say(Array(frame.prefix(end)))
+                peer.hangUp()
+            }
+            let listener = HeardMessages()
+            let client = try await connect(to: endpoint, listener)
+            #expect(try await listener.end().code == .closed)
+            #expect(listener.messages.count == (end == frame.count ? 1 : 0))
+            withExtendedLifetime(client) {}
+        }
+    }
+
+    @Test("an answer to another key is none")
+    func wrongKey() async throws {
+        let endpoint = try WebSocketPeer.accepting { peer in
+            _ = try peer.hearKey()
+            try peer.say(WebSocketPeer.answer(to: "dGhlIHNhbXBsZSBub25jZQ=="))
+            try peer.hearTheEnd()
+        }
+        let error = await #expect(throws: NetworkError.self) {
+            _ = try await connect(to: endpoint, HeardMessages())
+        }
+        #expect(error?.code == .handshake)
+    }
+
+    @Test("a server that never answers is given up, at its time or when nobody waits any more")
+    func silence() async throws {
+        let silent = try WebSocketPeer.accepting { try $0.hearTheEnd() }
+        let error = await #expect(throws: NetworkError.self) {
+            _ = try await connect(to: silent, HeardMessages(), timeout: .milliseconds(50))
+        }
+        #expect(error?.code == .timeout)
+        let other = try WebSocketPeer.accepting { try $0.hearTheEnd() }
+        let waiting = Task { await failure { try await connect(to: other, HeardMessages()) } }
+        waiting.cancel()
+        #expect(await waiting.value == .cancelled)
+    }
+
+    @Test("more than the longest message does not wait for a server that takes nothing")
+    func waiting() throws {
+        let state = WebSocketState(try WakeUp())
+        let half = [UInt8](repeating: 1, count: WebSocketClient.maxMessageLength / 2)
+        try state.send(half)
+        try state.send(half)
+        let full = #expect(throws: NetworkError.self) { try state.send([1]) }
+        #expect(full?.code == .exhausted && full?.sentence == "The server takes no messages at present.")
+        #expect(state.isOpen && state.take().messages.map(\.count) == [half.count, half.count])
+        try state.send([2])
+        state.close()
+        let closed = #expect(throws: NetworkError.self) { try state.send([3]) }
+        #expect(closed?.code == .closed && !state.isOpen)
+        let (messages, isClosing) = state.take()
+        #expect(messages == [[2]] && isClosing)
+    }
+
+    @Test("letting go of it closes it")
+    func letGo() async throws {
+        let endpoint = try WebSocketPeer.serving { peer in
+            while try peer.hearFrame().opcode != 8 {}
+            try peer.say(WebSocketPeer.frame(8))
+        }
+        let listener = HeardMessages()
+        var client: WebSocketClient? = try await connect(to: endpoint, listener)
+        #expect(client != nil)
+        client = nil
+        #expect(try await listener.end().code == .closed)
+    }
+}
