@@ -19,6 +19,11 @@ import Testing
         let waiting = Lock<pthread_t?>(nil)
         let woken = Lock<(count: Int, revents: Int16)?>(nil)
         Thread.start("waits") {
+            // Threads of ours meet no signal unless they ask for it.
+            var set = sigset_t()
+            sigemptyset(&set)
+            sigaddset(&set, SIGUSR2)
+            pthread_sigmask(SIG_UNBLOCK, &set, nil)
             waiting.withLock { $0 = pthread_self() }
             // What an earlier wait answered.
             var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: Int16(POLLHUP))]

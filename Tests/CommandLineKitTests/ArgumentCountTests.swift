@@ -1,0 +1,86 @@
+import Testing
+
+@testable import CommandLineKit
+
+/// Which word belongs to which argument, against a model that tries every way to share them out.
+@Suite("Words are shared out among arguments")
+struct ArgumentCountTests {
+    private static let counts: [Argument.Count] = [.one, .optional, .oneOrMore, .any]
+
+    /// Every list of up to three arguments.
+    private static let lists: [[Argument.Count]] =
+        (1...3).reduce(into: [[[]]]) { lists, _ in
+            lists.append(lists[lists.count - 1].flatMap { list in counts.map { list + [$0] } })
+        }.dropFirst().flatMap { $0 }
+
+    /// How many words each gets: of all ways in which every argument has as many as it may, the one that gives most to
+    /// the first, then to the second. nil when there is none.
+    private static func model(_ list: ArraySlice<Argument.Count>, _ words: Int) -> [Int]? {
+        guard let first = list.first else { return words == 0 ? [] : nil }
+        let allowed: ClosedRange<Int>? =
+            switch first {
+            case .one: words >= 1 ? 1...1 : nil
+            case .optional: 0...min(1, words)
+            case .oneOrMore: words >= 1 ? 1...words : nil
+            case .any: 0...words
+            }
+        for count in (allowed ?? 0...0).reversed() where allowed != nil {
+            if let rest = model(list.dropFirst(), words - count) { return [count] + rest }
+        }
+        return nil
+    }
+
+    private static func program(_ list: [Argument.Count]) -> Command {
+        Command(
+            "post", "Carries letters.",
+            subcommands: [
+                Command(
+                    "send", "Send.",
+                    arguments: list.enumerated().map { Argument("A\($0)", .text, count: $1, "What.") }
+                ) { _ in }
+            ])
+    }
+
+    @Test("the first takes what it may, as long as every required one behind it has its word")
+    func everyList() throws {
+        #expect(Self.lists.count == 4 + 16 + 64)
+        for list in Self.lists {
+            let program = Self.program(list)
+            for count in 0...5 {
+                let words = (0..<count).map { "w\($0)" }
+                let expected = Self.model(list[...], count)
+                do throws(Parser.Failure) {
+                    guard case .run(let invocation) = try Parser.parse(["send"] + words, of: program) else {
+                        Issue.record("not run")
+                        return
+                    }
+                    let values = list.indices.map { invocation.allArguments("A\($0)") }
+                    #expect(values.map(\.count) == expected, "\(list) of \(count)")
+                    #expect(values.flatMap { $0 } == words, "in their order")
+                } catch {
+                    #expect(expected == nil, "\(list) of \(count): \(error.error.sentence)")
+                }
+            }
+        }
+    }
+
+    @Test("the one that is missing is named, and the word that is too many")
+    func sentences() {
+        func complaint(_ list: [Argument.Count], _ words: [String]) -> String? {
+            do throws(Parser.Failure) {
+                _ = try Parser.parse(["send"] + words, of: Self.program(list))
+                return nil
+            } catch { return error.error.sentence }
+        }
+        #expect(complaint([.one, .one], []) == "A0 is missing")
+        #expect(complaint([.one, .one], ["a"]) == "A1 is missing")
+        #expect(complaint([.optional, .one], []) == "A1 is missing")
+        #expect(complaint([.any, .oneOrMore], []) == "A1 is missing")
+        #expect(complaint([.one, .optional], ["a", "b", "c", "d"]) == "unexpected argument 'c'")
+    }
+
+    @Test("how often an argument may come is seen in the usage")
+    func usage() {
+        #expect(Self.counts.map { Argument("X", .text, count: $0, "").usage } == ["X", "[X]", "X…", "[X…]"])
+    }
+}

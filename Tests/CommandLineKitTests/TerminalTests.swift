@@ -1,0 +1,154 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import CommandLineKit
+
+/// Each in a process of its own: they change its streams and its environment.
+@Suite("What goes to a terminal, a pipe or a file")
+struct TerminalTests {
+    @Test("without a terminal the width is that of COLUMNS, within reason, else 80")
+    func width() async {
+        await #expect(processExitsWith: .success) {
+            let null = try OpenFile("/dev/null", flags: O_RDWR)
+            func width(_ columns: String?) -> Int {
+                if let columns { setenv("COLUMNS", columns, 1) } else { unsetenv("COLUMNS") }
+                return Terminal.width(of: null.descriptor)
+            }
+            precondition(width(nil) == 80)
+            precondition(width("") == 80 && width("wide") == 80 && width("0") == 80 && width("-5") == 80)
+            precondition(width("39") == 40 && width("40") == 40 && width("41") == 41)
+            precondition(width("1000") == 1000 && width("1001") == 1000)
+            precondition(!Terminal.isTerminal(null.descriptor) && !Terminal.canRedraw(null.descriptor))
+        }
+    }
+
+    @Test("the first of three variables that is not empty says what characters there are")
+    func locale() async {
+        await #expect(processExitsWith: .success) {
+            func isUnicode(_ all: String?, _ type: String?, _ language: String?) -> Bool {
+                for (name, value) in [("LC_ALL", all), ("LC_CTYPE", type), ("LANG", language)] {
+                    if let value { setenv(name, value, 1) } else { unsetenv(name) }
+                }
+                return Terminal.isUnicode
+            }
+            precondition(!isUnicode(nil, nil, nil))
+            precondition(isUnicode(nil, nil, "de_DE.UTF-8") && isUnicode(nil, nil, "C.utf8"))
+            precondition(isUnicode(nil, nil, "ca_ES.UTF-8@valencia"))
+            precondition(!isUnicode("C", nil, "de_DE.UTF-8") && !isUnicode(nil, "POSIX", "de_DE.UTF-8"))
+            precondition(isUnicode("", "", "de_DE.UTF-8") && isUnicode("en.UTF-8", "C", "C"))
+            precondition(!isUnicode(nil, nil, "de_DE.ISO-8859-1"))
+        }
+    }
+
+    @Test("what is printed is a line each, and a complaint is one line whatever names are in it")
+    func lines() async throws {
+        let folder = try TemporaryFolder()
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            let output = try OpenFile(path + "/output", flags: O_WRONLY | O_CREAT)
+            let errors = try OpenFile(path + "/errors", flags: O_WRONLY | O_CREAT)
+            dup2(output.descriptor, STDOUT_FILENO)
+            dup2(errors.descriptor, STDERR_FILENO)
+            Terminal.print("one … two")
+            try Terminal.deliver("the key")
+            Terminal.complain("a\nb\u{1B}[2J")
+            Terminal.note("noted")
+            Terminal.configure(.quiet)
+            Terminal.note("not noted")
+            Terminal.complain("said all the same")
+            precondition(Terminal.outputFailure == nil)
+            // At once: at the end of an exit test more is said on its streams.
+            _exit(0)
+        }
+        #expect(String(decoding: try folder.read("output"), as: UTF8.self) == "one … two\nthe key\n")
+        #expect(
+            String(decoding: try folder.read("errors"), as: UTF8.self)
+                == "a\\u{a}b\\u{1b}[2J\nnoted\nsaid all the same\n")
+    }
+
+    @Test("what standard output does not take is remembered, the first of it; what must be taken is thrown")
+    func full() async {
+        await #expect(processExitsWith: .success) {
+            let full = try OpenFile("/dev/full", flags: O_WRONLY)
+            dup2(full.descriptor, STDOUT_FILENO)
+            Terminal.write("nobody reads this", to: full.descriptor)
+            precondition(Terminal.outputFailure == nil, "only standard output counts")
+            do throws(SystemError) {
+                try Terminal.deliver("the only key")
+                preconditionFailure("it was taken")
+            } catch {
+                precondition(error == SystemError(code: ENOSPC, operation: "write to standard output"))
+            }
+            Terminal.print("lost")
+            precondition(Terminal.outputFailure?.code == ENOSPC)
+            dup2(try OpenFile("/dev/null", flags: O_RDONLY).descriptor, STDOUT_FILENO)
+            Terminal.print("lost too")
+            precondition(Terminal.outputFailure?.code == ENOSPC, "the first is the reason")
+        }
+    }
+
+    @Test("a reader that has gone is no failure, and a pipe need not be synchronised")
+    func pipes() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGPIPE, SIG_IGN)
+            var ends: [Int32] = [0, 0]
+            try check("make a pipe") { pipe(&ends) }
+            dup2(ends[1], STDOUT_FILENO)
+            close(ends[1])
+            try Terminal.deliver("the key")
+            var buffer = [UInt8](repeating: 0, count: 100)
+            let count = read(ends[0], &buffer, 100)
+            precondition(buffer.prefix(count) == Array("the key\n".utf8)[...])
+            close(ends[0])
+            Terminal.print("too late")
+            precondition(Terminal.outputFailure == nil)
+        }
+    }
+
+    @Test("nothing is asked silently where there is no terminal")
+    func silent() async {
+        await #expect(processExitsWith: .success) {
+            dup2(try OpenFile("/dev/null", flags: O_RDONLY).descriptor, STDIN_FILENO)
+            let answer: Int? = SilentTerminal.whileSilent { preconditionFailure("asked") }
+            precondition(answer == nil && !SilentTerminal.restore())
+        }
+    }
+
+    @Test("progress is silent when nothing but results is wanted, and never goes back")
+    func progress() async throws {
+        let folder = try TemporaryFolder()
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            let file = try OpenFile(path + "/progress", flags: O_WRONLY | O_CREAT | O_APPEND)
+            let display = ProgressDisplay("Sending", descriptor: file.descriptor)
+            for done in [0, 55, 20, 59, 60, 200] as [UInt64] { display.update(done: done, total: 100) }
+            display.update(done: 0, total: 0)
+            display.finish()
+            Terminal.configure(.quiet)
+            let silent = ProgressDisplay("Silent", descriptor: file.descriptor)
+            silent.update(done: 1, total: 1)
+            silent.finish()
+        }
+        let lines = String(decoding: try folder.read("progress"), as: UTF8.self).split(separator: "\n")
+        #expect(
+            lines.map { $0.prefix { $0 != "," } } == [
+                "Sending: 0%", "Sending: 55%", "Sending: 60%", "Sending: 100%",
+            ])
+    }
+
+    @Test("a bar that has no room is a line, cut to the width")
+    func narrow() {
+        func line(_ width: Int) -> String {
+            ProgressDisplay.line("Sending", done: 5, total: 10, elapsed: .milliseconds(99), width: width)
+        }
+        // The title, 5 cells, the amount and what stands between them.
+        let amount = "5 B of 10 B".count
+        let least = "Sending".count + amount + 12 + 5
+        #expect(line(least) == "Sending ██░░░  50%  5 B of 10 B")
+        #expect(line(least - 1) == "Sending 50%, 5 B of 10 B")
+        #expect(line(10) == "Sending 5")
+        let fast = ProgressDisplay.line("S", done: 1000, total: 1000, elapsed: .milliseconds(100), width: nil)
+        #expect(fast == "S: 100%, 1.0 kB of 1.0 kB, 10.0 kB/s")
+    }
+}

@@ -1,0 +1,104 @@
+import Base
+import Testing
+
+@testable import CommandLineKit
+
+@Suite("What a value may be")
+struct ValueTypeTests {
+    @Test(
+        "a whole number within its range, both ends included",
+        arguments: [
+            ("0", false), ("1", true), ("9", true), ("10", false), ("-1", false), ("+5", true),
+            ("5.0", false),
+            ("", false), ("five", false), (" 5", false), ("99999999999999999999", false), ("٥", false),
+        ])
+    func integers(text: String, isValid: Bool) {
+        #expect((ValueType.integer(1...9).complaint(about: text) == nil) == isValid)
+    }
+
+    @Test("what is expected is said, also where there is no upper end")
+    func expectations() {
+        #expect(
+            ValueType.integer(-3...3).complaint(about: "x") == "expected a whole number from -3 to 3")
+        #expect(
+            ValueType.integer(1...Int.max).complaint(about: "0") == "expected a whole number from 1 on")
+        #expect(ValueType.integer(1...Int.max).complaint(about: "\(Int.max)") == nil)
+        #expect(ValueType.choice(["a", "b", "c"]).complaint(about: "d") == "expected a, b or c")
+        #expect(ValueType.choice(["a"]).complaint(about: "A") == "expected a")
+    }
+
+    @Test("a list of words reads as a sentence does")
+    func lists() {
+        #expect(ValueType.list([]) == "")
+        #expect(ValueType.list(["a"]) == "a")
+        #expect(ValueType.list(["a", "b"]) == "a or b")
+        #expect(ValueType.list(["a", "b", "c"]) == "a, b or c")
+    }
+
+    @Test("only a path must not be empty")
+    func empty() {
+        for type in [ValueType.file, .folder] {
+            #expect(type.complaint(about: "") == "a path cannot be empty")
+            #expect(type.complaint(about: " ") == nil)
+        }
+        for type in [ValueType.text, .listed("people")] { #expect(type.complaint(about: "") == nil) }
+        for type in [ValueType.byteCount, .duration, .choice(["a"]), .integer(0...1)] {
+            #expect(type.complaint(about: "") != nil)
+        }
+    }
+
+    @Test(
+        "the longest time of each unit is one, the next none",
+        arguments: [("ms", Int64(1)), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)])
+    func longest(unit: String, milliseconds: Int64) {
+        let most = Int64.max / milliseconds
+        #expect(DurationText.parse("\(most)\(unit)") == .milliseconds(most * milliseconds))
+        #expect(DurationText.parse("\(UInt64(most) + 1)\(unit)") == nil)
+        #expect(DurationText.parse("0\(unit)") == .zero)
+        #expect(DurationText.parse("1\(unit.uppercased())") == nil)
+    }
+
+    @Test(
+        "a unit stands alone behind digits",
+        arguments: ["ms", "1sm", "1 ms", "1ms ", "+1s", "٣s", "1e3s", "00"])
+    func noTimes(text: String) { #expect(DurationText.parse(text) == nil) }
+
+    @Test("values come typed: sizes in bytes, times, the last or all of them, or the default")
+    func typed() throws {
+        let program = Command(
+            "post", "Carries letters.",
+            subcommands: [
+                Command(
+                    "send", "Send.",
+                    options: [
+                        .value("size", named: "N", .byteCount, default: "1kb", "Size."),
+                        .value("wait", named: "T", .duration, "Wait."),
+                        .value("n", named: "N", .integer(0...99), "Number."),
+                        .value("via", named: "X", .text, default: "air", repeats: true, "Way."),
+                    ]
+                ) { _ in }
+            ])
+        func parse(_ words: String...) throws -> Invocation {
+            guard case .run(let invocation) = try Parser.parse(["send"] + words, of: program) else {
+                throw UsageError("not run")
+            }
+            return invocation
+        }
+        let none = try parse()
+        #expect(none.byteCount("size") == 1024 && none.duration("wait") == nil && none.integer("n") == nil)
+        #expect(none.all("via") == ["air"] && none["via"] == "air")
+        let given = try parse("--size", "2mb", "--wait=3m", "--n", "07", "--via", "sea", "--via=")
+        #expect(given.byteCount("size") == 2 << 20 && given.duration("wait") == .seconds(180))
+        #expect(given.integer("n") == 7)
+        #expect(given.all("via") == ["sea", ""] && given["via"] == "")
+        #expect(given.path == ["post", "send"] && given.program.name == "post")
+    }
+
+    @Test("who asks for what the table does not have has made a mistake, and hears of it at once")
+    func unknownNames() async {
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").has("nothing") }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").has("relay") }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob")["nothing"] }
+        await #expect(processExitsWith: .failure) { _ = try Sample.parse("send a Bob").argument("NONE") }
+    }
+}

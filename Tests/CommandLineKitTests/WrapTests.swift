@@ -1,0 +1,89 @@
+import TestSupport
+import Testing
+
+@testable import CommandLineKit
+
+@Suite("Text is broken between words")
+struct WrapTests {
+    @Test("a line is as long as the width, and not longer")
+    func exact() {
+        #expect(Wrap.lines("aaa bbb cc", width: 7) == ["aaa bbb", "cc"])
+        #expect(Wrap.lines("aaa bbb cc", width: 6) == ["aaa", "bbb cc"])
+        #expect(Wrap.lines("aaa bbb cc", width: 10) == ["aaa bbb cc"])
+        #expect(Wrap.lines("", width: 10) == [""])
+        #expect(Wrap.lines("   ", width: 10) == [""])
+    }
+
+    @Test("a word that is too long has a line of its own, and what is in brackets stays together")
+    func longWords() {
+        #expect(Wrap.lines("a 0123456789 b", width: 5) == ["a", "0123456789", "b"])
+        #expect(
+            Wrap.lines("send [--relay ADDR]… [-q] X", width: 14) == ["send", "[--relay ADDR]…", "[-q] X"])
+        #expect(Wrap.lines("a [b] [c d] e", width: 7) == ["a [b]", "[c d] e"])
+    }
+
+    @Test("whatever the words, none is lost, and only words that are too long are too long")
+    func model() {
+        var generator = SeededGenerator(state: 11)
+        for _ in 0..<300 {
+            let words = (0..<Int.random(in: 1...40, using: &generator)).map { _ in
+                String(repeating: "w", count: .random(in: 1...15, using: &generator))
+            }
+            let width = Int.random(in: 1...40, using: &generator)
+            let lines = Wrap.lines(words.joined(separator: " "), width: width)
+            #expect(lines.joined(separator: " ") == words.joined(separator: " "))
+            #expect(lines.allSatisfy { $0.count <= width || !$0.contains(" ") })
+            // No line could have held the first word of the next one.
+            for (line, next) in zip(lines, lines.dropFirst()) {
+                #expect(line.count + 1 + next.prefix { $0 != " " }.count > width)
+            }
+        }
+    }
+
+    @Test("later lines stand under the end of the first words, and a paragraph behind its margin")
+    func hanging() {
+        #expect(Wrap.hanging("Usage: ", "aaa bbb", width: 11) == "Usage: aaa\n       bbb")
+        #expect(Wrap.paragraph("aaa bbb", width: 6, indent: 2) == "  aaa\n  bbb")
+    }
+
+    @Test("paragraphs are what lies between empty lines, however many")
+    func paragraphs() {
+        #expect(Wrap.paragraphs("") == [])
+        #expect(Wrap.paragraphs("\n\n") == [])
+        #expect(Wrap.paragraphs("a\nb\n\n\nc\n") == ["a b", "c"])
+        #expect(Wrap.paragraphs("\na") == ["a"])
+    }
+
+    @Test("text is padded, and never cut")
+    func padded() {
+        #expect("ab".padded(to: 4) == "ab  " && "ab".padded(to: 2) == "ab" && "ab".padded(to: 1) == "ab")
+    }
+
+    @Test("a distance between words is one: none to itself, the same both ways, and no way around is shorter")
+    func distances() {
+        #expect(Suggestion.distance("", "abc") == 3 && Suggestion.distance("abc", "") == 3)
+        #expect(Suggestion.distance("ab", "ba") == 1 && Suggestion.distance("abcd", "badc") == 2)
+        #expect(Suggestion.distance("kitten", "sitting") == 3)
+        let words = ["mount", "unmount", "muont", "count", "m", "", "status", "mouth"]
+        for left in words {
+            #expect(Suggestion.distance(left, left) == 0)
+            for right in words {
+                #expect(Suggestion.distance(left, right) == Suggestion.distance(right, left))
+                #expect(Suggestion.distance(left, right) >= abs(left.count - right.count))
+                #expect(Suggestion.distance(left, right) <= max(left.count, right.count))
+            }
+        }
+    }
+
+    @Test("a third of the letters may be wrong, and a beginning of three letters is enough")
+    func nearest() {
+        #expect(Suggestion.nearest(to: "abcxyf", among: ["abcdef"]) == "abcdef")
+        #expect(Suggestion.nearest(to: "abxxyf", among: ["abcdef"]) == nil)
+        #expect(Suggestion.nearest(to: "dehy", among: ["hydrate", "dehydrate"]) == "dehydrate")
+        #expect(Suggestion.nearest(to: "de", among: ["dehydrate"]) == nil)
+        #expect(Suggestion.nearest(to: "moun", among: ["mounts", "mount"]) == "mount")
+        #expect(Suggestion.nearest(to: "x", among: []) == nil)
+        #expect(Suggestion.text(for: "mout", among: ["mount"]) == "; did you mean 'mount'?")
+        #expect(Suggestion.text(for: "zzz", among: ["mount"]) == "")
+    }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Posix
+
+@Suite("Space on the disk")
+struct DiskSpaceTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func file() throws -> OpenFile {
+        try OpenFile(folder.path("file"), flags: O_RDWR | O_CREAT | O_TRUNC)
+    }
+
+    @Test("a place that was given back reads as zeros, what lies beside it stays")
+    func holes() throws {
+        let file = try file()
+        try file.write([UInt8](repeating: 7, count: 3 * 4096), at: 0)
+        do throws(SystemError) {
+            try file.punchHole(4096..<8192)
+        } catch {
+            // Some filesystems cannot; that is what is said then, and nothing was changed.
+            #expect(error.code == EOPNOTSUPP && error.operation == "free disk space")
+            return
+        }
+        #expect(try file.size() == 3 * 4096)
+        let bytes = try file.read(count: 3 * 4096, at: 0)
+        #expect(bytes[4095] == 7 && bytes[4096..<8192].allSatisfy { $0 == 0 } && bytes[8192] == 7)
+    }
+
+    @Test("space that is reserved makes no file longer, and nothing of it is read")
+    func reserved() throws {
+        let file = try file()
+        try file.reserve(0..<100_000)
+        #expect(try file.size() == 0)
+        try file.reserve(7..<7)
+        try file.write([1], at: 0)
+        #expect(try file.readAll(limit: 10) == [1])
+    }
+
+    @Test("more than any disk has cannot be reserved")
+    func tooMuch() throws {
+        let file = try file()
+        do throws(SystemError) {
+            try file.reserve(0..<(UInt64(1) << 60))
+        } catch {
+            #expect(error == SystemError(code: ENOSPC, operation: "reserve space for a file"))
+        }
+        #expect(try file.size() == 0)
+    }
+
+    @Test("what was written can be made durable, alone and with all others")
+    func durable() throws {
+        let file = try file()
+        try file.write([1], at: 0)
+        file.beginWritingBack()
+        try file.synchronise()
+        try file.synchroniseFilesystem()
+        let directory = try OpenFile(folder.path, flags: O_RDONLY)
+        try directory.synchronise()
+        let pipe = try OpenFile("/proc/self/fd", flags: O_RDONLY)
+        #expect(throws: SystemError.self) { try pipe.synchronise() }
+    }
+
+    @Test("a length is set shorter and longer")
+    func truncated() throws {
+        let file = try file()
+        try file.write([1, 2, 3, 4], at: 0)
+        try file.truncate(to: 2)
+        #expect(try file.readAll(limit: 10) == [1, 2])
+        try file.truncate(to: 4)
+        #expect(try file.readAll(limit: 10) == [1, 2, 0, 0])
+        let reader = try OpenFile(folder.path("file"), flags: O_RDONLY)
+        #expect(throws: SystemError(code: EINVAL, operation: "set a file's length")) {
+            try reader.truncate(to: 0)
+        }
+        #expect(throws: SystemError(code: EBADF, operation: "write a file")) { try reader.write([1], at: 0) }
+    }
+
+    @Test("several may have a file shared, and nobody has it alone then")
+    func sharedLocks() throws {
+        let file = try file()
+        let (second, third) = try (
+            OpenFile(folder.path("file"), flags: O_RDONLY), OpenFile(folder.path("file"), flags: O_RDONLY)
+        )
+        #expect(try file.tryLock(shared: true) && second.tryLock(shared: true))
+        #expect(try !third.tryLock())
+        flock(file.descriptor, LOCK_UN)
+        #expect(try !third.tryLock())
+        flock(second.descriptor, LOCK_UN)
+        #expect(try third.tryLock())
+        #expect(try !second.tryLock(shared: true))
+    }
+}
