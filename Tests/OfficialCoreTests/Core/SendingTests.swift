@@ -43,27 +43,6 @@ struct SendingTests {
         await core.shutDown()
     }
 
-    @Test func anUploadWhoseEndTheCoreForgotHasFailed() async throws {
-        let stage = try Stage { state in
-            for id in 1...2 {
-                var message = ScriptedMessage(id: Int64(id), chat: "@1", isSent: true, name: "\(id).bin")
-                message.status = #"{"type":"sndTransfer","sndProgress":65536,"sndTotal":65536}"#
-                state.history.append(message)
-                if id == 1 { state.forgotten = [message.fileID] }
-            }
-        }
-        let core = try await stage.open()
-        let isFailed = { (id: Int64) async throws -> Bool in
-            guard case .sndError = try await core.item(ItemID(id), in: .direct(1)).file?.status else {
-                return false
-            }
-            return true
-        }
-        #expect(try await eventually { try await isFailed(1) })
-        #expect(try await !isFailed(2))
-        await core.shutDown()
-    }
-
     @Test func aBreakOfWhichNothingIsFoundIsLeftToTheUser() async throws {
         let stage = try Stage()
         let core = try await stage.open()
