@@ -71,6 +71,9 @@ extension FileProblem {
         .cancelledBySender, "The message was deleted; only what had been read before is still here.")
     static let timedOut = FileProblem(
         .timedOut, "The relay did not send this part in time. It is still being tried; read again.")
+    static let notSentInTime = FileProblem(
+        .timedOut,
+        "Only its sender has this file, and was asked for it: it comes when their program is online.")
     static let leaving = FileProblem(.unreachable, "The mount is being left.")
     static let noCopy = FileProblem(.other, "The core keeps no copy of this file.")
     static let wrongLength = FileProblem(

@@ -72,8 +72,11 @@ import Testing
         static let file = FileID(1)
         var simulation = Simulation()
 
-        init() {
-            simulation.open(Simulation.item(Self.file, size: 1000, .rcvInvitation(described: true)))
+        /// - Parameter transport: how it comes to the core.
+        init(_ transport: ChatFile.Transport = .xftp) {
+            var item = Simulation.item(Self.file, size: 1000, .rcvInvitation(described: true))
+            item.file?.transport = transport
+            simulation.open(item)
             simulation.wait(9, Self.file, for: .bytes(0..<10))
             let (file, preparation) = simulation.preparations.removeLast()
             simulation.prepared(file, preparation, .awaitingCore)
@@ -110,5 +113,12 @@ import Testing
         download.received(7, at: 207)
         download.tick(at: 209)
         #expect(download.answers == [.init(reader: 9, problem: .timedOut)])
+    }
+
+    @Test func whoWaitsForAFileThatOnlyItsSenderHasIsToldSo() {
+        var download = OwnDownload(.smp)
+        download.tick(at: 11)
+        #expect(download.answers == [.init(reader: 9, problem: .notSentInTime)])
+        #expect(FileProblem.notSentInTime.kind == .timedOut)
     }
 }

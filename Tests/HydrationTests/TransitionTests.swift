@@ -33,7 +33,9 @@ import Testing
             .idle: .failed, .preparing: .failed, .awaitingCore: .failed, .chunks: .failed, .whole: .failed,
         ],
         .pin: [.idle: .preparing],
-        .evict: [.idle: .retired, .chunks: .retired, .whole: .retired, .failed: .retired],
+        .evict: [
+            .idle: .retired, .awaitingCore: .retired, .chunks: .retired, .whole: .retired, .failed: .retired,
+        ],
         .shutDown: [
             .idle: .retired, .preparing: .retired, .awaitingCore: .retired, .chunks: .retired,
             .whole: .retired, .failed: .retired,

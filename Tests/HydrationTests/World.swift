@@ -173,9 +173,9 @@ struct World {
         guard let before = machine(of: file) else { return }
         let isBusy =
             switch before.phase {
-            case .preparing, .awaitingCore: true
+            case .preparing: true
             case .chunks(_, let chunks): chunks.completion == .inProgress
-            case .idle, .whole, .failed, .retired: false
+            case .idle, .awaitingCore, .whole, .failed, .retired: false
             }
         let isHeld = isBusy || before.opens > 0 || !before.waiting.isEmpty || pinned.contains(file)
         var isDone = false

@@ -68,7 +68,8 @@ final class EntryReporter: Sendable {
         case .hydrated where report.state == .stored || report.state == .remote: report.state = .hydrated
         case .receiving where report.state == .remote || report.state == .receiving:
             report.state = .receiving
-            report.progress = condition.progress
+            // Where only the core can receive it, nothing is known of it here.
+            report.progress = max(report.progress, condition.progress)
         case .idle, .receiving, .hydrated: break
         }
         if let problem = condition.problem {

@@ -114,13 +114,15 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
                 }
                 phase = .chunks(download, chunks)
             } else {
-                retry.remember(.timedOut, until: now + settings.failureMemory)
+                retry.remember(timedOut, until: now + settings.failureMemory)
             }
-            effects = late.map { .answer($0.id, .timedOut) } + [.conditionChanged]
+            effects = late.map { .answer($0.id, timedOut) } + [.conditionChanged]
         }
         if isRetained, let nextTry = retry.nextTry, nextTry <= now { effects += attempt() }
         return effects
     }
+
+    private var timedOut: FileProblem { file.transport == .smp ? .notSentInTime : .timedOut }
 
     /// Whether time alone can bring something: somebody's deadline, or another try.
     var needsTicks: Bool {
@@ -256,8 +258,9 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
         guard demand.isUnused, !demand.isPinned else { return false }
         switch phase {
         case .chunks(_, let chunks): return chunks.completion != .inProgress
-        case .whole, .idle, .failed: return true
-        case .preparing, .awaitingCore, .retired: return false
+        // Of what the core is to receive nothing is here yet.
+        case .whole, .idle, .failed, .awaitingCore: return true
+        case .preparing, .retired: return false
         }
     }
 
