@@ -141,6 +141,10 @@ let package = Package(
             name: "GroupHosting",
             dependencies: ["Base", "Agent", "ChatProtocol", "SMP", "SMPClient", "TestSupport"],
             path: "Tests/GroupHosting", swiftSettings: settings),
+        .target(
+            name: "InlineSending",
+            dependencies: ["Base", "Agent", "ChatProtocol", "SMP", "SMPClient", "TestSupport"],
+            path: "Tests/InlineSending", swiftSettings: settings),
         tests(of: "Base"),
         tests(of: "Posix"),
         tests(of: "Cryptography"),
@@ -169,7 +173,7 @@ let package = Package(
             of: "EmbeddedCore",
             uses: [
                 "XFTP", "XFTPRelay", "Network", "ChatCore", "Cryptography", "Store", "SMP", "SMPClient",
-                "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting",
+                "SMPRelay", "Agent", "ChatProtocol", "JSON", "GroupHosting", "InlineSending",
             ]),
         tests(of: "ScriptedCore", uses: ["JSON"]),
         tests(of: "OfficialCore", uses: ["JSON", "ChatCore", "ScriptedCore", "Store", "Network"]),
@@ -208,7 +212,10 @@ let package = Package(
             exclude: ["Recorder"], swiftSettings: settings),
         .testTarget(
             name: "MountTests",
-            dependencies: ["Base", "Posix", "EmbeddedCore", "SMP", "GroupHosting", "TestSupport", "chatfs"],
+            dependencies: [
+                "Base", "Posix", "ChatProtocol", "EmbeddedCore", "SMP", "GroupHosting", "InlineSending",
+                "TestSupport", "chatfs",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "OfficialMountTests",

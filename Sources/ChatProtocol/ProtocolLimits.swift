@@ -24,8 +24,11 @@ public enum ProtocolLimits {
     static let memberLink = 8000
     /// Plain bytes of a chunk that travels within a message; only the last is shorter.
     public static let inlineChunk = 15_780
-    /// Chunks of a file that is offered within messages.
-    public static let inlineChunks = 15
+    /// Chunks of a file that is offered within messages, and of one that comes there without having been asked for.
+    static let inlineChunks = 15
+    static let unaskedInlineChunks = 8
+    /// Files of one author that have begun to come unasked and are not here.
+    static let unfinishedTransfers = 8
 
     /// Where something is said, which says how much of it there may be.
     public enum Capacity: Hashable, Sendable {

@@ -125,6 +125,13 @@ public final class GroupHost: Sendable {
         try await say(event, over: found)
     }
 
+    /// Sends a member something that is no message, or one with an id of the caller's.
+    public func send(_ body: [UInt8], to name: String) async throws {
+        let found = state.withLock { $0.members.first { $0.value.profile.displayName == name }?.key }
+        guard let found else { throw WaitedInVain("\(name) is no member") }
+        _ = try await agent.send(body, to: found, notifies: false, identifier: nil)
+    }
+
     public func sayToAll(_ event: MessageEvent) async throws {
         for connection in state.withLock({ Array($0.members.keys) }) {
             try await say(event, over: connection)

@@ -20,8 +20,12 @@ public enum ConversationEffect: Hashable, Sendable {
     case fileCancelled(MessageKey)
     /// A file of this profile that was offered within messages is wanted.
     case fileAccepted(SharedMessageID)
-    /// A piece of a file that travels within messages.
-    case chunk(MessageKey, number: UInt8, bytes: [UInt8])
+    /// The file of a message follows it chunk by chunk: they are to be taken.
+    case transferBegan(MessageKey)
+    /// The next chunk of a file that comes within messages; with the last one all of it is here.
+    case transferGrew(MessageKey, InlineTransfer, bytes: [UInt8])
+    /// The file cannot be had any more.
+    case transferFailed(MessageKey, InlineTransfer.Failure)
     /// The other one of a chat of two is called otherwise, or looks otherwise.
     case profileChanged(ContactProfile)
     case groupProfileChanged(GroupProfile)

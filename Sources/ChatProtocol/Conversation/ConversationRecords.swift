@@ -18,6 +18,13 @@ public protocol ConversationRecords {
     /// Descriptions, whole or not, of messages that are not here.
     var waitingDescriptions: Int { get throws(Failure) }
 
+    /// As far as the file of a message is here that comes within messages. nil where its chunks are not taken: nobody
+    /// has asked for it, it is here, or it failed.
+    func transfer(of key: MessageKey) throws(Failure) -> InlineTransfer?
+
+    /// The messages of one author whose files come unasked and are not here, the oldest first.
+    func unaskedTransfers(by author: Author) throws(Failure) -> [MessageKey]
+
     /// nil of one that nobody has told of.
     func member(_ id: MemberID) throws(Failure) -> GroupMember?
 

@@ -179,7 +179,7 @@ extension MessageEvent {
     /// What a host passes on. Anything else in a forwarded message was put there by nobody whom it is about.
     fileprivate var isForwardable: Bool {
         switch self {
-        case .message(let new): new.file?.way != .offeredInline && new.file?.way != .sentInline
+        case .message(let new): new.file?.isInline != true
         case .description, .update, .deletion, .reaction, .fileCancelled, .information: true
         case .group(let event):
             switch event {

@@ -22,17 +22,26 @@ struct MessageIntake<Records: ConversationRecords> {
         let key = MessageKey(id, by: author)
         let received = IncomingMessage(key, message, at: time, isHidden: isHidden)
         switch try records.message(key)?.state {
-        case nil: return try [.received(received)] + description(key, of: message.file)
-        case .onlyChanged: return try [.completed(received)] + description(key, of: message.file)
+        case nil: return try [.received(received)] + content(key, of: message.file)
+        case .onlyChanged: return try [.completed(received)] + content(key, of: message.file)
         case .present, .deleted: return []
         }
     }
 
-    /// The first part may come with the message; the rest, or all of it, may have come before.
-    private func description(_ key: MessageKey, of file: FileInvitation?) throws(Records.Failure)
+    private func content(_ key: MessageKey, of file: FileInvitation?) throws(Records.Failure)
         -> [ConversationEffect]
     {
-        guard let file, case .described(let part) = file.way else { return [] }
+        switch file?.way {
+        case .described(let part): return try description(key, part)
+        case .sentInline where file?.transfer != nil && !isHidden: return try transferBegins(key)
+        case nil, .sentInline, .offeredInline, .unsupported: return []
+        }
+    }
+
+    /// The first part may come with the message; the rest, or all of it, may have come before.
+    private func description(_ key: MessageKey, _ part: DescriptionPart) throws(Records.Failure)
+        -> [ConversationEffect]
+    {
         var partial = try records.description(of: key) ?? PartialDescription()
         if partial.isComplete { return [.described(key, text: partial.text)] }
         switch partial.take(part) {
@@ -93,12 +102,24 @@ struct MessageIntake<Records: ConversationRecords> {
         return [.reacted(key, emoji: reaction.emoji, by: author, isAdded: reaction.isAdded)]
     }
 
+    /// It comes once and cannot be asked for later, so it is taken, whatever it is. Of many that were begun and not
+    /// finished the oldest gives way, so that nobody fills the disk with them.
+    private func transferBegins(_ key: MessageKey) throws(Records.Failure) -> [ConversationEffect] {
+        let unfinished = try records.unaskedTransfers(by: author)
+        let excess = max(0, unfinished.count + 1 - ProtocolLimits.unfinishedTransfers)
+        return unfinished.prefix(excess).map { .transferFailed($0, .overtaken) } + [.transferBegan(key)]
+    }
+
     func chunk(_ chunk: InlineChunk) throws(Records.Failure) -> [ConversationEffect] {
+        guard chunk.number > 0 else { return try cancelFile(chunk.id) }
         let key = MessageKey(chunk.id, by: author)
-        guard let known = try records.message(key), known.state == .present, known.hasFile else { return [] }
-        if chunk.number == 0 { return [.fileCancelled(key)] }
-        guard chunk.number <= ProtocolLimits.inlineChunks, chunk.bytes.count <= ProtocolLimits.inlineChunk
-        else { return [] }
-        return [.chunk(key, number: chunk.number, bytes: chunk.bytes)]
+        guard try records.message(key)?.state == .present, var transfer = try records.transfer(of: key) else {
+            return []
+        }
+        switch transfer.take(chunk) {
+        case .known: return []
+        case .grew: return [.transferGrew(key, transfer, bytes: chunk.bytes)]
+        case .failed(let failure): return [.transferFailed(key, failure)]
+        }
     }
 }

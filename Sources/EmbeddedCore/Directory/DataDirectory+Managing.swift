@@ -40,7 +40,11 @@ extension DataDirectory {
             guard try tables.chats.isOpen(id) else {
                 throw ChatError(.invalidCommand, "This chat has ended already.")
             }
-            try tables.network(of: profile.id).part(fromContactOf: id, at: clock.now())
+            let network = tables.network(of: profile.id)
+            try network.part(fromContactOf: id, at: clock.now())
+            for item in try network.inlineTransfers.giveUp(in: id, .leftBeforeSent) {
+                try tables.inbox.post(.failed(item), to: ChatSide(profile: profile.id, chat: id))
+            }
             try tables.announce(tables.chats.leave(id))
         }
     }

@@ -76,8 +76,10 @@ final class AgentEvents: Sendable {
         case .conditionChanged(let condition) where condition.isGone:
             if try groups(change).lose(connection) { break }
             guard let chat = try change.tables.people.person(connection)?.chat else { break }
+            let side = ChatSide(profile: store.profile.id, chat: chat)
             try change.tables.chats.end(chat, .contactLeft)
-            try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
+            try change.giveUpInline(in: side)
+            try change.post(.chatUpdated, to: side)
         case .connectionFailed(let reason):
             if try change.tables.memberConnections.row(over: connection) != nil {
                 log.debug("a connection with a member of a group was not made: \(reason.sentence)")
@@ -170,9 +172,7 @@ final class AgentEvents: Sendable {
         let known = conversation
         let arrived = ArrivedMessages(
             change: change, side: side, sender: conversation.profile.displayName)
-        let stored = StoredConversation(
-            chat: chat, messages: change.tables.sharedMessages, groups: change.tables.groups,
-            memberConnections: change.tables.memberConnections)
+        let stored = StoredConversation(chat, change.tables)
         var isReceiptDue = false
         for element in elements {
             let effects = try conversation.receive(element, at: message.received, from: stored)

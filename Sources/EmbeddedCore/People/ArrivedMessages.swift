@@ -56,6 +56,7 @@ struct ArrivedMessages {
         case .ended(let end):
             try change.tables.chats.end(side.chat, StoredChatEnding(end))
             try change.endConnections(of: side)
+            try change.giveUpInline(in: side)
             try change.post(.chatUpdated, to: side)
         case .seen(let key): try messages.noteSeen(key, in: side.chat)
         case .groupProfileChanged(let profile):
@@ -74,9 +75,16 @@ struct ArrivedMessages {
             for key in try messages.keys(by: id, in: side.chat) { try delete(key, at: change.time) }
         case .invitedToGroup(let invitation):
             try ArrivedRequests(change: change, time: change.time).take(invitation, in: side.chat)
-        // Signs at messages are not shown. Files within messages are refused when they are offered, and this side offers
-        // its own by description alone: chunks belong to nothing, and who accepts one (x.file.acpt.inv) accepts none.
-        case .reacted, .chunk, .fileAccepted, .receiptDue: break
+        case .transferBegan(let key):
+            if let file = try file(of: key)?.id { try change.beginInline(file) }
+        case .transferGrew(let key, let transfer, let bytes):
+            if let file = try file(of: key)?.id { try change.keepInline(bytes, as: transfer, of: file) }
+        case .transferFailed(let key, let failure):
+            guard let (item, file) = try file(of: key) else { break }
+            try change.failInline(file, item, failure, in: side)
+        // Signs at messages are not shown. This side offers its files by description alone, so who accepts one within
+        // messages (x.file.acpt.inv) accepts none, and the description that it has leads to the file.
+        case .reacted, .fileAccepted, .receiptDue: break
         }
     }
 
@@ -116,7 +124,11 @@ struct ArrivedMessages {
             line.disappears = try end(message.message.timeToLive)
         }
         try change.write(line, to: side)
-        if let item { try change.post(.newItem(item), to: side) }
+        guard let item else { return }
+        try change.post(.newItem(item), to: side)
+        if let file = message.message.file, file.way == .offeredInline, file.transfer != nil {
+            try change.receiveByItself(item, from: message.key.author, in: side.chat)
+        }
     }
 
     private func networkMessage(
@@ -125,12 +137,14 @@ struct ArrivedMessages {
         let time = incoming.time
         var message = ItemTable.NetworkMessage(
             sender: try name(of: incoming.key), time: time, content: MessageContent(content),
-            fileName: file.name, size: file.size,
+            fileName: file.name, size: file.size, transport: file.isInline ? .smp : .xftp,
             disappears: try end(incoming.message.timeToLive))
         change.noteDisappearing(at: message.disappears)
-        if case .described = file.way {
-            message.expires = time.advanced(by: FilePolicy.relayRetention)
-        } else {
+        switch file.way {
+        case .described: message.expires = time.advanced(by: FilePolicy.relayRetention)
+        case .offeredInline, .sentInline:
+            if file.transfer == nil { message.problem = .tooLargeForMessages }
+        case .unsupported:
             message.problem = FileProblem(
                 .other, "The sender's program sends this file in a way that ChatFS does not support.")
         }
@@ -155,17 +169,24 @@ struct ArrivedMessages {
     }
 
     private func describe(_ key: MessageKey, _ text: String) throws {
-        guard let item = try messages.item(key, in: side.chat), let file = try file(of: item) else { return }
+        guard let (item, file) = try file(of: key) else { return }
         try change.tables.uploads.describe(file, text)
         try change.post(.described(item), to: side)
     }
 
     private func withdraw(_ key: MessageKey) throws {
-        guard let item = try messages.item(key, in: side.chat), let file = try file(of: item) else { return }
-        if try change.tables.uploads.withdraw(file) { try change.post(.cancelled(item), to: side) }
+        guard let (item, file) = try file(of: key) else { return }
+        guard try change.tables.uploads.withdraw(file) else { return }
+        try change.tables.inlineTransfers.end(file)
+        try change.post(.cancelled(item), to: side)
     }
 
-    private func file(of item: ItemID) throws -> FileID? { try change.tables.items.item(item)?.file?.id }
+    private func file(of key: MessageKey) throws -> (item: ItemID, id: FileID)? {
+        guard let item = try messages.item(key, in: side.chat),
+            let file = try change.tables.items.item(item)?.file?.id
+        else { return nil }
+        return (item, file)
+    }
 }
 
 extension MessageContent {

@@ -41,9 +41,7 @@ struct GroupEvents {
         let side = ChatSide(profile: profile, chat: place.chat)
         var group = place.group
         let arrived = ArrivedMessages(change: change, side: side, sender: group.profile.displayName)
-        let stored = StoredConversation(
-            chat: place.chat, messages: tables.sharedMessages, groups: tables.groups,
-            memberConnections: tables.memberConnections)
+        let stored = StoredConversation(place.chat, tables)
         var isReceiptDue = false
         for element in elements {
             let effects = try group.receive(element, at: time, over: place.member, from: stored)

@@ -48,6 +48,7 @@ extension ProfileChange {
     /// A connection with a member, or with the host, is of no use any more.
     func endConnection(with member: MemberID, in side: ChatSide) throws {
         guard let group = try tables.groups.group(ofChat: side.chat) else { return }
+        try giveUpInline(in: side, by: .member(member))
         if member == group.host, let id = try tables.people.connection(ofChat: side.chat) {
             try tables.memberConnections.end(id, with: member, in: side.chat, at: time)
         } else if let row = try tables.memberConnections.row(with: member, in: side.chat) {

@@ -88,8 +88,12 @@ extension ProfileChange {
     }
 
     private func settle(_ id: ItemID, _ outcome: HandedMessageTable.Outcome) throws {
-        guard let file = try tables.items.item(id)?.file else { return }
+        guard let item = try tables.items.item(id), let file = item.file else { return }
         switch outcome {
+        // What goes to the sender of a file only asks for it.
+        case .delivered where item.direction == .received: break
+        case .failed(let sentence) where item.direction == .received:
+            try askedInVain(for: file.id, sentence)
         case .delivered:
             if try tables.items.setDelivered(id) { try tell({ .chatItemUpdated($0) }, of: file.id) }
         case .failed(let sentence):

@@ -4,8 +4,13 @@ import ChatProtocol
 struct StoredConversation: ConversationRecords {
     let chat: Int64
     let messages: SharedMessageTable
-    let groups: GroupTable
-    let memberConnections: MemberConnectionTable
+    let network: NetworkTables
+
+    init(_ chat: Int64, _ tables: ProfileTables) {
+        self.chat = chat
+        messages = tables.sharedMessages
+        network = tables.network
+    }
 
     func message(_ key: MessageKey) throws(any Error) -> MessageRecord? {
         try messages.record(of: key, in: chat)
@@ -19,9 +24,19 @@ struct StoredConversation: ConversationRecords {
 
     var waitingDescriptions: Int { get throws(any Error) { try messages.waitingDescriptions(in: chat) } }
 
-    func member(_ id: MemberID) throws(any Error) -> GroupMember? { try groups.member(id, of: chat) }
+    func transfer(of key: MessageKey) throws(any Error) -> InlineTransfer? {
+        try network.inlineTransfers.transfer(of: key, in: chat)
+    }
+
+    func unaskedTransfers(by author: Author) throws(any Error) -> [MessageKey] {
+        try network.inlineTransfers.unasked(by: author, in: chat)
+    }
+
+    func member(_ id: MemberID) throws(any Error) -> GroupMember? {
+        try network.groups.member(id, of: chat)
+    }
 
     func connection(with id: MemberID) throws(any Error) -> MemberConnection.Phase? {
-        try memberConnections.row(with: id, in: chat)?.state.phase
+        try network.memberConnections.row(with: id, in: chat)?.state.phase
     }
 }

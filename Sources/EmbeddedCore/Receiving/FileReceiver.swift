@@ -25,8 +25,8 @@ final class FileReceiver: Sendable {
 
     // MARK: - When asked
 
-    /// Begins to receive, or notes that it is requested as soon as the description is there. What is on
-    /// its way already goes on; what has come is told once more.
+    /// Begins to receive, or notes that it is requested as soon as the description is there; the sender of a file within
+    /// messages is asked for it. What is on its way already goes on; what has come is told once more.
     /// - Parameter acceptsEarly: it counts as accepted before its description has come.
     func receive(
         _ file: FileID, approvedRelays: Bool, acceptsEarly: Bool
@@ -35,6 +35,12 @@ final class FileReceiver: Sendable {
         let starts = try await blocking.run { [self] in
             if try store.read({ try $0.inlineContents.holds(file) }) {
                 try inlineFiles.takeIn(file, telling: true)
+            }
+            if try store.read({ try $0.downloads.existingOffer(file).transport == .smp }) {
+                if let refused = try store.commit({ try ask(for: file, $0) }) {
+                    throw ChatError(.file(refused.kind), refused.sentence)
+                }
+                return false
             }
             while true {
                 let description = try relays.description(of: file)
@@ -46,6 +52,19 @@ final class FileReceiver: Sendable {
             }
         }
         if starts { downloads.start(file) }
+    }
+
+    /// Why a file within messages cannot be had; nil where it is here, or comes.
+    private func ask(for file: FileID, _ change: ProfileChange) throws -> FileProblem? {
+        let offer = try change.tables.downloads.existingOffer(file)
+        switch offer.status {
+        case .rcvComplete: try change.tell({ .rcvFileComplete($0) }, of: file)
+        case .rcvAccepted, .rcvTransfer, .rcvWarning: break
+        default:
+            try offer.refuseWhenOver()
+            return try change.receiveInline(file)
+        }
+        return nil
     }
 
     /// Whether the download is to be started now; nil when the description arrived after it was looked for.

@@ -113,6 +113,10 @@ final class Inbox: Sendable {
             guard let item = try change.tables.items.item(id), let file = item.file else { return nil }
             change.tell(.rcvFileSndCancelled(item))
             return .endTransfer(file.id)
+        case .failed(let id):
+            guard let item = try change.tables.items.item(id), case .rcvError(let problem) = item.file?.status
+            else { return nil }
+            change.tell(.rcvFileError(item, problem))
         case .deleted(let id, let storedName):
             change.abandon(storedName)
             let chat = try change.tables.chats.chat(waiting.chat, of: store.profile.id)?.reference

@@ -2,7 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 
-/// Small files that arrive in their messages: their content becomes CryptoFiles and disappears from the rows. What
+/// Small files that arrive in their messages, or in messages that follow (`InlineTransferTable`): their content becomes CryptoFiles and disappears from the rows. What
 /// the disk has no space for stays in its row and is tried again with the next arrival. All calls block.
 final class InlineFiles: Sendable {
     private let store: ProfileStore
@@ -109,7 +109,7 @@ final class InlineFiles: Sendable {
             let problem = FileProblem(.damaged, "The message does not hold the file it should.")
             try change.tables.inlineContents.drop(file)
             _ = try change.setStatus(
-                .rcvError, of: file, from: [.rcvInvitation, .rcvWarning], problem: problem)
+                .rcvError, of: file, from: [.rcvInvitation] + StoredFileStatus.downloading, problem: problem)
             if telling { try change.tell({ .rcvFileError($0, problem) }, of: file) }
         }
     }
@@ -117,9 +117,11 @@ final class InlineFiles: Sendable {
     private func warn(_ file: FileID, _ failure: ChatError, telling: Bool) throws {
         let problem = FileProblem(failure.fileProblemKind, failure.sentence)
         try store.commit { change in
-            guard try change.setStatus(.rcvWarning, of: file, from: [.rcvInvitation], problem: problem) else {
-                return
-            }
+            guard
+                try change.setStatus(
+                    .rcvWarning, of: file, from: [.rcvInvitation, .rcvAccepted, .rcvTransfer],
+                    problem: problem)
+            else { return }
             if telling { try change.tell({ .rcvFileWarning($0, problem) }, of: file) }
         }
     }

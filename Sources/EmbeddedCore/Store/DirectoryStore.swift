@@ -106,6 +106,7 @@ struct ProfileTables {
     var groups: GroupTable { network.groups }
     var memberConnections: MemberConnectionTable { network.memberConnections }
     var retention: RetentionTable { network.retention }
+    var inlineTransfers: InlineTransferTable { network.inlineTransfers }
 
     var chats: ChatTable { directory.chats }
     var inbox: InboxTable { directory.inbox }

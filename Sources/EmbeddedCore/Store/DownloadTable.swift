@@ -7,6 +7,7 @@ struct Offer {
     var status: StoredFileStatus
     /// Whether its description has arrived.
     var isDescribed: Bool
+    var transport: ChatFile.Transport
     var problem: FileProblem
     /// Bytes of plaintext.
     var size: UInt64
@@ -49,13 +50,14 @@ struct DownloadTable {
     func offer(_ file: FileID) throws -> Offer? {
         let offer = try connection.first(
             """
-            SELECT status, description IS NOT NULL AS is_described, problem, problem_sentence, size, to_receive,
+            SELECT status, transport, description IS NOT NULL AS is_described, problem, problem_sentence, size, to_receive,
                 approved, created
             FROM file WHERE id = ? AND profile = ? AND item IS NOT NULL
             """, file.rawValue, profile
         ) { row in
             Offer(
                 status: try row.value("status"), isDescribed: row.bool("is_described"),
+                transport: try row.value("transport", as: ChatFile.Transport.self),
                 problem: try row.problem(), size: row.unsigned("size"), isRequested: row.bool("to_receive"),
                 isApproved: row.bool("approved"), created: row.timestamp("created"))
         }

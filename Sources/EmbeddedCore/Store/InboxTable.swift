@@ -9,6 +9,8 @@ enum InboxEntry: Equatable {
     case described(ItemID)
     /// The sender cancelled a file.
     case cancelled(ItemID)
+    /// A file that came within messages cannot be had any more.
+    case failed(ItemID)
     /// The sender deleted an item for everyone; `storedName` is the CryptoFile it leaves behind.
     case deleted(ItemID, storedName: String?)
     case chatUpdated
@@ -25,6 +27,7 @@ struct InboxTable {
         case newItem = "new"
         case described
         case cancelled
+        case failed
         case deleted
         case chatUpdated = "chat"
         case messageLogGrew = "log"
@@ -37,6 +40,7 @@ struct InboxTable {
             case .newItem(let item): (.newItem, item, nil)
             case .described(let item): (.described, item, nil)
             case .cancelled(let item): (.cancelled, item, nil)
+            case .failed(let item): (.failed, item, nil)
             case .deleted(let item, let storedName): (.deleted, item, storedName)
             case .chatUpdated: (.chatUpdated, nil, nil)
             case .messageLogGrew: (.messageLogGrew, nil, nil)
@@ -64,6 +68,7 @@ struct InboxTable {
                 case .newItem: .newItem(item)
                 case .described: .described(item)
                 case .cancelled: .cancelled(item)
+                case .failed: .failed(item)
                 case .deleted: .deleted(item, storedName: row.textOrNil("stored_name"))
                 case .chatUpdated: .chatUpdated
                 case .messageLogGrew: .messageLogGrew

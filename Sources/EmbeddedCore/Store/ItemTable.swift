@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import ChatProtocol
 import Store
 
 /// The messages of a profile, each with its file.
@@ -32,7 +33,8 @@ struct ItemTable {
             i.kind AS content_kind, i.preview, i.seconds, i.text,
             f.id AS file, f.name, f.size, f.status, f.transport, f.stored_name, f.key, f.nonce, f.expires,
             f.problem, f.problem_sentence, i.is_delivered,
-            (f.description IS NOT NULL OR f.transport = 'inline') AS is_described
+            (f.description IS NOT NULL OR f.transport IN ('inline', 'smp')) AS is_described,
+            CASE f.transport WHEN 'smp' THEN (SELECT received FROM inline_transfer WHERE file = f.id) END AS received
         FROM item i JOIN chat c ON c.id = i.chat JOIN file f ON f.item = i.id
         """
 
@@ -114,11 +116,14 @@ struct ItemTable {
                 path: context.filesPath + "/" + name,
                 arguments: FileArguments(key: row.bytes("key"), nonce: row.bytes("nonce")))
         }
+        let size = row.unsigned("size")
+        let transfer = row.integerOrNil("received").flatMap {
+            InlineTransfer(size: size, received: Int(clamping: $0))
+        }
+        let progress = context.progress[id] ?? TransferProgress(transfer)
         return ChatFile(
-            id: id, name: row.text("name"), size: row.unsigned("size"),
-            status: status.status(
-                context.progress[id] ?? TransferProgress(done: 0, total: 0), try row.problem(),
-                isDescribed: row.bool("is_described")),
+            id: id, name: row.text("name"), size: size,
+            status: status.status(progress, try row.problem(), isDescribed: row.bool("is_described")),
             transport: try row.value("transport", as: ChatFile.Transport.self), source: source,
             expires: row.timestampOrNil("expires"), isDelivered: row.bool("is_delivered"))
     }
@@ -261,7 +266,8 @@ struct ItemTable {
         var content: MessageContent
         var fileName: String
         var size: UInt64
-        /// nil where it cannot be fetched by this program.
+        var transport: ChatFile.Transport
+        /// nil where nothing is on relays, or this program cannot fetch it.
         var expires: Timestamp?
         var problem: FileProblem?
         /// When it is gone again; nil: never.
@@ -282,8 +288,8 @@ struct ItemTable {
             """
             INSERT INTO file (profile, item, name, size, transport, status, created, expires, problem,
                 problem_sentence, recipient) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
-            """, profile, item.rawValue, message.fileName, message.size, ChatFile.Transport.xftp.rawValue,
-            status, message.time, message.expires, message.problem?.kind.rawValue,
+            """, profile, item.rawValue, message.fileName, message.size, message.transport.rawValue, status,
+            message.time, message.expires, message.problem?.kind.rawValue,
             message.problem?.sentence)
         return item
     }

@@ -12,6 +12,7 @@ struct NetworkTables {
     let groups: GroupTable
     let memberConnections: MemberConnectionTable
     let retention: RetentionTable
+    let inlineTransfers: InlineTransferTable
 
     init(_ connection: Connection, of profile: Int64) {
         people = PeopleTable(connection, of: profile)
@@ -20,6 +21,7 @@ struct NetworkTables {
         groups = GroupTable(connection, of: profile)
         memberConnections = MemberConnectionTable(connection, of: profile)
         retention = RetentionTable(connection, of: profile)
+        inlineTransfers = InlineTransferTable(connection, of: profile)
     }
 
     /// Whether a chat is with somebody on the network, also where nobody of a group can be reached.

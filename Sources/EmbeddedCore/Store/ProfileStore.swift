@@ -145,6 +145,9 @@ final class ProfileChange {
         concernsOthers = true
     }
 
+    /// Has this process store the content of small files that has come into their rows.
+    func haveContentTakenIn() { concernsOthers = true }
+
     // MARK: - Logs of chats
 
     /// Adds a line to the log of one profile's side of a chat.
@@ -202,6 +205,7 @@ final class ProfileChange {
     }
 
     /// Sets the status of a file if it has one of `expected`. False when it has not.
+    @discardableResult
     func setStatus(
         _ status: StoredFileStatus, of file: FileID, from expected: [StoredFileStatus],
         problem: FileProblem? = nil

@@ -29,6 +29,7 @@ enum Schema {
         Migration("groups", groups, isFinal: true),
         Migration("membership", membership),
         Migration("retention", retention),
+        Migration("inline transfers", inlineTransfers),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

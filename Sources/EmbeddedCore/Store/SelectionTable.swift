@@ -1,3 +1,4 @@
+import ChatCore
 import Store
 
 /// Makes of the copy of a directory's database one of a part of it, and says which files it names.
@@ -16,11 +17,17 @@ struct SelectionTable {
         for table in ["relay", "approval", "messaging_server"] {
             try connection.execute("DELETE FROM \(table) WHERE profile != ?", profile)
         }
+        try connection.execute(
+            "UPDATE file SET status = ?, problem = ?, problem_sentence = ? WHERE transport = ? AND inline_content IS NULL "
+                + "AND status IN (\(StoredFileStatus.list(StoredFileStatus.offered + StoredFileStatus.downloading)))",
+            StoredFileStatus.rcvError, FileProblem.leftBeforeSent.kind.rawValue,
+            FileProblem.leftBeforeSent.sentence,
+            ChatFile.Transport.smp.rawValue)
         // Connections belong to the profile that goes on: nobody else may take their messages.
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
             "contact_request", "network_group", "network_member", "early_message",
-            "handed_message", "damaged_copy",
+            "handed_message", "damaged_copy", "inline_transfer",
         ] {
             try connection.execute("DELETE FROM \(table)")
         }

@@ -20,6 +20,15 @@ struct SharedMessageTable {
 
     private static let own = "own"
 
+    private static func author(_ word: String) -> Author? {
+        switch word {
+        case own: .own
+        case "contact": .contact
+        default:
+            word.hasPrefix("member:") ? MemberID(text: String(word.dropFirst(7))).map { .member($0) } : nil
+        }
+    }
+
     private enum StoredState: String, SQLBindable, CaseIterable {
         case present, changed, deleted
 
@@ -100,6 +109,21 @@ struct SharedMessageTable {
             Self.own
         ) { row in
             SharedMessageID(bytes: row.bytes("shared_id")).map { ($0, row.integer("chat")) }
+        }
+        return found ?? nil
+    }
+
+    /// Who sent an item, what both sides call it, and in which chat it is.
+    func received(_ item: ItemID) throws -> (key: MessageKey, chat: Int64)? {
+        let found = try connection.first(
+            "SELECT chat, author, shared_id FROM shared_message WHERE item = ? AND author != ?",
+            item.rawValue,
+            Self.own
+        ) { row -> (MessageKey, Int64)? in
+            guard let author = Self.author(row.text("author")),
+                let id = SharedMessageID(bytes: row.bytes("shared_id"))
+            else { return nil }
+            return (MessageKey(id, by: author), row.integer("chat"))
         }
         return found ?? nil
     }

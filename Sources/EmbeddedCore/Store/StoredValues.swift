@@ -1,4 +1,5 @@
 import ChatCore
+import ChatProtocol
 import Store
 
 /// What a column may hold. Read through `Row.value`, so any other word is reported as damage.
@@ -168,6 +169,14 @@ enum StoredFileStatus: String, SQLBindable, CaseIterable {
 struct TransferProgress: Hashable, Sendable {
     var done: UInt64
     var total: UInt64
+}
+
+extension TransferProgress {
+    /// Of a file that nobody fetches from a relay.
+    /// - Parameter transfer: nil where it does not come within messages either.
+    init(_ transfer: InlineTransfer?) {
+        self.init(done: transfer?.bytes ?? 0, total: transfer?.size ?? 0)
+    }
 }
 
 extension Row {

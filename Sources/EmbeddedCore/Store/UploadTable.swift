@@ -74,11 +74,12 @@ struct UploadTable {
         try connection.execute("UPDATE file SET description = ? WHERE id = ?", description, copy.rawValue)
     }
 
-    /// Takes a recipient's file back. False when the recipient has it, or has given it up.
+    /// Takes a recipient's file back. False when the recipient has it, be it in its row only, or has given it up.
     func withdraw(_ copy: FileID) throws -> Bool {
         try connection.execute(
             """
             UPDATE file SET status = ?, description = NULL WHERE id = ?
+            AND inline_content IS NULL
             AND status NOT IN (\(StoredFileStatus.list([.rcvComplete, .rcvError])))
             """, StoredFileStatus.rcvCancelled, copy.rawValue) > 0
     }

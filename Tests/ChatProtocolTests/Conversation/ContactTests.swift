@@ -139,27 +139,6 @@ struct ContactTests {
         #expect(chat.records.items.values.filter(\.isCancelled).map(\.file) == [Self.file.file])
     }
 
-    @Test("a small file comes within messages, and may be taken back there too")
-    func inline() throws {
-        var chat = ContactFixture()
-        let id = try Sample.id(1)
-        func chunk(_ number: UInt8, _ count: Int) -> ChatBody.Element {
-            .chunk(InlineChunk(of: id, number: number, bytes: [UInt8](repeating: number, count: count)))
-        }
-        chat.records.perform(chat.conversation.receive(chunk(1, 4), at: Sample.time, from: chat.records))
-        var message = Self.file
-        message.file?.way = .sentInline
-        try chat.receive(.message(message), 1)
-        for (number, count) in [(UInt8(1), 15_780), (2, 15_781), (3, 1), (16, 1)] {
-            let element = chunk(number, count)
-            chat.records.perform(chat.conversation.receive(element, at: Sample.time, from: chat.records))
-        }
-        let key = MessageKey(id, by: .contact)
-        #expect(chat.records.items[key]?.chunks.keys.sorted() == [1, 3])
-        chat.records.perform(chat.conversation.receive(chunk(0, 0), at: Sample.time, from: chat.records))
-        #expect(chat.records.items[key]?.isCancelled == true)
-    }
-
     @Test("a new name is told once; the versions are those of the last message that says them")
     func profile() throws {
         var chat = ContactFixture()

@@ -13,7 +13,11 @@ struct MemoryRecords: ConversationRecords {
         var isCancelled = false
         var isHidden = false
         var reactions: Set<String> = []
-        var chunks: [UInt8: [UInt8]] = [:]
+        var transfer: InlineTransfer?
+        var isAsked = false
+        /// Of a file that comes within messages.
+        var bytes: [UInt8] = []
+        var failure: InlineTransfer.Failure?
     }
 
     var items: [MessageKey: Item] = [:]
@@ -33,6 +37,24 @@ struct MemoryRecords: ConversationRecords {
     func message(_ key: MessageKey) -> MessageRecord? { items[key]?.record }
     func isSeen(_ key: MessageKey) -> Bool { seen.contains(key) }
     func description(of key: MessageKey) -> PartialDescription? { partial[key] }
+    func transfer(of key: MessageKey) -> InlineTransfer? { items[key]?.transfer }
+
+    func unaskedTransfers(by author: Author) -> [MessageKey] {
+        items.filter { $0.key.author == author && $0.value.transfer != nil && !$0.value.isAsked }.keys
+            .sorted { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }
+    }
+
+    /// Somebody wants a file that was offered within messages.
+    mutating func ask(for key: MessageKey) {
+        begin(key)
+        items[key]?.isAsked = true
+    }
+
+    private mutating func begin(_ key: MessageKey) {
+        let transfer = items[key]?.file?.transfer
+        items[key]?.transfer = transfer
+    }
+
     func member(_ id: MemberID) -> GroupMember? { members[id] }
     func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
     var waitingDescriptions: Int { partial.keys.count { items[$0]?.record.hasFile != true } }
@@ -69,8 +91,20 @@ struct MemoryRecords: ConversationRecords {
         case .described(let key, let text):
             #expect(items[key]?.description == nil, "a file is described once")
             items[key]?.description = text
-        case .fileCancelled(let key): items[key]?.isCancelled = true
-        case .chunk(let key, let number, let bytes): items[key]?.chunks[number] = bytes
+        case .fileCancelled(let key):
+            items[key]?.isCancelled = true
+            items[key]?.transfer = nil
+        case .transferBegan(let key):
+            #expect(items[key]?.transfer == nil && items[key]?.bytes == [])
+            begin(key)
+        case .transferGrew(let key, let transfer, let bytes):
+            #expect(items[key]?.transfer?.received == transfer.received - 1)
+            items[key]?.bytes += bytes
+            items[key]?.transfer = transfer.isComplete ? nil : transfer
+        case .transferFailed(let key, let failure):
+            #expect(items[key]?.transfer != nil)
+            items[key]?.transfer = nil
+            items[key]?.failure = failure
         default: performOfChat(effect)
         }
     }

@@ -85,12 +85,18 @@ private enum ChatFixture {
         private var partial: [MessageKey: PartialDescription] = [:]
         private var members: [MemberID: GroupMember] = [:]
         private var connections: [MemberID: MemberConnection] = [:]
+        private var transfers: [MessageKey: InlineTransfer] = [:]
+        /// In the order in which they began.
+        private var unasked: [MessageKey] = []
+        private var sizes: [MessageKey: UInt64] = [:]
 
         func message(_ key: MessageKey) -> MessageRecord? { messages[key] }
         func isSeen(_ key: MessageKey) -> Bool { false }
         func description(of key: MessageKey) -> PartialDescription? { partial[key] }
         func member(_ id: MemberID) -> GroupMember? { members[id] }
         func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
+        func transfer(of key: MessageKey) -> InlineTransfer? { transfers[key] }
+        func unaskedTransfers(by author: Author) -> [MessageKey] { unasked.filter { $0.author == author } }
         var waitingDescriptions: Int { partial.count }
 
         /// The same with what makes and ends connections.
@@ -116,13 +122,42 @@ private enum ChatFixture {
                 hold(messages[message.key] == nil, "a message is new once")
                 messages[message.key] = MessageRecord(
                     time: message.time, hasFile: message.message.file != nil)
+                // What is offered is asked for.
+                if message.message.file?.way == .offeredInline {
+                    transfers[message.key] = message.message.file?.transfer
+                }
+                sizes[message.key] = message.message.file?.size
             case .deleted(let key, let time, _):
                 hold(messages[key]?.state != .deleted, "a message is deleted once")
                 messages[key] = MessageRecord(time: time, state: .deleted, hasFile: false)
+                end(key)
+            case .transferBegan(let key):
+                transfers[key] = sizes[key].flatMap { InlineTransfer(size: $0) }
+                unasked.append(key)
+                hold(transfers[key] != nil, "only small files come within messages")
+                hold(
+                    unaskedTransfers(by: key.author).count <= ProtocolLimits.unfinishedTransfers,
+                    "few files of one author come unasked")
+            case .transferGrew(let key, let transfer, let bytes):
+                hold(transfers[key]?.received == transfer.received - 1, "chunks come in their order")
+                hold(
+                    (transfers[key]?.bytes ?? 0) + UInt64(bytes.count) == transfer.bytes,
+                    "a chunk has the length that it must have")
+                transfers[key] = transfer
+                if transfer.isComplete { end(key) }
+            case .transferFailed(let key, _):
+                hold(transfers[key] != nil, "a file fails once")
+                end(key)
+            case .fileCancelled(let key): end(key)
             case .descriptionGrew(let key, let description): partial[key] = description
             case .memberChanged(let member): members[member.id] = member
             default: break
             }
+        }
+
+        private mutating func end(_ key: MessageKey) {
+            transfers[key] = nil
+            unasked.removeAll { $0 == key }
         }
     }
 }

@@ -1,0 +1,145 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+
+/// Files that people on the network send within messages: asked for, coming, and lost.
+extension ProfileChange {
+    /// Files of one author that come and were not asked for by somebody; of more than these the next waits for that.
+    private static let mostAskedByItself = 8
+
+    /// Asks for a file that has just been offered, where it is of a kind that is received without a further word.
+    func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
+        guard let item = try tables.items.item(item), let file = item.file,
+            FilePolicy.receivesAtArrival(item.content, size: file.size),
+            try tables.inlineTransfers.count(by: author, in: chat) < Self.mostAskedByItself
+        else { return }
+        // What cannot be had now is still on offer.
+        _ = try receiveInline(file.id)
+    }
+
+    /// Has the sender of a file asked for it. What was asked for once comes to its end: nobody is told to stop, and nobody
+    /// sends it twice.
+    /// - Returns: why it cannot be had.
+    func receiveInline(_ file: FileID) throws -> FileProblem? {
+        if try tables.inlineTransfers.transfer(of: file) == nil {
+            if let problem = try ask(for: file) {
+                guard problem.isFinal else { return problem }
+                try setStatus(.rcvError, of: file, from: StoredFileStatus.offered, problem: problem)
+                try tell({ .rcvFileError($0, problem) }, of: file)
+                return problem
+            }
+            try tables.inlineTransfers.begin(file, isAsked: true)
+        }
+        try tables.downloads.request(file, .rcvAccepted, isApproved: false)
+        try tellInline({ .rcvFileAccepted($0) }, of: file)
+        return nil
+    }
+
+    private func ask(for file: FileID) throws -> FileProblem? {
+        guard let item = try tables.items.item(of: file), let name = item.file?.name,
+            let (key, chat) = try tables.sharedMessages.received(item.id), try tables.chats.isOpen(chat)
+        else { return .senderGone }
+        let connection: ConnectionID?
+        switch key.author {
+        case .own: return .senderGone
+        case .contact: connection = try tables.people.connection(ofChat: chat)
+        case .member(let id):
+            connection = try self.connection(with: id, in: chat)
+            let status = try tables.groups.member(id, of: chat)?.status
+            if connection == nil, status != .left, status != .removed { return .senderNotConnected }
+        }
+        guard let connection else { return .senderGone }
+        let message = ChatMessage(
+            .fileAccepted(key.id, name: name), id: SharedMessageID(from: SystemRandomSource()))
+        try send(OutgoingMessage(message, to: connection, of: item.id))
+        return nil
+    }
+
+    /// Its sender could not be asked, unless chunks say otherwise: who wants it asks again.
+    func askedInVain(for file: FileID, _ reason: String) throws {
+        guard try tables.inlineTransfers.transfer(of: file)?.received == 0 else { return }
+        try tables.inlineTransfers.end(file)
+        let problem = FileProblem(.unreachable, "Its sender could not be asked for it: \(reason)")
+        guard try setStatus(.rcvAborted, of: file, from: [.rcvAccepted], problem: problem) else { return }
+        try tell({ .chatItemUpdated($0) }, of: file)
+    }
+
+    // MARK: - Chunks
+
+    /// Its chunks come without having been asked for.
+    func beginInline(_ file: FileID) throws {
+        try tables.inlineTransfers.begin(file, isAsked: false)
+        try setStatus(.rcvAccepted, of: file, from: [.rcvInvitation])
+    }
+
+    /// One chunk more is here.
+    func keepInline(_ bytes: [UInt8], as transfer: InlineTransfer, of file: FileID) throws {
+        try tables.inlineTransfers.keep(bytes, as: transfer, of: file)
+        if try setStatus(.rcvTransfer, of: file, from: [.rcvAccepted]) {
+            try tellInline({ .rcvFileStart($0) }, of: file)
+        }
+        if try tables.files.status(of: file) == .rcvTransfer {
+            let (received, total) = (transfer.bytes, transfer.size)
+            try tellInline(
+                { item in
+                    var item = item
+                    item.file?.status = .rcvTransfer(received: received, total: total)
+                    return .rcvFileProgressXFTP(item, received: received, total: total)
+                }, of: file)
+        }
+        if transfer.isComplete { haveContentTakenIn() }
+    }
+
+    /// Nothing more can come of it.
+    func failInline(_ file: FileID, _ item: ItemID, _ failure: InlineTransfer.Failure, in side: ChatSide)
+        throws
+    {
+        try tables.inlineTransfers.end(file)
+        let from = StoredFileStatus.offered + StoredFileStatus.downloading
+        guard try setStatus(.rcvError, of: file, from: from, problem: FileProblem(failure)) else { return }
+        try post(.failed(item), to: side)
+    }
+
+    /// Those who were to send files are gone.
+    /// - Parameter author: nil: all of the chat.
+    func giveUpInline(in side: ChatSide, by author: Author? = nil) throws {
+        for item in try tables.inlineTransfers.giveUp(in: side.chat, by: author, .senderGone) {
+            try post(.failed(item), to: side)
+        }
+    }
+
+    /// Whoever has not been told of the message learns with it how far its file is.
+    private func tellInline(_ event: (ChatItem) -> ChatEvent, of file: FileID) throws {
+        if try !tables.inbox.announces(file) { try tell(event, of: file) }
+    }
+}
+
+extension FileProblem {
+    fileprivate static let senderGone = FileProblem(
+        .expired, "Only its sender had this file, and has left this chat before it was sent.")
+    fileprivate static let senderNotConnected = FileProblem(
+        .unreachable, "Only its sender has this file, and there is no connection with them at present.")
+    /// You have gone yourself.
+    static let leftBeforeSent = FileProblem(
+        .expired, "Only its sender had this file, and you have left the chat before it was sent.")
+    static let tooLargeForMessages = FileProblem(
+        .tooLarge,
+        "Its sender's program sends this file within messages. There up to \(InlineTransfer.largestOffered) bytes are "
+            + "taken, or \(InlineTransfer.largestUnasked) that nobody has asked for.")
+
+    fileprivate init(_ failure: InlineTransfer.Failure) {
+        switch failure {
+        case .gap:
+            self.init(.damaged, "A part of this file got lost on its way: ask its sender to send it again.")
+        case .wrongLength:
+            self.init(
+                .damaged,
+                "What came of this file has another length than its message says: ask its sender to send it again."
+            )
+        case .overtaken:
+            self.init(
+                .neverUploaded, "The rest of this file was never sent: ask its sender to send it again.")
+        }
+    }
+}
