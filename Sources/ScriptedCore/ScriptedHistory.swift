@@ -2,6 +2,8 @@
 public struct ScriptedHistory: Sendable {
     private var chats: [String: [ScriptedMessage]] = [:]
     private var chatOfMessage: [Int64: String] = [:]
+    /// Messages without a file.
+    private var texts: [String: Set<Int64>] = [:]
     /// How often something changed.
     private(set) var changes = 0
 
@@ -14,6 +16,7 @@ public struct ScriptedHistory: Sendable {
         let position = position(of: message.id, in: message.chat)
         chats[message.chat, default: []].insert(message, at: position)
         chatOfMessage[message.id] = message.chat
+        noteWhetherText(message)
     }
 
     public mutating func append(_ messages: some Sequence<ScriptedMessage>) {
@@ -25,7 +28,16 @@ public struct ScriptedHistory: Sendable {
         guard let chat = chatOfMessage.removeValue(forKey: id) else { return nil }
         changes += 1
         let position = position(of: id, in: chat)
+        texts[chat]?.remove(id)
         return chats[chat]?.remove(at: position)
+    }
+
+    private mutating func noteWhetherText(_ message: ScriptedMessage) {
+        if message.text == nil {
+            texts[message.chat]?.remove(message.id)
+        } else {
+            texts[message.chat, default: []].insert(message.id)
+        }
     }
 
     public subscript(id: Int64) -> ScriptedMessage? {
@@ -41,7 +53,9 @@ public struct ScriptedHistory: Sendable {
         changes += 1
         let position = position(of: id, in: chat)
         body(&chats[chat, default: []][position])
-        return chats[chat]?[position]
+        let changed = chats[chat]?[position]
+        if let changed { noteWhetherText(changed) }
+        return changed
     }
 
     /// Of one chat or part of a group, oldest first.
@@ -50,12 +64,13 @@ public struct ScriptedHistory: Sendable {
     public var all: [ScriptedMessage] { chats.values.flatMap { $0 } }
     public var newest: Int64 { chats.values.lazy.compactMap(\.last?.id).max() ?? 0 }
 
-    /// How many messages from `id` on each chat has, parts of groups with their groups.
+    /// How many messages with a file from `id` on each chat has, parts of groups with their groups.
     func counts(from id: Int64) -> [String: Int] {
         var counts: [String: Int] = [:]
         for (chat, messages) in chats {
+            let withoutFile = texts[chat]?.count { $0 >= id } ?? 0
             counts[String(chat.prefix { $0 != "(" }), default: 0] +=
-                messages.count - position(of: id, in: chat)
+                messages.count - position(of: id, in: chat) - withoutFile
         }
         return counts
     }
