@@ -8,7 +8,7 @@ import XFTP
 /// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount. What throws
 /// here throws `StoreError`.
 public final class OfficialRelayTrust: Sendable {
-    private static let migrations = [
+    static let migrations = [
         Migration(
             "approvals",
             """

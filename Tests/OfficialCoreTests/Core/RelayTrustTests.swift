@@ -1,0 +1,176 @@
+import Base
+import ChatCore
+import Cryptography
+import Store
+import TestSupport
+import Testing
+import XFTP
+
+@testable import OfficialCore
+
+@Suite("Which relays may be contacted: configured in the core, approved here, and what holds for the rest")
+struct RelayTrustTests {
+    private let folder: TemporaryFolder
+    private let trust: OfficialRelayTrust
+
+    init() throws {
+        folder = try TemporaryFolder()
+        trust = try OfficialRelayTrust(folder: folder.path)
+    }
+
+    private static func text(_ hosts: String, _ number: UInt8 = 5) -> String {
+        "xftp://\(Base64URL.encode([UInt8](repeating: number, count: 32)))@\(hosts)"
+    }
+
+    private static func relay(_ hosts: String, _ number: UInt8 = 5) throws -> RelayAddress {
+        try #require(RelayAddress(text(hosts, number)))
+    }
+
+    @Test(
+        "one that is configured is known by fingerprint, host and port, and no longer than it is configured")
+    func configured() throws {
+        trust.follow(configured: [Self.text("one.example"), "no relay", Self.text("two.example:5443")])
+        #expect(try trust.holds(Self.relay("one.example")) && trust.holds(Self.relay("one.example:443")))
+        #expect(try trust.holds(Self.relay("two.example:5443")))
+        for other in ["one.example:444", "two.example", "three.example"] {
+            #expect(try !trust.holds(Self.relay(other)))
+        }
+        #expect(try !trust.holds(Self.relay("one.example", 6)), "another relay in its place")
+        trust.follow(configured: [Self.text("two.example:5443")])
+        #expect(try !trust.holds(Self.relay("one.example")))
+        #expect(try trust.approved().isEmpty, "what is configured is approved by nobody here")
+    }
+
+    @Test("of one with several hosts all must be known; one that is known with several is known by each")
+    func hosts() throws {
+        trust.follow(configured: [Self.text("one.example,two.example")])
+        #expect(
+            try trust.holds(Self.relay("one.example")) && trust.holds(Self.relay("two.example,one.example")))
+        #expect(try !trust.holds(Self.relay("one.example,evil.example")))
+        try trust.approve([Self.relay("evil.example")])
+        #expect(try trust.holds(Self.relay("one.example,evil.example")), "half configured, half approved")
+    }
+
+    @Test("an approval is kept for the next process, once, without its password, and can be taken back")
+    func approvals() throws {
+        let (first, second) = try (Self.relay("one.example"), Self.relay("two.example:99"))
+        try trust.approve([first, second, first])
+        try trust.approve([first])
+        let next = try OfficialRelayTrust(folder: folder.path)
+        #expect(try next.approved() == [first, second])
+        #expect(next.holds(first) && next.holds(second))
+        #expect(next.approves([first.text]) && next.approves([second.text, first.text]))
+        #expect(try next.revoke([second, Self.relay("nobody.example")]) == [second])
+        #expect(try trust.approved() == [first], "the other process sees it at once")
+        #expect(!trust.holds(second) && !trust.approves([first.text, second.text]))
+    }
+
+    @Test("what the core names is approved when each of it was: none, nonsense and others are not")
+    func named() throws {
+        try trust.approve([Self.relay("one.example")])
+        trust.follow(configured: [Self.text("two.example")])
+        #expect(trust.approves([Self.text("one.example")]))
+        #expect(!trust.approves([]), "nothing was named")
+        #expect(!trust.approves([Self.text("one.example"), "nonsense"]))
+        #expect(!trust.approves([Self.text("two.example")]), "the core itself says that it is not configured")
+    }
+
+    @Test("the policy for the rest is nothing until it is set, and what was set last")
+    func policy() throws {
+        #expect(try trust.policy() == nil)
+        for policy in OfficialCoreSettings.UnknownRelays.allCases + [.ask] {
+            try trust.setPolicy(policy)
+            #expect(try OfficialRelayTrust(folder: folder.path).policy() == policy)
+        }
+    }
+
+    @Test("what cannot be read permits nothing")
+    func damage() throws {
+        try trust.approve([Self.relay("one.example")])
+        let database = try Database(
+            path: folder.path("approvals.sqlite"), migrations: OfficialRelayTrust.migrations)
+        try database.transaction { connection in
+            try connection.executeScript(
+                "INSERT INTO policy (word) VALUES ('sometimes'); UPDATE approval SET relay = 'x' || relay")
+        }
+        #expect(throws: StoreError.self) { try trust.policy() }
+        #expect(try !trust.holds(Self.relay("one.example")) && trust.approved().isEmpty)
+        try database.transaction { try $0.executeScript("DROP TABLE approval") }
+        #expect(try !trust.holds(Self.relay("one.example")) && !trust.approves([Self.text("one.example")]))
+        #expect(throws: StoreError.self) { try trust.approved() }
+    }
+
+    // MARK: - Descriptions
+
+    private static func description(_ hosts: String) throws -> String {
+        FileDescription(
+            party: .recipient, digest: [UInt8](repeating: 1, count: 64),
+            key: [UInt8](repeating: 2, count: 32),
+            nonce: [UInt8](repeating: 3, count: 24),
+            chunks: [
+                .init(
+                    number: 1, size: 65_536, digest: [UInt8](repeating: 4, count: 32),
+                    replicas: [
+                        .init(
+                            relay: try relay(hosts), id: [UInt8](repeating: 9, count: 16),
+                            key: try SigningKey(seed: [UInt8](repeating: 2, count: 32)).pkcs8)
+                    ])
+            ]
+        ).text
+    }
+
+    private func descriptions(
+        hasProxy: Bool = false, _ answer: @escaping @Sendable (String) -> String = { _ in "{}" }
+    ) -> Descriptions {
+        Descriptions(
+            CoreConnection(ScriptedTransport { answer($0) }, HeldCommands()), trust, hasProxy: hasProxy)
+    }
+
+    @Test(
+        "relays would see the address that the core hides: then this process fetches nothing, unless it hides it too"
+    )
+    func addresses() {
+        let (plain, proxied) = (descriptions(), descriptions(hasProxy: true))
+        #expect(plain.mayFetch && proxied.mayFetch)
+        for descriptions in [plain, proxied] { descriptions.note(hidesAddress: true) }
+        #expect(!plain.mayFetch && proxied.mayFetch)
+        plain.note(hidesAddress: false)
+        #expect(plain.mayFetch)
+    }
+
+    @Test("a description comes from its event, else from the core's database, as hexadecimal text of UTF-8")
+    func sources() async throws {
+        func rows(_ rows: String...) -> Descriptions {
+            descriptions { _ in
+                #"{"type":"sQLResult","rows":[\#(rows.map { "\"\($0)\"" }.joined(separator: ","))]}"#
+            }
+        }
+        let file = FileID(7)
+        #expect(try await rows("h", "C3A46162").description(of: file) == "äab")
+        #expect(try await rows("h", "c3A4").description(of: file) == "ä")
+        for bad in [rows("h"), rows(), rows("h", "C3", "C4"), rows("h", "xyz"), rows("h", "C")] {
+            #expect(try await bad.description(of: file) == nil)
+        }
+        let refusing = descriptions { _ in #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
+        #expect(try await refusing.description(of: file) == nil)
+        let told = rows("h", "C3A4")
+        told.note("told", of: file)
+        #expect(try await told.description(of: file) == "told")
+        told.forget(file)
+        #expect(try await told.description(of: file) == "ä")
+        #expect(try await told.description(of: FileID(8)) == "ä")
+    }
+
+    @Test(
+        "what points into this machine's own network is left to the core unless it is known; nonsense is claimed, so that its reader learns it"
+    )
+    func inward() async throws {
+        let descriptions = descriptions()
+        #expect(try await descriptions.mayBeFetched(Self.description("relay.example")))
+        #expect(try await !descriptions.mayBeFetched(Self.description("192.168.1.1")))
+        #expect(await descriptions.mayBeFetched("nonsense"))
+        try trust.approve([Self.relay("192.168.1.1")])
+        #expect(try await descriptions.mayBeFetched(Self.description("192.168.1.1")))
+        #expect(try await !descriptions.mayBeFetched(Self.description("192.168.1.1,10.0.0.1")))
+    }
+}
