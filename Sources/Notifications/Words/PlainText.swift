@@ -2,8 +2,8 @@ import ChatCore
 
 /// Text of others as one line that is what it looks like.
 enum PlainText {
-    /// Without line breaks, control characters, characters that nobody sees or that change the direction of text, and
-    /// with at most `limit` bytes of UTF-8.
+    /// Without line breaks, spaces at either end, control characters, characters that nobody sees or that change the
+    /// direction of text, and with at most `limit` bytes of UTF-8.
     static func line(_ text: String, limit: Int) -> String {
         // What is cut away anyway is not looked at; a scalar has four bytes at most, and few are dropped.
         let scalars = text.unicodeScalars.prefix(16 * limit).lazy.map {
@@ -14,6 +14,7 @@ enum PlainText {
         for scalar in VisibleText.removingInvisible(Array(scalars)) where scalar != " " || line.last != " " {
             line.append(scalar)
         }
+        if line.last == " " { line.removeLast() }
         let whole = String(String.UnicodeScalarView(line.drop { $0 == " " }))
         return shortened(whole, to: limit)
     }
