@@ -1,0 +1,184 @@
+import Base
+import ChatCore
+import Testing
+
+@testable import Notifications
+
+@Suite("What one notification tells of")
+struct GroupTests {
+    typealias Group = NotificationGroup
+
+    private static func group(
+        _ subject: NotificationSubject = .arrival, chat: ChatReference? = .direct(1), _ ids: Int64...
+    ) -> Group {
+        var group = Group(.init(chat: chat, subject: subject), since: .now)
+        for id in ids { group.add(MachineFixture.file(id, in: chat ?? .direct(id))) }
+        return group
+    }
+
+    @Test("a file is counted once, however often it is added")
+    func once() {
+        var group = Self.group(.arrival, 1, 2)
+        group.add(MachineFixture.file(1))
+        #expect(group.count == 2 && group.files.map(\.entry) == [.item(ItemID(1)), .item(ItemID(2))])
+        #expect(group.items.map(\.id) == [ItemID(1), ItemID(2)])
+    }
+
+    @Test("texts and buttons know the latest 64, the count all; a draft is no item")
+    func bounds() {
+        var group = Self.group(.failure)
+        for id in Int64(1)...100 { group.add(MachineFixture.file(id)) }
+        #expect(group.count == 100 && group.files.count == Group.maxFiles && group.items.count == 100)
+        #expect(group.files.first?.entry == .item(ItemID(37)))
+        #expect(group.files.last?.entry == .item(ItemID(100)))
+        group.add(NotifiedFile(.draft(5), in: .direct(1), named: "a", name: "d"))
+        #expect(group.count == 101 && group.items.count == 100)
+        // One that is remembered no more is not taken out.
+        #expect(group.remove(.item(ItemID(1))) && group.count == 101)
+        #expect(group.remove(.draft(5)) && group.count == 100)
+    }
+
+    @Test("what of two is in both is counted once")
+    func merged() {
+        var group = Self.group(.arrival, 1, 2, 3)
+        group.add(Self.group(.arrival, 3, 4))
+        #expect(group.count == 4 && group.files.count == 4)
+        group.add(Self.group(.arrival))
+        #expect(group.count == 4)
+        var empty = Self.group(.arrival)
+        empty.add(group)
+        #expect(empty.count == 4 && empty.files == group.files)
+    }
+
+    @Test("removed to the last one nothing is left to tell")
+    func removed() {
+        var group = Self.group(.arrival, 1, 2)
+        #expect(group.remove(.item(ItemID(9))) && group.count == 2)
+        #expect(group.remove(.item(ItemID(1))) && group.items.map(\.id) == [ItemID(2)])
+        #expect(group.remove(.item(ItemID(2))) == false)
+    }
+
+    @Test("without some chats the rest is told, or nothing")
+    func without() {
+        var group = Group(.init(chat: nil, subject: .arrival), since: .now)
+        for id in Int64(1)...4 { group.add(MachineFixture.file(id, in: .direct(id % 2))) }
+        #expect(group.chats == [.direct(0), .direct(1)])
+        let rest = group.without([.direct(1)])
+        #expect(rest?.count == 2 && rest?.items.map(\.id) == [ItemID(2), ItemID(4)])
+        #expect(rest?.files.allSatisfy { $0.chat == .direct(0) } == true)
+        #expect(group.without([.direct(0), .direct(1)]) == nil)
+        #expect(group.without([.group(7)]) == group && group.without([]) == group)
+        let refused = Group(
+            .init(chat: nil, subject: .refusal, refusal: RefusedRequest("No.")), since: .now)
+        #expect(refused.without([.direct(1)]) == refused)
+    }
+
+    @Test("a button approves what all share and the text names, up to four relays")
+    func approvals() {
+        func group(_ relays: [[String]]) -> Group {
+            var group = Group(.init(chat: .direct(1), subject: .approval), since: .now)
+            for (id, relays) in relays.enumerated() {
+                group.add(MachineFixture.file(Int64(id + 1)), relays: relays)
+            }
+            return group
+        }
+        let four = ["a", "b", "c", "d"]
+        #expect(group([["a"]]).action(namesRelays: true) == .approve(["a"]))
+        #expect(group([["a"]]).action(namesRelays: false) == nil)
+        #expect(group([four]).action(namesRelays: true) == .approve(four))
+        #expect(group([four + ["e"]]).action(namesRelays: true) == nil)
+        #expect(group([[]]).action(namesRelays: true) == nil)
+        // The same in another order is the same; another one is not.
+        #expect(group([["a", "b"], ["b", "a"]]).action(namesRelays: true) == .approve(["a", "b"]))
+        #expect(group([["a"], ["b"]]).action(namesRelays: true) == nil)
+        #expect(group([["a"], ["b"], ["a"]]).action(namesRelays: true) == nil)
+        var both = group([["a"]])
+        var other = Group(.init(chat: .direct(1), subject: .approval), since: .now)
+        other.add(MachineFixture.file(8), relays: ["a"])
+        both.add(other)
+        #expect(both.action(namesRelays: true) == .approve(["a"]))
+        other.add(MachineFixture.file(9), relays: ["x"])
+        both.add(other)
+        #expect(both.action(namesRelays: true) == nil)
+    }
+
+    @Test(
+        "a failure is tried again only where that makes two of nothing, and has a reason only where it is one"
+    )
+    func failures() {
+        var group = Group(.init(chat: .direct(1), subject: .failure), since: .now)
+        group.add(MachineFixture.file(1), why: "The disk is full.")
+        #expect(
+            group.why == "The disk is full." && group.action(namesRelays: false) == .retry([.item(ItemID(1))])
+        )
+        group.add(MachineFixture.file(2), why: "The disk is full.")
+        #expect(group.why == "The disk is full.")
+        group.add(MachineFixture.file(3), why: "It is too large.")
+        #expect(group.why == "" && group.mayRetry)
+        group.add(MachineFixture.file(4), why: "The disk is full.", mayRetry: false)
+        #expect(group.why == "" && !group.mayRetry && group.action(namesRelays: false) == nil)
+        group.add(MachineFixture.file(5), mayRetry: true)
+        #expect(!group.mayRetry, "one is enough")
+    }
+
+    @Test("the first to go is the one whose time is told")
+    func expiry() {
+        var group = Group(.init(chat: .direct(1), subject: .expiry), since: .now)
+        for (id, time) in [(1, 50), (2, 20), (3, 90)] as [(Int64, Int64)] {
+            group.add(MachineFixture.file(id), expires: Timestamp(seconds: time))
+        }
+        #expect(group.expires == Timestamp(seconds: 20))
+        #expect(group.action(namesRelays: false) == .keep((1...3).map { .item(ItemID($0)) }))
+        #expect(Self.group(.arrival, 1).action(namesRelays: true) == nil)
+    }
+
+    @Test("as many groups wait as may; of those beyond, arrivals are told together and the rest not")
+    func waiting() {
+        var waiting = WaitingGroups()
+        for chat in Int64(1)...Int64(WaitingGroups.limit) {
+            waiting.add(.init(chat: .direct(chat), subject: .arrival), at: .now) {
+                $0.add(MachineFixture.file(chat, in: .direct(chat)))
+            }
+        }
+        for chat in Int64(1000)...1004 {
+            waiting.add(.init(chat: .direct(chat), subject: .arrival), at: .now) {
+                $0.add(MachineFixture.file(chat, in: .direct(chat)))
+            }
+            waiting.add(.init(chat: .direct(chat), subject: .failure), at: .now) {
+                $0.add(MachineFixture.file(chat, in: .direct(chat)))
+            }
+        }
+        #expect(waiting.groups.count == WaitingGroups.limit + 1)
+        #expect(waiting.groups.last?.key == .init(chat: nil, subject: .arrival))
+        #expect(waiting.groups.last?.count == 5)
+        // What waits already gets more all the same.
+        waiting.add(.init(chat: .direct(1), subject: .arrival), at: .now) {
+            $0.add(MachineFixture.file(5000, in: .direct(1)))
+        }
+        #expect(waiting.groups.first?.count == 2)
+        let taken = waiting.take([.init(chat: .direct(1), subject: .arrival)])
+        #expect(taken.map(\.count) == [2] && waiting.groups.count == WaitingGroups.limit)
+        waiting.remove(.item(ItemID(2)), of: [.failure])
+        #expect(waiting.groups.count == WaitingGroups.limit)
+        waiting.remove(.item(ItemID(2)), of: [.arrival])
+        #expect(waiting.groups.count == WaitingGroups.limit - 1)
+        #expect(waiting.groups.first?.key.chat == .direct(3), "the others keep their order")
+    }
+
+    @Test("the same refusal is due again after an hour, and no sooner; of 256 the next is not")
+    func refusals() {
+        var explained = ExplainedRefusals()
+        let (now, request) = (ContinuousClock.now, RefusedRequest("No.", subject: "a"))
+        #expect(explained.isDue(request, at: now) == true)
+        #expect(explained.isDue(request, at: now + ExplainedRefusals.interval - .nanoseconds(1)) == false)
+        #expect(explained.isDue(request, at: now + ExplainedRefusals.interval) == true)
+        #expect(explained.isDue(RefusedRequest("No.", subject: "b"), at: now + .seconds(3600)) == true)
+        var many = ExplainedRefusals()
+        for number in 0..<ExplainedRefusals.limit {
+            #expect(many.isDue(RefusedRequest("No.", subject: "\(number)"), at: now) == true)
+        }
+        #expect(many.isDue(request, at: now) == false)
+        #expect(
+            many.isDue(request, at: now + ExplainedRefusals.interval) == true, "the old ones are forgotten")
+    }
+}
