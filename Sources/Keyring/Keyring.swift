@@ -14,6 +14,8 @@ public struct Keyring: Sendable {
     public var mayAsk = true
     /// Called when the user is asked to unlock it.
     public var whenWaiting: @Sendable () -> Void = {}
+    /// Has `KeyringProcess` behind its word.
+    var executable = "/proc/self/exe"
 
     public init() {}
 
@@ -64,6 +66,7 @@ public struct Keyring: Sendable {
     ) throws(KeyringError) -> (kind: KeyringProcess.Answer, text: SecretBytes) {
         guard Self.isPossible else { throw .absent }
         var settings = ChildProcess.Settings.conversing(KeyringProcess.word)
+        settings.executable = executable
         settings.arguments += [deed.rawValue, name]
         let child: ChildProcess
         do throws(SystemError) {

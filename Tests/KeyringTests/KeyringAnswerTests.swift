@@ -1,0 +1,167 @@
+import Base
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Keyring
+
+/// The process that asks the keyring, in every way in which it may answer, or end. In processes of their own: whether
+/// there is a session bus is said by the environment.
+@Suite("What the process that asks the keyring may answer", .timeLimit(.minutes(3)))
+struct KeyringAnswerTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// A program that does `script` in place of asking.
+    private static func program(_ script: String, in folder: String) throws -> String {
+        let path = folder + "/asks"
+        let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o700)
+        try file.write(Array("#!/bin/sh\n\(script)\n".utf8), at: 0)
+        return path
+    }
+
+    /// What asking for a key, keeping one and forgetting one lead to.
+    private static func outcomes(of script: String, in folder: String, timeout: Duration = .seconds(60))
+        throws
+        -> [String]
+    {
+        // As on the threads that may block: who has gone already takes nothing.
+        signal(SIGPIPE, SIG_IGN)
+        var keyring = Keyring()
+        keyring.executable = try program(script, in: folder)
+        (keyring.timeout, keyring.timeoutWithUser) = (timeout, timeout)
+        func words(_ body: () throws(KeyringError) -> String) -> String {
+            do throws(KeyringError) { return try body() } catch { return "\(error.code)" }
+        }
+        return [
+            words { () throws(KeyringError) in
+                guard let key = try keyring.key(named: "n") else { return "none" }
+                return key.withUnsafeBytes { Hexadecimal.encode($0) }
+            },
+            words { () throws(KeyringError) in
+                try keyring.keep(SecretBytes([UInt8](0..<32)), named: "n")
+                return "kept"
+            },
+            words { () throws(KeyringError) in
+                try keyring.forget("n")
+                return "forgotten"
+            },
+        ]
+    }
+
+    @Test("each answer means one thing for each question, and every other is a refusal")
+    func answers() async throws {
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
+            let key = String(repeating: "0f", count: 32)
+            for (script, expected) in [
+                ("printf k\(key)", [key, "refused", "refused"]),
+                ("printf n", ["none", "refused", "refused"]),
+                ("printf d", ["refused", "kept", "forgotten"]),
+                ("printf l", ["locked", "locked", "locked"]),
+                ("printf a", ["absent", "absent", "absent"]),
+                ("printf r", ["refused", "refused", "refused"]),
+                ("printf x", ["refused", "refused", "refused"]),
+                ("exit 0", ["refused", "refused", "refused"]),
+                ("kill -9 $$", ["refused", "refused", "refused"]),
+                // The user is asked, and answers, or not.
+                ("printf wd", ["refused", "kept", "forgotten"]),
+                ("printf wwk\(key)", [key, "refused", "refused"]),
+                ("printf w; kill -9 $$", ["refused", "refused", "refused"]),
+            ] {
+                let found = try KeyringAnswerTests.outcomes(of: script, in: path)
+                precondition(found == expected, "\(script): \(found)")
+            }
+        }
+    }
+
+    @Test("a key that is too short, cut off or written otherwise is none; what stands behind it is not read")
+    func keys() async throws {
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
+            let key = String(repeating: "0f", count: 32)
+            for text in [
+                "", "0", String(key.dropLast()), key.uppercased(), "g" + key.dropFirst(),
+                " " + key.dropLast(),
+            ] {
+                let found = try KeyringAnswerTests.outcomes(of: "printf 'k\(text)'", in: path)
+                precondition(found[0] == "refused", "\(text): \(found)")
+            }
+            let more = try KeyringAnswerTests.outcomes(of: "printf 'k\(key)0f'", in: path)
+            precondition(more[0] == key)
+            // In whatever pieces it comes.
+            let pieces = try KeyringAnswerTests.outcomes(
+                of: "for d in k \(key.map { String($0) }.joined(separator: " ")); do printf $d; done",
+                in: path)
+            precondition(pieces[0] == key)
+        }
+    }
+
+    @Test("what is to be kept goes to its input, what is asked for into its arguments")
+    func question() async throws {
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
+            let key = Hexadecimal.encode([UInt8](0..<32))
+            let script =
+                "echo \"$@\" >>\(path)/asked; [ $2 = keep ] && head -c 64 >>\(path)/asked; printf d"
+            _ = try KeyringAnswerTests.outcomes(of: script, in: path)
+            let asked = try OpenFile(path + "/asked", flags: O_RDONLY).readAll(limit: 1000)
+            let text = String(decoding: asked, as: UTF8.self)
+            precondition(
+                text == "use-keyring find n\nuse-keyring keep n\n\(key)use-keyring forget n\n", "\(text)")
+            var silent = Keyring()
+            silent.mayAsk = false
+            silent.executable = try KeyringAnswerTests.program(script, in: path)
+            _ = try? silent.key(named: "n")
+            let again = try OpenFile(path + "/asked", flags: O_RDONLY).readAll(limit: 1000)
+            precondition(String(decoding: again, as: UTF8.self).hasSuffix("use-keyring look n\n"))
+        }
+    }
+
+    @Test("one that says nothing in its time is ended, and who waits is told that the user is asked")
+    func silence() async throws {
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1)
+            let found = try KeyringAnswerTests.outcomes(
+                of: "exec sleep 1000", in: path, timeout: .milliseconds(30))
+            precondition(found == ["silent", "silent", "silent"], "\(found)")
+            let half = try KeyringAnswerTests.outcomes(
+                of: "printf k0f; exec sleep 1000", in: path, timeout: .seconds(1))
+            precondition(half == ["silent", "silent", "silent"], "\(half)")
+            let waited = Lock(0)
+            var keyring = Keyring()
+            keyring.executable = try KeyringAnswerTests.program("printf wwn", in: path)
+            keyring.whenWaiting = { waited.withLock { $0 += 1 } }
+            let key = try keyring.key(named: "n")
+            precondition(key == nil && waited.withLock { $0 } == 2)
+        }
+    }
+
+    @Test("without a session bus nobody is asked, and a program that is not there is told apart")
+    func absent() async throws {
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            unsetenv("XDG_RUNTIME_DIR")
+            unsetenv("DBUS_SESSION_BUS_ADDRESS")
+            precondition(!Keyring.isPossible)
+            let found = try KeyringAnswerTests.outcomes(of: "touch \(path)/ran; printf d", in: path)
+            precondition(found == ["absent", "absent", "absent"] && access(path + "/ran", F_OK) != 0)
+            setenv("DBUS_SESSION_BUS_ADDRESS", "", 1)
+            precondition(!Keyring.isPossible)
+            setenv("XDG_RUNTIME_DIR", path, 1)
+            precondition(!Keyring.isPossible)
+            _ = try OpenFile(path + "/bus", flags: O_WRONLY | O_CREAT)
+            precondition(Keyring.isPossible)
+            var keyring = Keyring()
+            keyring.executable = path + "/none"
+            do throws(KeyringError) {
+                try keyring.forget("n")
+                preconditionFailure("it was asked")
+            } catch {
+                precondition(error.code == .process && error.cause is SystemError)
+            }
+        }
+    }
+}
