@@ -3,17 +3,21 @@ enum FigureText {
     /// Three digits that matter: 0.0123, 1.23, 12.3, 1234.
     static func number(_ value: Double) -> String {
         guard value != 0, value.isFinite else { return "0" }
-        var decimals = 2
-        var magnitude = abs(value)
-        while magnitude < 1, decimals < 6 {
-            magnitude *= 10
+        var (decimals, least) = (2, 1.0)
+        while abs(value) < least, decimals < 6 {
+            least /= 10
             decimals += 1
         }
-        while magnitude >= 10, decimals > 0 {
-            magnitude /= 10
-            decimals -= 1
-        }
+        // What is rounded up to one digit more has one decimal less: 9.996 is 10.0.
+        while decimals > 0, digits(value, decimals: decimals) >= 1000 { decimals -= 1 }
         return fixed(value, decimals: decimals)
+    }
+
+    /// The value without its point.
+    private static func digits(_ value: Double, decimals: Int) -> Double {
+        var scale = 1.0
+        for _ in 0..<decimals { scale *= 10 }
+        return (abs(value) * scale).rounded()
     }
 
     /// A bound as it is written in a target: without zeros at its end.
