@@ -4,7 +4,7 @@ import Posix
 
 /// One end of a control connection: lines of text. Used by one thread at a time; every call blocks until it is done or the other side was silent for `timeout`.
 final class ControlChannel: Sendable {
-    /// Longest line in bytes. Most are far shorter; the link of a file may hold a whole description.
+    /// Lines are shorter than this, in bytes. Most are far shorter; the link of a file may hold a whole description.
     static let maxLineLength = 1 << 20
 
     private let socket: OpenFile
@@ -53,6 +53,7 @@ final class ControlChannel: Sendable {
         var searched = 0
         while true {
             if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                guard end < Self.maxLineLength else { throw DesktopError.malformed }
                 pending.withLock { $0 = Array(bytes[(end + 1)...]) }
                 return Array(bytes[..<end])
             }

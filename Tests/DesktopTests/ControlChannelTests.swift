@@ -1,0 +1,170 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// One end of a conversation, and a peer that says whatever bytes it likes.
+@Suite("Lines between a command and a mount", .timeLimit(.minutes(2)))
+struct ControlChannelTests {
+    private struct Pair {
+        let channel: ControlChannel
+        let peer: OpenFile
+
+        init(timeout: Duration = .seconds(30)) throws {
+            var ends: [Int32] = [0, 0]
+            try check("make sockets") {
+                socketpair(
+                    AF_UNIX,
+                    Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0, &ends)
+            }
+            channel = ControlChannel(OpenFile(adopting: ends[0]), timeout: timeout)
+            peer = OpenFile(adopting: ends[1])
+        }
+
+        func say(_ text: String) { say(Array(text.utf8)) }
+        func say(_ bytes: [UInt8]) { _ = send(peer.descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
+        func hangUp() { shutdown(peer.descriptor, Int32(SHUT_RDWR)) }
+
+        func line() throws -> String { String(decoding: try channel.readLine(), as: UTF8.self) }
+    }
+
+    private func code(_ body: () throws(DesktopError) -> Void) -> DesktopErrorCode? {
+        do throws(DesktopError) {
+            try body()
+            return nil
+        } catch { return error.code }
+    }
+
+    @Test("lines cut anywhere, and several at once, are the same lines")
+    func cuts() async throws {
+        let text = Array("one\n\ntwo ü\nthree\n".utf8)
+        for cut in 0...text.count {
+            let pair = try Pair()
+            pair.say(Array(text[..<cut]))
+            // The rest comes while the first is waited for.
+            let lines = Task {
+                try await ThreadPool.shared.run { try (0..<4).map { _ in try pair.line() } }
+            }
+            pair.say(Array(text[cut...]))
+            #expect(try await lines.value == ["one", "", "two ü", "three"])
+        }
+    }
+
+    @Test("who hangs up in the middle of a line has not said it")
+    func cutOff() throws {
+        let text = Array("{\"a\":1}\n".utf8)
+        for length in 0..<text.count {
+            let pair = try Pair()
+            pair.say("whole\n")
+            pair.say(Array(text.prefix(length)))
+            pair.hangUp()
+            #expect(try pair.line() == "whole")
+            let error = #expect(throws: DesktopError.self) { try pair.line() }
+            #expect(error?.code == .noAnswer && error?.sentence == DesktopError.hungUp.sentence)
+        }
+    }
+
+    @Test("the longest line is read, one byte more is none")
+    func longest() async throws {
+        for (length, isLine) in [(-1, true), (0, false), (1, false)] {
+            let pair = try Pair()
+            let bytes = [UInt8](repeating: 120, count: ControlChannel.maxLineLength + length) + [10]
+            let writer = ControlChannel(
+                OpenFile(adopting: dup(pair.peer.descriptor)), timeout: .seconds(30))
+            async let written: Void = ThreadPool.shared.run {
+                try? bytes.withUnsafeBufferPointer { try writer.write(UnsafeRawBufferPointer($0)) }
+            }
+            let answer = await ThreadPool.shared.run {
+                Result { () throws(DesktopError) in try pair.channel.readLine().count }
+            }
+            // Who still writes is not left waiting.
+            _ = try? pair.peer.status()
+            shutdown(pair.peer.descriptor, Int32(SHUT_RDWR))
+            await written
+            switch answer {
+            case .success(let count): #expect(isLine && count == bytes.count - 1)
+            case .failure(let error): #expect(!isLine && error.code == .malformed)
+            }
+        }
+    }
+
+    @Test("what is too long to be read is not sent")
+    func tooLong() throws {
+        let pair = try Pair()
+        // With quotes around it and the end of the line.
+        let text = String(repeating: "x", count: ControlChannel.maxLineLength - 2)
+        let error = #expect(throws: DesktopError.self) { try pair.channel.send([text]) }
+        #expect(error?.code == .refused)
+        #expect(error?.sentence == "This is too long for the mount's process.")
+        #expect(!pair.channel.isAbandoned)
+    }
+
+    @Test("a line longer than the socket holds goes to a reader that is slow")
+    func slowReader() async throws {
+        let pair = try Pair()
+        let line = (0..<900_000).map { UInt8(97 + $0 % 26) }
+        async let written: Void = ThreadPool.shared.run {
+            try? pair.channel.writeLine(line)
+        }
+        let reader = ControlChannel(OpenFile(adopting: dup(pair.peer.descriptor)), timeout: .seconds(30))
+        let read = try await ThreadPool.shared.run { () throws(DesktopError) in try reader.readLine() }
+        await written
+        #expect(read == line)
+    }
+
+    @Test("a peer that says or takes nothing in time is silent, one that has gone has hung up")
+    func silent() throws {
+        let pair = try Pair(timeout: .zero)
+        #expect(code { () throws(DesktopError) in _ = try pair.channel.readLine() } == .noAnswer)
+        pair.say("half")
+        let error = #expect(throws: DesktopError.self) { try pair.line() }
+        #expect(error?.sentence == "The mount's process does not answer; try again.")
+        let full = #expect(throws: DesktopError.self) {
+            while true { try pair.channel.writeLine([UInt8](repeating: 1, count: 100_000)) }
+        }
+        #expect(full?.sentence == "The mount's process does not answer; try again.")
+        pair.hangUp()
+        let gone = #expect(throws: DesktopError.self) {
+            while true { try pair.channel.writeLine([1]) }
+        }
+        #expect(gone?.sentence == "The mount's process ended the conversation; try again.")
+    }
+
+    @Test("whether anybody is there, and whether there is a line, is seen without taking one")
+    func looks() throws {
+        let pair = try Pair()
+        #expect(!pair.channel.isAbandoned && !pair.channel.hasLine(within: .zero))
+        pair.say("one\ntwo\n")
+        #expect(pair.channel.hasLine(within: .seconds(30)))
+        #expect(try pair.line() == "one")
+        // The second is here already, though the socket has nothing.
+        #expect(pair.channel.hasLine(within: .zero))
+        let bell = try WakeUp()
+        #expect(pair.channel.waitForLine(beside: bell.descriptor) == (true, false))
+        #expect(try pair.line() == "two")
+        bell.ring()
+        #expect(pair.channel.waitForLine(beside: bell.descriptor) == (false, true))
+        pair.say("x")
+        #expect(pair.channel.waitForLine(beside: bell.descriptor) == (true, true))
+        bell.clear()
+        pair.hangUp()
+        #expect(pair.channel.isAbandoned && pair.channel.waitForLine(beside: nil) == (true, false))
+        #expect(pair.channel.isAbandoned(within: .seconds(30)))
+    }
+
+    @Test("a line that is no message is malformed, and the next one is heard")
+    func noMessage() throws {
+        let pair = try Pair()
+        for text in ["", "x", "[]", "{", "{\"action\":1}", "\u{0}", "null"] {
+            pair.say(text + "\n")
+            #expect(
+                code { () throws(DesktopError) in _ = try pair.channel.receive(CacheRequest.self) }
+                    == .malformed)
+        }
+        pair.say("{\"action\":\"clear\"}\n")
+        #expect(try pair.channel.receive(CacheRequest.self) == CacheRequest(.clear))
+    }
+}
