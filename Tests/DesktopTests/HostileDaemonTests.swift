@@ -1,0 +1,179 @@
+import Base
+import ChatCore
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Desktop
+
+/// A command whose daemon is of another version, breaks off, or says nonsense.
+@Suite("A daemon that does not answer as it should", .timeLimit(.minutes(2)))
+struct HostileDaemonTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// Where every command's first request is answered with these bytes, and then nothing more is said.
+    private func serve(_ answer: [UInt8]) throws -> SocketListener {
+        try SocketListener(
+            in: ControlSocket.openFolder(folder.path), named: ControlSocket.name,
+            threads: ("fake", "fake-peer"),
+            limit: 16
+        ) { socket in
+            let channel = ControlChannel(socket, timeout: .seconds(30))
+            guard (try? channel.readLine()) != nil else { return }
+            try? answer.withUnsafeBufferPointer { try channel.write(UnsafeRawBufferPointer($0)) }
+            shutdown(socket.descriptor, Int32(SHUT_RDWR))
+        }
+    }
+
+    /// What asking fails with.
+    private func error(
+        _ answer: String, _ ask: @escaping @Sendable (ControlClient) throws -> Void
+    ) async throws -> DesktopError? {
+        let listener = try serve(Array(answer.utf8))
+        defer { listener.stop() }
+        return try await ThreadPool.shared.run { [path = folder.path] in
+            let client = try #require(try ControlClient.connect(profileFolder: path))
+            do {
+                try ask(client)
+                return nil
+            } catch { return error as? DesktopError }
+        }
+    }
+
+    /// Every kind of request, with an answer that is one.
+    static let requests: [(name: String, answer: String, ask: @Sendable (ControlClient) throws -> Void)] = [
+        ("terms", "{\"terms\":{\"chat\":\"@1\",\"stagingFolder\":\"/s\"}}", { _ = try $0.terms(for: "bob") }),
+        ("text", "{}", { try $0.send(ComposedText(id: "m", text: "hi"), to: "bob") }),
+        ("file", "{\"item\":1}", { try $0.send(ControlLineTests.message, to: "bob") }),
+        ("cache", "{\"isDone\":true,\"progress\":100}", { _ = try $0.ask(CacheRequest(.show)) }),
+        ("keep", "{\"rules\":[]}", { _ = try $0.ask(KeepRequest(.show)) }),
+        ("free", "{\"freed\":[]}", { _ = try $0.ask(FreeRequest([], lastCopies: false)) }),
+        ("manage", "{\"names\":[]}", { _ = try $0.manage(ManagingRequest(.list, .contact)) }),
+        ("contact", "{}", { _ = try $0.ask(ContactRequest.invite) }),
+        ("link", "{\"links\":[]}", { _ = try $0.link(LinkRequest(.list)) }),
+        (
+            "transfer", "{\"done\":0,\"total\":0,\"isOver\":true}",
+            { _ = try $0.transfer(.upload("/x")) { _ in } }
+        ),
+    ]
+
+    @Test("an answer that breaks off anywhere is none", arguments: requests.indices)
+    func cuts(index: Int) async throws {
+        let (name, answer, ask) = Self.requests[index]
+        #expect(try await error(answer + "\n", ask) == nil, "\(name)")
+        for length in 0...answer.utf8.count where length % 3 == 0 || length >= answer.utf8.count - 1 {
+            let found = try await error(String(answer.prefix(length)), ask)
+            #expect(found?.code == .noAnswer, "\(name) after \(length) bytes: \(String(describing: found))")
+        }
+    }
+
+    @Test("a refusal is told in the daemon's words", arguments: requests.indices)
+    func refused(index: Int) async throws {
+        let (name, _, ask) = Self.requests[index]
+        let answer =
+            "{\"problem\":\"It is closed.\",\"isDone\":true,\"progress\":0,\"freed\":[],\"done\":0,\"total\":0,\"isOver\":true}"
+        let found = try await error(answer + "\n", ask)
+        #expect(found?.code == .refused && found?.sentence == "It is closed.", "\(name)")
+    }
+
+    @Test("nonsense is another version's speech", arguments: requests.indices)
+    func nonsense(index: Int) async throws {
+        let (name, _, ask) = Self.requests[index]
+        for answer in [
+            "", "no", "[1]", "{\"problem\":7}",
+            "{\"item\":\"x\",\"names\":1,\"isDone\":\"\",\"connection\":\"\"}",
+        ] {
+            // A text has no more for an answer than that it is one.
+            if name == "text", answer.hasPrefix("{\"item\"") { continue }
+            #expect(try await error(answer + "\n", ask)?.code == .malformed, "\(name): \(answer)")
+        }
+    }
+
+    @Test("what must be in an answer and is not makes it none")
+    func missing() async throws {
+        for name in ["terms", "file", "keep", "manage", "link"] {
+            let request = try #require(Self.requests.first { $0.name == name })
+            #expect(try await error("{}\n", request.ask)?.code == .malformed, "\(name)")
+        }
+    }
+
+    @Test("what the core may have all the same is told apart from a refusal")
+    func unsure() async throws {
+        for name in ["file", "text"] {
+            let request = try #require(Self.requests.first { $0.name == name })
+            let found = try await error("{\"problem\":\"Who knows.\",\"isUnsure\":true}\n", request.ask)
+            #expect(found?.code == .unsure && found?.sentence == "Who knows.")
+        }
+    }
+
+    @Test("nobody listens: no mount, which is no error; a profile that is not there is one")
+    func nobody() throws {
+        #expect(try ControlClient.connect(profileFolder: folder.path) == nil)
+        let listener = try serve([])
+        #expect(try ControlClient.connect(profileFolder: folder.path) != nil)
+        listener.stop()
+        #expect(try ControlClient.connect(profileFolder: folder.path) == nil)
+        // A socket that a killed process left.
+        _ = try ControlSocket.listen(in: ControlSocket.openFolder(folder.path), named: ControlSocket.name)
+        #expect(try ControlClient.connect(profileFolder: folder.path) == nil)
+        let error = #expect(throws: DesktopError.self) {
+            try ControlClient.connect(profileFolder: folder.path("none"))
+        }
+        #expect(error?.code == .system)
+    }
+
+    @Test(
+        "of the profiles of a core the one that is mounted is found, in whatever order, and no other folder's"
+    )
+    func coreFolder() throws {
+        #expect(try ControlClient.connect(coreFolder: folder.path("none")) == nil)
+        for name in ["profile-1", "profile-2", "other"] { _ = try folder.makeFolder(name) }
+        #expect(try ControlClient.connect(coreFolder: folder.path) == nil)
+        func listen(_ name: String) throws -> SocketListener {
+            try SocketListener(
+                in: ControlSocket.openFolder(folder.path(name)), named: ControlSocket.name,
+                threads: ("fake", "fake-peer"), limit: 1
+            ) { _ in }
+        }
+        let other = try listen("other")
+        #expect(try ControlClient.connect(coreFolder: folder.path) == nil)
+        let second = try listen("profile-2")
+        #expect(
+            try ControlClient.connect(coreFolder: folder.path)?.profileFolder == folder.path("profile-2"))
+        other.stop()
+        second.stop()
+    }
+
+    @Test("who comes when as many as may are served is turned away, and served when one has gone")
+    func limit() async throws {
+        let held = Lock<[OpenFile]>([])
+        let isOver = Lock(false)
+        let listener = try SocketListener(
+            in: ControlSocket.openFolder(folder.path), named: "few", threads: ("few", "few-peer"), limit: 2
+        ) { socket in
+            held.withLock { $0.append(socket) }
+            _ = send(socket.descriptor, "hello\n", 6, Int32(MSG_NOSIGNAL))
+            while !isOver.withLock({ $0 }) { usleep(1000) }
+        }
+        defer { listener.stop() }
+        let place = try ControlSocket.openFolder(folder.path)
+        func connect() throws -> ControlChannel {
+            ControlChannel(
+                try #require(try ControlSocket.connect(in: place, named: "few")), timeout: .seconds(30))
+        }
+        let first = try (0..<2).map { _ in try connect() }
+        for channel in first { #expect(try channel.readLine() == Array("hello".utf8)) }
+        let third = try connect()
+        #expect(throws: DesktopError.self) { try third.readLine() }
+        isOver.withLock { $0 = true }
+        try await wait(until: "one is served again") {
+            (try? connect().readLine()) == Array("hello".utf8)
+        }
+        #expect(!listener.isStopped)
+        listener.stop()
+        #expect(listener.isStopped && access(folder.path("few"), F_OK) != 0)
+    }
+}
