@@ -38,6 +38,7 @@ struct SystemWatchTests {
         try await wait(until: "the next one says so") { watch.isMetered }
         try await services.stopBus()
         try await wait(until: "nobody says so any more") { !watch.isMetered }
+        try await wait(until: "all is heard") { heard.withLock { $0.count } == 8 }
         #expect(
             heard.withLock { $0 }
                 == [true, false, true, false, true, false, true, false].map { .metered($0) })
