@@ -73,19 +73,37 @@ public struct PrivateFolder: Sendable {
         try Self.write(bytes, to: name, in: directory)
     }
 
-    /// The same in any folder. One caller per name at a time.
+    /// The same in any folder. Of several callers for one name, in this process or others, one is the last.
     public static func write(
         _ bytes: [UInt8], to name: String, in directory: OpenFile
     ) throws(SystemError) {
         let temporary = unfinished(name)
-        let file = try OpenFile(
-            temporary, flags: O_WRONLY | O_CREAT | O_TRUNC | chatfs_o_nofollow, in: directory)
+        let file = try lockedFile(temporary, in: directory)
+        // Its lock, too, until it has its name.
+        defer { withExtendedLifetime(file) {} }
+        try file.truncate(to: 0)
         try file.write(bytes, at: 0)
         try file.synchronise()
         try check("replace a file") {
             renameat(directory.descriptor, temporary, directory.descriptor, name)
         }
         try directory.synchronise()
+    }
+
+    /// Made where it is missing, and until it is closed nobody else's: who takes what another one is writing under this
+    /// name would have it moved into place unfinished.
+    private static func lockedFile(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
+        while true {
+            let file = try OpenFile(name, flags: O_WRONLY | O_CREAT | chatfs_o_nofollow, in: directory)
+            try check("lock a file") { flock(file.descriptor, LOCK_EX) }
+            // Who had it before has given it its final name.
+            var named = stat()
+            if fstatat(directory.descriptor, name, &named, AT_SYMLINK_NOFOLLOW) == 0,
+                try file.status().st_ino == named.st_ino
+            {
+                return file
+            }
+        }
     }
 
     /// Names inside, without `.`, `..`.

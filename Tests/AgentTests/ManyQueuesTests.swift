@@ -7,7 +7,7 @@ import Testing
 @testable import Agent
 
 /// Somebody with many connections, each with a queue of its own, over TLS and a relay that is a process.
-@Suite("Many queues", .timeLimit(.minutes(4)))
+@Suite("Many queues", .timeLimit(.minutes(10)))
 struct ManyQueuesTests {
     private static let count = 200
 

@@ -6,8 +6,9 @@ import Testing
 
 @testable import Cryptography
 
-/// Where in this process the key of sealed files is: while they are used, and afterwards.
-@Suite struct KeyMemoryTests {
+/// Where in this process the key of sealed files is: while they are used, and afterwards. One test after the other: a
+/// search has copies of what it looks through, in which another would find its key.
+@Suite(.serialized) struct KeyMemoryTests {
     /// Threads that write and read blocks of one file until they are told to stop.
     private final class Users: Sendable {
         private struct State {

@@ -71,7 +71,7 @@ public final class InlineSender: Sendable {
     /// Becomes the contact of whose one-time link it is. What is said from now on waits until the connection stands.
     public func join(_ link: String) async throws {
         let own = try ChatBody.write(
-            ChatMessage(.information(ContactProfile(displayName: name)), id: nil), room: .information,
+            ChatMessage(.information(ContactProfile(displayName: name)), id: nil), capacity: .information,
             compression: nil)
         let contact = try await agent.join(link: link, information: own, confirmation: own)
         state.withLock { $0.contact = contact }
@@ -125,7 +125,7 @@ public final class InlineSender: Sendable {
     public func say(
         _ event: MessageEvent, _ id: SharedMessageID = SharedMessageID(from: SystemRandomSource())
     ) async throws {
-        try await send(ChatBody.write(ChatMessage(event, id: id), room: .message, compression: nil))
+        try await send(ChatBody.write(ChatMessage(event, id: id), capacity: .message, compression: nil))
     }
 
     private func send(_ body: [UInt8]) async throws {

@@ -30,6 +30,34 @@ import Testing
         }
     }
 
+    @Test func aFileThatSeveralReplaceAtOnceIsNeverReadUnfinished() async throws {
+        let folder = try PrivateFolder(base + "/shared", purpose: "cache")
+        let bytes = [UInt8](repeating: 7, count: 5000)
+        try folder.write(bytes, to: "version")
+        let lengths = try await withThrowingTaskGroup(of: [Int].self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await ThreadPool.shared.run {
+                        for _ in 0..<50 { try folder.write(bytes, to: "version") }
+                        return []
+                    }
+                }
+            }
+            group.addTask {
+                try await ThreadPool.shared.run {
+                    try (0..<1000).map { _ in
+                        try OpenFile("version", flags: O_RDONLY, in: folder.directory).readAll(limit: 10_000)
+                            .count
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(Set(lengths) == [bytes.count])
+        #expect(try folder.names() == [PrivateFolder.marker, "version"])
+        cleaned {}
+    }
+
     @Test func aFolderWhoseMarkerMetAFullDiskIsTakenTheNextTime() throws {
         try cleaned {
             mkdir(base + "/cache", 0o700)

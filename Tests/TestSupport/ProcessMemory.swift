@@ -35,8 +35,11 @@ public final class ProcessMemory {
     public func places() throws -> [Place] {
         let memory = try OpenFile("/proc/self/mem", flags: O_RDONLY)
         var places: [Place] = []
+        var seen: UInt = 0
         for (addresses, place) in try Self.mappings() {
-            var start = addresses.lowerBound
+            // One that grew while the table was read stands there twice.
+            var start = max(addresses.lowerBound, seen)
+            seen = max(seen, addresses.upperBound)
             while start < addresses.upperBound {
                 let end = min(start + UInt(Self.windowSize), addresses.upperBound)
                 let found = occurrences(in: memory, from: start, to: end)

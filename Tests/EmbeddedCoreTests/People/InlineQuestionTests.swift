@@ -100,7 +100,7 @@ struct InlineQuestionTests {
         let bytes = Array("content of \(name)".utf8)
         let invitation = FileInvitation(name: name, size: UInt64(bytes.count), way: way)
         let message = ChatMessage(.message(NewMessage(ChatContent(.file), file: invitation)), id: id)
-        try await club.host.send(ChatBody.write(message, room: .message, compression: nil), to: machine)
+        try await club.host.send(ChatBody.write(message, capacity: .message, compression: nil), to: machine)
         return InlineChunk(of: id, number: 1, bytes: bytes)
     }
 
