@@ -45,7 +45,3 @@ static inline int chatfs_ssl_ctx_add1_chain_cert(SSL_CTX *context, X509 *certifi
 static inline void chatfs_ssl_ctx_forbid_resumption(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
 }
-static inline void chatfs_ssl_ctx_set_read_ahead(SSL_CTX *context, size_t length) {
-    SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_default_read_buffer_len(context, length);
-}

@@ -97,6 +97,25 @@ import Testing
         #expect(code == .closed)
     }
 
+    @Test func anAnswerThatIsWholeCountsWhateverComesBehindIt() async throws {
+        let server = try RawServer.speakingTLS { peer in
+            try peer.say(Frame.settings)
+            try peer.hearRequest()
+            // They leave together, so that one call of the socket brings answer and damage.
+            try peer.holdBack(true)
+            try peer.say(
+                Frame.headers(stream: 1, fields: [0x88]) + Frame.data(stream: 1, ends: true, [1, 2, 3]))
+            let record: [UInt8] = [0x17, 3, 3, 0, 64] + [UInt8](repeating: 9, count: 64)
+            _ = record.withUnsafeBytes {
+                send(peer.stream.socket.descriptor, $0.baseAddress, $0.count, 0)
+            }
+            try peer.holdBack(false)
+            _ = peer.hearsTheEnd()
+        }
+        let client = try await server.connect()
+        #expect(try await client.ask([1], deadline: .seconds(20)) == [1, 2, 3])
+    }
+
     @Test func aFloodOfPingsEndsTheConnection() async throws {
         let server = try RawServer.speakingTLS { peer in
             let pings = [[UInt8]](repeating: Frame.ping, count: 100).flatMap { $0 }

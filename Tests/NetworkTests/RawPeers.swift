@@ -51,6 +51,16 @@ final class RawPeer {
         }
     }
 
+    /// What is said from now on leaves together, when this ends.
+    func holdBack(_ isHeld: Bool) throws {
+        var value: Int32 = isHeld ? 1 : 0
+        try check("hold a socket back") {
+            setsockopt(
+                stream.socket.descriptor, Int32(IPPROTO_TCP), TCP_CORK, &value,
+                socklen_t(MemoryLayout<Int32>.size))
+        }
+    }
+
     /// The next bytes, or nil when the other side has closed properly.
     func hear() throws -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 16_384)

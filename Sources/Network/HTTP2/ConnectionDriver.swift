@@ -9,15 +9,19 @@ final class ConnectionDriver {
     private let stream: TLSStream
     private let session: HTTP2Session
     private let wakeUp: WakeUp
-    /// Decrypted bytes of one record on their way in.
-    private let incoming = ByteQueue(capacity: 16 << 10)
+    /// Decrypted bytes of several records on their way in: the session and who takes a body have less to do by the
+    /// call then, and a cipher less by the piece.
+    private let incoming = ByteQueue(capacity: recordsAtOnce * record)
     /// Frames on their way to encryption, a good gather at a time.
     private let frames = ByteQueue(capacity: 136 << 10)
     private var isBlocked = false
     private var replenished = ContinuousClock.now
 
-    /// Records read and gathers written in one step before the other direction has its chance.
-    private static let recordsEachTurn = 32
+    /// The longest record (RFC 8446, 5.1).
+    private static let record = 16 << 10
+    private static let recordsAtOnce = 4
+    /// Times that records are read and gathers written in one step before the other direction has its chance.
+    private static let readsEachTurn = 8
     private static let gathersEachTurn = 8
 
     init(stream: TLSStream, session: HTTP2Session, wakeUp: WakeUp) {
@@ -52,18 +56,16 @@ final class ConnectionDriver {
 
     /// True when the socket has nothing more for now.
     private func read(_ step: inout Step) throws(NetworkError) -> Bool {
-        for _ in 0..<Self.recordsEachTurn {
-            var reading = TLSStream.Reading.wouldBlock
+        for _ in 0..<Self.readsEachTurn {
             incoming.removeAll()
-            _ = try incoming.append(upTo: 16 << 10) { buffer throws(NetworkError) in
-                reading = try stream.read(into: buffer)
-                if case .bytes(let count) = reading { return count }
-                return 0
-            }
-            switch reading {
-            case .bytes(let count):
-                step.moved += count
+            let ending = fill()
+            // What came in front of an end or an error counts, whatever follows it.
+            if !incoming.isEmpty {
+                step.moved += incoming.count
                 try session.receive(incoming.bytes)
+            }
+            switch try ending.get() {
+            case .bytes: continue
             case .wouldBlock: return true
             case .ended:
                 step.hasEnded = true
@@ -71,6 +73,21 @@ final class ConnectionDriver {
             }
         }
         return false
+    }
+
+    /// Decrypts as many records as there is capacity for. Answers why it stopped: `bytes` when that is used up.
+    private func fill() -> Result<TLSStream.Reading, NetworkError> {
+        Result { () throws(NetworkError) in
+            while true {
+                var reading = TLSStream.Reading.wouldBlock
+                _ = try incoming.append(upTo: Self.record) { buffer throws(NetworkError) in
+                    reading = try stream.read(into: buffer)
+                    if case .bytes(let count) = reading { return count }
+                    return 0
+                }
+                guard case .bytes = reading, incoming.freeCapacity >= Self.record else { return reading }
+            }
+        }
     }
 
     /// True when the session has nothing more to say for now and the socket took all.

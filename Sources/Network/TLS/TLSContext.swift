@@ -7,9 +7,6 @@ final class TLSContext: @unchecked Sendable {
     /// The protocols in wire form, kept for the selection callback, which gets this object.
     private let protocols: [UInt8]
 
-    /// Bytes that one recv(2) may bring in: several records of 16 KiB.
-    private static let readBuffer = 128 << 10
-
     private init(method: OpaquePointer?, protocols: [String]) throws(NetworkError) {
         guard let pointer = SSL_CTX_new(method) else { throw TLSContext.failure() }
         self.pointer = pointer
@@ -25,7 +22,6 @@ final class TLSContext: @unchecked Sendable {
         chatfs_ssl_ctx_forbid_resumption(pointer)
         let mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
         _ = chatfs_ssl_ctx_set_mode(pointer, Int(mode))
-        chatfs_ssl_ctx_set_read_ahead(pointer, Self.readBuffer)
     }
 
     deinit { SSL_CTX_free(pointer) }

@@ -17,15 +17,17 @@ final class TLSStream {
     private let context: TLSContext
     private let ssl: OpaquePointer
     let socket: Socket
+    private let incoming: ReceivedBytes
     /// Encrypted bytes that the socket has not taken yet.
     private let outgoing = ByteQueue(capacity: 160 << 10)
     private let isClient: Bool
 
     init(context: TLSContext, socket: Socket, isClient: Bool) throws(NetworkError) {
-        guard let ssl = SSL_new(context.pointer), let incoming = BIO_new_socket(socket.descriptor, 0),
+        incoming = ReceivedBytes(from: socket)
+        guard let ssl = SSL_new(context.pointer), let receiving = ReceivingBIO.make(from: incoming),
             let gathering = GatheringBIO.make(into: outgoing)
         else { throw NetworkError(.exhausted, "TLS could not be started: \(takeOpenSSLReason()).") }
-        SSL_set_bio(ssl, incoming, gathering)
+        SSL_set_bio(ssl, receiving, gathering)
         if isClient { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
         self.context = context
         self.ssl = ssl
