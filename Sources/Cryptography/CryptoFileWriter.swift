@@ -2,13 +2,18 @@ import Base
 import Posix
 
 /// Writes a CryptoFile front to back: ciphertext as long as the plaintext, then the 16-byte tag
-/// (simplex-chat `CryptoFile`). Memory stays at 256 KiB whatever the size.
+/// (simplex-chat `CryptoFile`). Memory stays at 512 KiB whatever the size.
+///
+/// What is written begins and ends at multiples of 256 KiB of the file, but for what `flush` asks for: the kernel
+/// then has large pages for it, and does each once.
 ///
 /// Used by one task at a time. Until `finish` has returned the file has no tag and is not valid.
 public final class CryptoFileWriter {
     private let file: OpenFile
     private var box: StreamBox
+    /// Twice as much as is written at once.
     private let buffer: UnsafeMutableRawBufferPointer
+    private static let portion = 256 << 10
     private var filled = 0
     private var written: UInt64 = 0
     private var tagging: BlockTagging?
@@ -26,7 +31,7 @@ public final class CryptoFileWriter {
         self.file = file
         tagging = makesTags ? BlockTagging() : nil
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
-        buffer = .allocate(byteCount: 256 << 10, alignment: 4096)
+        buffer = .allocate(byteCount: 2 * Self.portion, alignment: 4096)
     }
 
     deinit { buffer.deallocate() }
@@ -39,8 +44,8 @@ public final class CryptoFileWriter {
     public func append(_ bytes: UnsafeRawBufferPointer) throws(CryptographyError) {
         var start = 0
         while start < bytes.count {
-            let count = min(buffer.count, bytes.count - start)
-            if filled + count > buffer.count { try flush() }
+            let count = min(Self.portion, bytes.count - start)
+            try writePortions()
             let place = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
             box.seal(UnsafeRawBufferPointer(rebasing: bytes[start..<start + count]), into: place)
             tagging?.add(UnsafeRawBufferPointer(place))
@@ -55,14 +60,30 @@ public final class CryptoFileWriter {
         }
     }
 
+    /// Writes what of the buffer lies before the last multiple of `portion`, and leaves less than that.
+    private func writePortions() throws(CryptographyError) {
+        let portion = UInt64(Self.portion)
+        let end = (written + UInt64(filled)) / portion * portion
+        guard end > written else { return }
+        let count = Int(end - written)
+        try write(count)
+        let rest = UnsafeRawBufferPointer(rebasing: buffer[count..<count + filled])
+        buffer.copyMemory(from: rest)
+    }
+
+    private func write(_ count: Int) throws(CryptographyError) {
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        try wrappingSystemError { () throws(SystemError) in try file.write(bytes, at: written) }
+        written += UInt64(count)
+        filled -= count
+    }
+
     /// Brings what was appended to the file, so that `UnfinishedCryptoFile` gives it back. What a failing disk
     /// did not take is written by the next call.
     public func flush() throws(CryptographyError) {
         guard filled > 0 else { return }
-        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<filled])
-        try wrappingSystemError { () throws(SystemError) in try file.write(bytes, at: written) }
-        written += UInt64(filled)
-        filled = 0
+        try writePortions()
+        if filled > 0 { try write(filled) }
         tagging?.publish()
     }
 
