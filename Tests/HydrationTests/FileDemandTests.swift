@@ -27,13 +27,17 @@ import Testing
         #expect(requests.isEmpty && !requests.isWanted)
     }
 
+    private static func chunk(at position: UInt64) -> Int { Int(position / chunk) }
+
     @Test func onlyTheLastCloseForgetsWhereReadersWere() {
         var demand = FileDemand(retention: [], now: .zero)
         demand.opened(now: .seconds(1))
         demand.opened(now: .seconds(2))
         // Far enough for chunks ahead.
         for piece in 0..<8 as Range<UInt64> {
-            demand.read(piece * 131_072..<(piece + 1) * 131_072, counts: true, now: .seconds(3))
+            demand.read(
+                piece * 131_072..<(piece + 1) * 131_072, counts: true, now: .seconds(3),
+                chunk: Self.chunk(at:))
         }
         var late = Self.chunks()
         #expect(late.started(1) == true)
@@ -60,12 +64,12 @@ import Testing
     @Test func aPeekDoesNotMakeAFileOneThatIsFinished() {
         var demand = FileDemand(retention: [], now: .zero)
         demand.opened(now: .zero)
-        demand.read(0..<4096, counts: true, now: .zero)
+        demand.read(0..<4096, counts: true, now: .zero, chunk: Self.chunk(at:))
         #expect(!demand.wasReadOn(Self.chunks()))
         // Previews look at any place and have nothing more fetched.
-        demand.read(0..<4 * Self.chunk, counts: false, now: .zero)
+        demand.read(0..<4 * Self.chunk, counts: false, now: .zero, chunk: Self.chunk(at:))
         #expect(!demand.wasReadOn(Self.chunks()))
-        demand.read(4096..<2 * Self.chunk, counts: true, now: .zero)
+        demand.read(4096..<2 * Self.chunk, counts: true, now: .zero, chunk: Self.chunk(at:))
         #expect(demand.wasReadOn(Self.chunks()))
         // The core finishes its own copy.
         #expect(!demand.wasReadOn(Self.chunks(isReceivedByCore: true)))

@@ -7,9 +7,11 @@ import Testing
 @Suite struct ReadAheadTests {
     private func windows(_ reads: [Range<UInt64>]) -> [Int] {
         var readAhead = ReadAhead()
-        for read in reads { readAhead.note(read) }
+        for read in reads { readAhead.note(read, chunk: chunk(at:)) }
         return readAhead.windows(limit: 8).map(\.chunks)
     }
+
+    private func chunk(at position: UInt64) -> Int { Int(position >> 22) }
 
     private func run(from start: UInt64, pieces: Int) -> [Range<UInt64>] {
         (0..<UInt64(pieces)).map { start + $0 * 131_072..<start + ($0 + 1) * 131_072 }
@@ -45,6 +47,37 @@ import Testing
     @Test func twoReadersOfOneFileHaveAWindowEach() {
         let pairs = zip(run(from: 0, pieces: 66), run(from: 200 << 20, pieces: 66)).flatMap { [$0, $1] }
         #expect(windows(pairs) == [8, 8])
+    }
+
+    @Test func whoIsSaidToBeWhereHeWasHasTheSameChunksAhead() {
+        var dice = Dice(seed: 11)
+        var readAhead = ReadAhead()
+        var starts: [UInt64] = [0, 300 << 20, 700 << 20, 1 << 30, 2 << 30]
+        var same = 0
+        for _ in 0..<4000 {
+            let reader = Int.random(in: 0..<starts.count, using: &dice)
+            // Mostly on, now and then a little out of order or somewhere else.
+            switch Int.random(in: 0..<100, using: &dice) {
+            case 0: starts[reader] = UInt64.random(in: 0..<3 << 30, using: &dice)
+            case 1..<10: starts[reader] = starts[reader] < 131_072 ? 0 : starts[reader] - 131_072
+            default: break
+            }
+            let times = Int.random(in: 1...30, using: &dice)
+            for _ in 0..<times {
+                let before = readAhead.windows(limit: 12).map { [chunk(at: $0.position), $0.chunks] }
+                let movesOn = readAhead.note(starts[reader]..<starts[reader] + 131_072, chunk: chunk(at:))
+                let after = readAhead.windows(limit: 12).map { [chunk(at: $0.position), $0.chunks] }
+                if !movesOn {
+                    same += 1
+                    guard before == after else {
+                        Issue.record("from \(before) to \(after)")
+                        return
+                    }
+                }
+                starts[reader] += 131_072
+            }
+        }
+        #expect(same > 20_000, "most reads change nothing")
     }
 
     /// A reader in the middle of a long file, four chunks ahead of whom are under way and one more is wanted.

@@ -97,9 +97,9 @@ struct Simulation {
     mutating func locate(_ file: FileID, _ range: Range<UInt64>) -> Machine.Target {
         var target = Machine.Target.failed(.deleted)
         step(file) { machine, now in
-            let (found, effects) = machine.locate(range, now: now)
-            target = found
-            return effects
+            let located = machine.locate(range, now: now)
+            target = located.target
+            return located.effects
         }
         return target
     }

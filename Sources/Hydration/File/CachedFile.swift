@@ -74,12 +74,10 @@ final class CachedFile: Sendable {
     private func locate(_ range: Range<UInt64>, _ counts: Bool) -> Machine.Target {
         var aftermath = Aftermath()
         let target = state.withLock { state in
-            let (target, effects) = state.machine.locate(range, counts: counts, now: context.now)
-            switch target {
-            case .chunks, .pending: aftermath = settle(&state, effects, now: context.now)
-            case .whole, .failed: break
-            }
-            return target
+            let located = state.machine.locate(range, counts: counts, now: context.now)
+            // Looking for what to fetch takes longer than all else here, and most reads change nothing.
+            if located.movesOn { aftermath = settle(&state, located.effects, now: context.now) }
+            return located.target
         }
         carryOut(aftermath)
         return target

@@ -99,6 +99,13 @@ struct ChunkMap: Sendable {
         return start
     }
 
+    /// The chunk that holds a position of the content, the number of chunks beyond its end; before the header is
+    /// known, one that is none.
+    func chunk(at position: UInt64) -> Int {
+        guard let contentOffset else { return -1 }
+        return position < contentSize ? layout.chunk(at: contentOffset + position) : layout.count
+    }
+
     func satisfies(_ goal: WaitingReaders.Goal) -> Bool {
         switch goal {
         case .bytes(let range): position(of: range) != nil

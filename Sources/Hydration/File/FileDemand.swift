@@ -61,11 +61,16 @@ struct FileDemand: Sendable {
         return true
     }
 
-    /// A range of chunks was looked for.
-    /// - Parameter counts: whether more is fetched for a reader who goes on like this.
-    mutating func read(_ range: Range<UInt64>, counts: Bool, now: Duration) {
-        if counts { readAhead.note(range) }
+    /// A range of chunks was looked for. False when nothing else is worth fetching now than before.
+    /// - Parameters:
+    ///   - counts: whether more is fetched for a reader who goes on like this.
+    ///   - chunk: that which holds a position of the content.
+    @discardableResult
+    mutating func read(
+        _ range: Range<UInt64>, counts: Bool, now: Duration, chunk: (UInt64) -> Int
+    ) -> Bool {
         lastUse = now
+        return counts && readAhead.note(range, chunk: chunk)
     }
 
     /// False when it was retained for this already.

@@ -59,24 +59,25 @@ struct FileMachine<Download: AnyObject & Sendable, Whole: AnyObject & Sendable>:
 
     /// Where a range of the content is, which must not reach beyond its end.
     /// - Parameter counts: whether more is fetched for a reader who goes on like this.
+    /// - Returns: `movesOn` when something else may be worth fetching than before.
     mutating func locate(
         _ range: Range<UInt64>, counts: Bool = true, now: @autoclosure () -> Duration
-    ) -> (Target, [Effect]) {
+    ) -> (target: Target, effects: [Effect], movesOn: Bool) {
         switch phase {
-        case .whole(let whole, _): return (.whole(whole), [])
-        case .failed(let problem): return (.failed(problem), [])
-        case .retired: return (.failed(.leaving), [])
-        case .idle where isRemoved: return (.failed(.deleted), [])
+        case .whole(let whole, _): return (.whole(whole), [], false)
+        case .failed(let problem): return (.failed(problem), [], false)
+        case .retired: return (.failed(.leaving), [], false)
+        case .idle where isRemoved: return (.failed(.deleted), [], false)
         case .idle, .preparing, .awaitingCore:
-            return (retry.answer(now: now()).map(Target.failed) ?? .pending, [])
+            return (retry.answer(now: now()).map(Target.failed) ?? .pending, [], true)
         case .chunks(let download, let chunks):
             let now = now()
-            demand.read(range, counts: counts, now: now)
+            let movesOn = demand.read(range, counts: counts, now: now, chunk: chunks.chunk(at:))
             let effects = counts && demand.wasReadOn(chunks) ? retainUnfinished() : []
             if let position = chunks.position(of: range) {
-                return (.chunks(download, position: position), effects)
+                return (.chunks(download, position: position), effects, movesOn || !effects.isEmpty)
             }
-            return (chunks.problem(for: range, now: now).map(Target.failed) ?? .pending, effects)
+            return (chunks.problem(for: range, now: now).map(Target.failed) ?? .pending, effects, true)
         }
     }
 

@@ -7,6 +7,18 @@ struct ReadAhead: Sendable {
         /// Bytes read on without a jump.
         var run: UInt64
         var lastUse: UInt64
+
+        func window(limit: Int) -> Window {
+            let chunks =
+                switch run {
+                case ..<(512 << 10): 0
+                case ..<(1 << 20): 1
+                case ..<(2 << 20): 2
+                case ..<(8 << 20): 4
+                default: limit
+                }
+            return Window(position: next, chunks: min(chunks, limit))
+        }
     }
 
     /// Where a reader is, and how many chunks ahead of it are worth fetching.
@@ -24,19 +36,25 @@ struct ReadAhead: Sendable {
     private var streams: [Stream] = []
     private var uses: UInt64 = 0
 
-    /// A read of this range of the content, hit or miss.
-    mutating func note(_ range: Range<UInt64>) {
+    /// A read of this range of the content, hit or miss. False when every window is where it was, counted in chunks:
+    /// nothing else is worth fetching than before.
+    /// - Parameter chunk: that which holds a position.
+    @discardableResult
+    mutating func note(_ range: Range<UInt64>, chunk: (UInt64) -> Int) -> Bool {
         uses += 1
         let known = streams.firstIndex { stream in
             range.lowerBound <= stream.next + Self.disorder && range.upperBound + Self.disorder >= stream.next
         }
         if let known {
-            let progress = range.upperBound > streams[known].next ? range.upperBound - streams[known].next : 0
+            let before = streams[known]
+            let progress = range.upperBound > before.next ? range.upperBound - before.next : 0
             streams[known].run += progress
             streams[known].next += progress
             streams[known].lastUse = uses
             total += progress
-            return
+            return streams.contains { $0.lastUse > before.lastUse && $0.lastUse < uses }
+                || before.window(limit: .max).chunks != streams[known].window(limit: .max).chunks
+                || chunk(before.next) != chunk(streams[known].next)
         }
         if streams.count == Self.maxStreams,
             let oldest = streams.indices.min(by: { streams[$0].lastUse < streams[$1].lastUse })
@@ -47,6 +65,7 @@ struct ReadAhead: Sendable {
         let run = range.lowerBound == 0 ? UInt64(range.count) : 0
         total += UInt64(range.count)
         streams.append(Stream(next: range.upperBound, run: run, lastUse: uses))
+        return true
     }
 
     mutating func forget() { streams = [] }
@@ -54,16 +73,6 @@ struct ReadAhead: Sendable {
     /// Most recent first, none with more than `limit` chunks.
     func windows(limit: Int) -> [Window] {
         if streams.isEmpty { return [] }
-        return streams.sorted { $0.lastUse > $1.lastUse }.map { stream in
-            let chunks =
-                switch stream.run {
-                case ..<(512 << 10): 0
-                case ..<(1 << 20): 1
-                case ..<(2 << 20): 2
-                case ..<(8 << 20): 4
-                default: limit
-                }
-            return Window(position: stream.next, chunks: min(chunks, limit))
-        }
+        return streams.sorted { $0.lastUse > $1.lastUse }.map { $0.window(limit: limit) }
     }
 }
