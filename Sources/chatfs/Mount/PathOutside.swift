@@ -18,7 +18,10 @@ enum PathOutside {
             let next = done + "/" + part
             if next == mountpoint { return nil }
             var status = stat()
-            guard lstat(next, &status) == 0 else { return next + left.map { "/" + $0 }.joined() }
+            guard lstat(next, &status) == 0 else {
+                // Once it is there, what is behind it might lead anywhere.
+                return left.contains("..") ? nil : next + left.map { "/" + $0 }.joined()
+            }
             guard status.st_mode & S_IFMT == S_IFLNK else {
                 done = next
                 continue

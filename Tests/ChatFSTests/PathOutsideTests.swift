@@ -1,0 +1,87 @@
+import Base
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import chatfs
+
+/// A daemon that looked into its own mount would wait for itself.
+@Suite("Paths that must not lead into a mount")
+struct PathOutsideTests {
+    private let folder: TemporaryFolder
+    private let mountpoint: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        mountpoint = try folder.makeFolder("Chats")
+        _ = try folder.makeFolder("other")
+        try folder.write([1], to: "other/file")
+    }
+
+    private func resolved(_ path: String) -> String? {
+        PathOutside.resolved(path.hasPrefix("/") ? path : folder.path(path), outside: mountpoint)
+    }
+
+    private func link(_ target: String, _ name: String) { symlink(target, folder.path(name)) }
+
+    @Test("what lies elsewhere is named without links, dots and double slashes")
+    func elsewhere() {
+        let file = folder.path("other/file")
+        for path in [
+            "other/file", "other//file", "other/./file", "./other/file", "other/../other/file",
+            "Chatsandmore/../other/file",
+        ] {
+            if path.hasPrefix("Chatsandmore") { _ = try? folder.makeFolder("Chatsandmore") }
+            #expect(resolved(path) == file, "\(path)")
+        }
+        link("other", "link")
+        link(file, "absolute")
+        link("./link/../other", "winding")
+        for path in ["link/file", "absolute", "winding/file"] { #expect(resolved(path) == file, "\(path)") }
+        #expect(resolved("/") == "/" && resolved("/..") == "/" && resolved("/../..//.") == "/")
+        #expect(resolved("other/new") == folder.path("other/new"))
+        #expect(resolved("other/new/more") == folder.path("other/new/more"))
+    }
+
+    @Test("what leads into the mount is nothing, however it leads there")
+    func inside() {
+        link("Chats", "link")
+        link(mountpoint, "absolute")
+        link("link/x", "behind")
+        link("../" + folder.path.split(separator: "/").last! + "/Chats", "around")
+        for path in [
+            "Chats", "Chats/", "Chats/a", "Chats/../other/file", "other/../Chats/a", "link", "link/a",
+            "link/../other/file", "absolute/a", "behind", "around/a", "./Chats",
+        ] {
+            #expect(resolved(path) == nil, "\(path)")
+        }
+        // A name that begins alike is another.
+        _ = try? folder.makeFolder("Chats2")
+        #expect(resolved("Chats2/a") == folder.path("Chats2/a"))
+    }
+
+    @Test("what is not there yet may lead anywhere when it is, so nothing goes back over it")
+    func missing() {
+        #expect(resolved("none/../Chats/a") == nil)
+        #expect(resolved("none/a/../../Chats") == nil)
+        #expect(resolved("none/../other/file") == nil)
+        link("none/../Chats", "dangling")
+        #expect(resolved("dangling/a") == nil)
+    }
+
+    @Test("links that go round end nowhere")
+    func round() {
+        link("b", "a")
+        link("a", "b")
+        #expect(resolved("a") == nil)
+        link("self/x", "self")
+        #expect(resolved("self") == nil)
+        // Forty, as the kernel follows, and one more.
+        link("other", "l40")
+        for number in (1..<40).reversed() { link("l\(number + 1)", "l\(number)") }
+        #expect(resolved("l1/file") == folder.path("other/file"))
+        link("l1", "l0")
+        #expect(resolved("l0/file") == nil)
+    }
+}
