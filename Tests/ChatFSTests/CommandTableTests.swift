@@ -1,0 +1,328 @@
+import Base
+import Posix
+import Testing
+
+@testable import CommandLineKit
+@testable import chatfs
+
+/// The one table of commands, from which parsing, help, manual and completions are made: each command of it.
+@Suite("Every command of the table")
+struct CommandTableTests {
+    /// Every command with the way that leads to it, the program first.
+    static let paths: [[Command]] = all(below: [ChatFS.program])
+
+    private static func all(below path: [Command]) -> [[Command]] {
+        [path] + path[path.count - 1].subcommands.flatMap { all(below: path + [$0]) }
+    }
+
+    private static func name(_ path: [Command]) -> String { path.map(\.name).joined(separator: " ") }
+    private static var commands: [(name: String, command: Command)] {
+        paths.map { (name($0), $0[$0.count - 1]) }
+    }
+
+    @Test("has help that fits into the width of a terminal, examples apart, which are lines to copy")
+    func helpFits() {
+        for width in [50, 80] {
+            for path in Self.paths {
+                let lines = Help.text(for: path, width: width).split(separator: "\n")
+                for line in lines where !line.hasPrefix("  $ ") {
+                    // Where there is little room, a long name may need more.
+                    if width == 80 || !line.hasPrefix("  ") {
+                        #expect(line.count <= width, "\(Self.name(path)) at \(width): \(line)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("is described by sentences, and named by lower-case words")
+    func words() {
+        #expect(Self.paths.count > 60)
+        for (name, command) in Self.commands {
+            #expect(command.name.wholeMatch(of: /[a-z]+(-[a-z]+)*/) != nil, "\(name)")
+            #expect(command.abstract.hasSuffix(".") && command.abstract.first?.isUppercase == true, "\(name)")
+            for option in command.options {
+                #expect(
+                    option.name.wholeMatch(of: /[a-z]+[0-9]?(-[a-z]+)*/) != nil, "\(name) --\(option.name)")
+                #expect(
+                    option.help.last.map { ".;)".contains($0) } == true,
+                    "\(name) --\(option.name): \(option.help)")
+                #expect((option.type == nil) == option.valueName.isEmpty, "\(name) --\(option.name)")
+                #expect(option.valueName == option.valueName.uppercased(), "\(name) --\(option.name)")
+            }
+            for argument in command.arguments {
+                #expect(argument.name == argument.name.uppercased() && !argument.help.isEmpty, "\(name)")
+            }
+        }
+    }
+
+    @Test("means one thing by each name, and leaves -h, -q and -v to all")
+    func names() {
+        for (name, command) in Self.commands {
+            let options = command.options.map(\.name)
+            #expect(Set(options).count == options.count, "\(name): \(options)")
+            let letters = command.options.compactMap(\.short)
+            #expect(Set(letters).count == letters.count && !letters.contains("h"), "\(name): \(letters)")
+            #expect(!options.contains("help") && !options.contains("version"), "\(name)")
+            let arguments = command.arguments.map(\.name)
+            #expect(Set(arguments).count == arguments.count, "\(name)")
+            let words = command.subcommands.map(\.name)
+            #expect(Set(words).count == words.count, "\(name)")
+        }
+    }
+
+    @Test("has defaults that it would take itself")
+    func defaults() {
+        for (name, command) in Self.commands {
+            for option in command.options {
+                guard let type = option.type, let text = option.defaultText else { continue }
+                #expect(type.complaint(about: text) == nil, "\(name) --\(option.name) '\(text)'")
+            }
+        }
+    }
+
+    @Test("of those that lie directly below the program each has its heading, and no other needs one")
+    func sections() {
+        for path in Self.paths where path.count == 2 {
+            #expect(path[1].isHidden || !path[1].section.isEmpty, "\(Self.name(path))")
+        }
+        let titles = Help.sections(of: ChatFS.program).map(\.title)
+        #expect(Set(titles).count == titles.count && titles.count == 5)
+    }
+
+    @Test("has examples that are command lines of its own, and explain what they do")
+    func examples() throws {
+        var count = 0
+        for (name, command) in Self.commands {
+            for example in command.examples {
+                count += 1
+                #expect(example.meaning.hasSuffix("."), "\(name): \(example.meaning)")
+                let words = Self.words(Self.inner(example.line))
+                guard let start = words.firstIndex(of: "chatfs") else {
+                    Issue.record("\(name): \(example.line) does not call chatfs")
+                    continue
+                }
+                // A pipe, a redirection and what the shell does next is not ours.
+                let own = words[(start + 1)...].prefix {
+                    !["|", ">", "<", "&&", ";", "&", "2>"].contains($0)
+                }
+                do throws(Parser.Failure) {
+                    switch try Parser.parse(Array(own), of: ChatFS.program) {
+                    case .run(let invocation):
+                        let path = invocation.path.joined(separator: " ")
+                        #expect(path == name || path.hasPrefix(name + " "), "\(example.line) runs \(path)")
+                    case .help(let path):
+                        #expect(Self.name(path) == name, "\(example.line)")
+                    case .version: Issue.record("\(example.line)")
+                    }
+                } catch {
+                    Issue.record("\(name): \(example.line): \(error.error.sentence)")
+                }
+            }
+        }
+        #expect(count > 60)
+    }
+
+    /// What a shell would run first of `eval "$(…)"`.
+    private static func inner(_ line: String) -> String {
+        guard let match = line.firstMatch(of: /\$\((.*)\)/) else { return line }
+        return String(match.1)
+    }
+
+    /// As a shell splits them; quotes group, nothing is expanded.
+    private static func words(_ line: String) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var quote: Character?
+        for character in line {
+            if character == quote {
+                quote = nil
+            } else if quote == nil, character == "'" || character == "\"" {
+                quote = character
+                word = word ?? ""
+            } else if quote == nil, character == " " {
+                if let done = word { words.append(done) }
+                word = nil
+            } else {
+                word = (word ?? "") + String(character)
+            }
+        }
+        return words + [word].compactMap { $0 }
+    }
+
+    @Test("is in the manual with its usage and every option, and in every completion, unless it is hidden")
+    func everywhere() {
+        let page = ManualPage.text(
+            for: ChatFS.program, version: ChatFS.version, files: ChatFS.files, environment: ChatFS.environment
+        )
+        let lines = Set(page.split(separator: "\n"))
+        let words = Set(Self.tokens(page.replacing("\\-", with: "-")))
+        let entries = CompletionEntry.all(of: ChatFS.program)
+        for path in Self.paths.dropFirst() {
+            let command = path[path.count - 1]
+            let isHidden = path.contains { $0.isHidden }
+            let name = Self.name(Array(path.dropFirst()))
+            let entry = entries.first { $0.path == name }
+            #expect((entry == nil) == isHidden, "\(name)")
+            if command.subcommands.isEmpty {
+                let usage = ".SS " + ManualPage.escaped(Help.usage(of: path))
+                #expect(lines.contains(Substring(usage)) != isHidden, "\(usage)")
+            }
+            for option in command.options where !isHidden {
+                #expect(words.contains("--" + option.name), "\(name) --\(option.name)")
+                #expect(entry?.options.contains { $0.name == option.name } == true)
+            }
+        }
+        for shell in Completion.allCases {
+            let tokens = Self.tokens(shell.script(for: ChatFS.program))
+            // fish has `-l name` for `--name`.
+            let offered = Set(
+                shell == .fish
+                    ? zip(tokens, tokens.dropFirst()).filter { $0.0 == "-l" }.map { "--" + $0.1 } : tokens)
+            for entry in entries {
+                for option in entry.options {
+                    #expect(offered.contains("--" + option.name), "\(shell): \(entry.path) --\(option.name)")
+                }
+            }
+        }
+        // No line of it begins with what roff would take for a request, but those that are.
+        for line in page.split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
+            #expect(line.wholeMatch(of: /\.(TH|SH|SS|PP|TP|B|I|nf|fi|RS|RE)( .*)?/) != nil, "\(line)")
+        }
+    }
+
+    /// Words of letters, digits and dashes.
+    private static func tokens(_ text: String) -> [String] {
+        text.utf8.split { byte in
+            !(97...122).contains(byte) && !(48...57).contains(byte) && byte != UInt8(ascii: "-")
+        }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test("offers lists that the program knows how to make")
+    func lists() throws {
+        var lists: Set<String> = []
+        for (_, command) in Self.commands {
+            for type in command.arguments.map(\.type) + command.options.compactMap(\.type) {
+                if case .listed(let list) = type { lists.insert(list) }
+            }
+        }
+        let complete = try #require(ChatFS.program.subcommands.first { $0.name == "complete" })
+        guard case .choice(let known)? = complete.arguments.first?.type else {
+            Issue.record("complete takes no list by name")
+            return
+        }
+        #expect(lists == Set(known))
+    }
+
+    @Test("means by --data, --profile and the ways to unlock what all others mean by them")
+    func shared() {
+        let names = ["data", "profile", "passphrase-fd", "key-fd", "recovery-code-fd", "confirm-migration"]
+        var forms: [String: Set<String>] = [:]
+        for (_, command) in Self.commands {
+            for option in command.options where names.contains(option.name) {
+                let type = option.type.map { "\($0)" } ?? ""
+                forms[option.name, default: []].insert("\(option.valueName) \(type)")
+            }
+        }
+        #expect(forms.count == names.count)
+        for (name, texts) in forms { #expect(texts.count == 1, "--\(name): \(texts)") }
+        // Whoever opens the data takes every way to unlock it.
+        for (name, command) in Self.commands {
+            let given = Set(command.options.map(\.name)).intersection([
+                "passphrase-fd", "key-fd", "recovery-code-fd",
+            ])
+            #expect(given.isEmpty || given.count == 3, "\(name): \(given)")
+        }
+    }
+}
+
+/// The code behind the table.
+@Suite("Every option is read by somebody")
+struct OptionReadersTests {
+    /// All of the program's own code.
+    private static func source() throws -> String {
+        let names = try LayeringTests.swiftFiles(in: "Sources/chatfs")
+        return try names.map { try LayeringTests.text($0) }.joined(separator: "\n")
+    }
+
+    /// A name in quotes, and what stands before and behind it.
+    private struct Quoted {
+        let name: String
+        /// `has` of `has("name")`, `[` of `["name"]`, a comma, or another sign.
+        let before: String
+        let after: String
+    }
+
+    /// All names in quotes.
+    private static func quoted(_ source: [UInt8]) -> [Quoted] {
+        var found: [Quoted] = []
+        var start: Int?
+        for place in source.indices where source[place] == UInt8(ascii: "\"") {
+            defer { start = place }
+            guard let begin = start, (1...40).contains(place - begin - 1) else { continue }
+            let name = source[(begin + 1)..<place]
+            guard name.allSatisfy({ isLetter($0) || (48...57).contains($0) || "-|:".utf8.contains($0) })
+            else { continue }
+            found.append(
+                Quoted(
+                    name: String(decoding: name, as: UTF8.self), before: before(begin, in: source),
+                    after: after(place, in: source)))
+        }
+        return found
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 10 }
+
+    private static func before(_ place: Int, in source: [UInt8]) -> String {
+        var end = place
+        while end > 0, isBlank(source[end - 1]) { end -= 1 }
+        guard end > 0, source[end - 1] == UInt8(ascii: "(") else {
+            return end > 0 ? String(decoding: [source[end - 1]], as: UTF8.self) : ""
+        }
+        var begin = end - 1
+        while begin > 0, isLetter(source[begin - 1]) { begin -= 1 }
+        return String(decoding: source[begin..<(end - 1)], as: UTF8.self)
+    }
+
+    private static func after(_ place: Int, in source: [UInt8]) -> String {
+        var next = place + 1
+        while next < source.count, isBlank(source[next]) { next += 1 }
+        return next < source.count ? String(decoding: [source[next]], as: UTF8.self) : ""
+    }
+
+    @Test("an option that nobody looks at would be a promise that is not kept")
+    func options() throws {
+        let quoted = Self.quoted(Array(try Self.source().utf8))
+        // Asked for by name; or handed on, as the last argument of a call or within a list.
+        let read = Set(
+            quoted.filter { quoted in
+                switch quoted.before {
+                case "has", "all", "integer", "duration", "byteCount": true
+                case "[": [",", "]"].contains(quoted.after)
+                case ",": [",", "]", ")"].contains(quoted.after)
+                default: false
+                }
+            }.map(\.name))
+        // These two are asked for by the constants that have their names.
+        let constants: Set = [CommonOptions.confirmMigration.name, CommonOptions.noEncryption.name]
+        for path in CommandTableTests.paths {
+            for option in path[path.count - 1].options {
+                #expect(
+                    read.contains(option.name) || constants.contains(option.name),
+                    "\(path.map(\.name).joined(separator: " ")) --\(option.name)")
+            }
+        }
+        #expect(read.contains("json") && !read.contains("no-such-option"))
+    }
+
+    @Test("an argument that is looked at is one of the table's")
+    func arguments() throws {
+        let asked = Set(
+            Self.quoted(Array(try Self.source().utf8)).filter {
+                ["argument", "optionalArgument", "allArguments"].contains($0.before)
+            }.map(\.name))
+        let known = Set(CommandTableTests.paths.flatMap { $0[$0.count - 1].arguments.map(\.name) })
+        #expect(asked.count > 10 && asked.isSubset(of: known), "\(asked.subtracting(known))")
+    }
+}

@@ -1,0 +1,170 @@
+import Base
+import ChatCore
+import Desktop
+import Glibc
+import Keeping
+import Namespace
+import Posix
+import SMP
+import Testing
+import XFTP
+
+@testable import FileSystem
+@testable import chatfs
+
+@Suite("What programs and people are told, from what the mount knows")
+struct ProgramWordsTests {
+    @Test("a chat is told with its folder, its name and why nothing can be sent into it")
+    func chats() {
+        let time = Timestamp(seconds: 7)
+        for (reference, kind) in [
+            (ChatReference.direct(7), "direct"), (.group(3), "group"), (.notes(1), "notes"),
+            (.links, "links"),
+        ] {
+            let chat = ProgramChat(
+                FolderDescription(
+                    id: NodeID(5), name: "Bob (2)",
+                    chat: Chat(
+                        reference: reference, displayName: "Bob", updatedAt: time, sendingRefused: "No.")))
+            #expect(chat.kind == kind && chat.chat == reference.description)
+            #expect(
+                chat.folder == "Bob (2)" && chat.name == "Bob" && chat.updated == 7 && chat.refused == "No.")
+        }
+    }
+
+    @Test("an entry is told with what its attributes say, and nothing that they do not")
+    func items() {
+        var entry = EntryDescription(
+            id: NodeID(9), path: "Bob/a.txt", chat: .direct(7), size: 5, modified: Timestamp(seconds: 8),
+            attributes: [:], digest: nil)
+        let bare = ProgramItem(entry)
+        #expect(bare.number == 9 && bare.name == "a.txt" && bare.state == "" && bare.progress == 0)
+        #expect(bare.pinned == nil && bare.sha256 == nil && bare.expires == nil && bare.type == nil)
+        let attributes = [
+            "state": "stored", "progress": "40", "direction": "received", "sender": "Bob",
+            "transport": "xftp",
+            "caption": "hi", "link": "l", "expires": "77", "pinned": "1", "error": "e",
+        ]
+        for (name, value) in attributes { entry.attributes["user.chatfs." + name] = value }
+        entry.attributes["user.mime_type"] = "text/plain"
+        entry.digest = [0xAB, 1]
+        let item = ProgramItem(entry)
+        #expect(item.state == "stored" && item.progress == 40 && item.direction == "received")
+        #expect(item.sender == "Bob" && item.transport == "xftp" && item.caption == "hi" && item.link == "l")
+        #expect(item.expires == 77 && item.pinned == true && item.error == "e" && item.type == "text/plain")
+        #expect(item.sha256 == "ab01" && item.chat == "@7" && item.size == 5 && item.modified == 8)
+        entry.attributes["user.chatfs.expires"] = "soon"
+        #expect(ProgramItem(entry).expires == nil)
+    }
+
+    private static func status(_ transfers: [(String, String?)], problem: String? = nil) throws -> MountStatus
+    {
+        func quoted(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
+        let rows = transfers.map {
+            "{\"path\":\"a\",\"state\":\"\($0.0)\",\"progress\":0,\"size\":1,\"error\":\(quoted($0.1))}"
+        }
+        let text = """
+            {"profile":"p","mountpoint":"/m","controlFolder":"/c","pid":1,"mountedAt":0,"chats":0,"entries":0,
+            "cachedBytes":0,"requests":0,"transfers":[\(rows.joined(separator: ","))],
+            "coreProblem":\(quoted(problem)),"openFiles":0,"failures":{}}
+            """
+        return try #require(MountStatus.decoded(Array(text.utf8)))
+    }
+
+    @Test("what is on its way is pending, what could not go has failed, and only nothing of both is in sync")
+    func sync() throws {
+        let idle = ProgramStatus(try Self.status([]))
+        #expect(
+            idle.connected && idle.synced && idle.pending == 0 && idle.failed == 0 && idle.lastError == nil)
+        let busy = ProgramStatus(
+            try Self.status([
+                ("sending", nil), ("failed", "first"), ("unsure", "second"), ("recovered", nil),
+                ("queued", nil),
+            ]))
+        #expect(!busy.synced && busy.pending == 2 && busy.failed == 3 && busy.lastError == "first")
+        let away = ProgramStatus(try Self.status([("sending", "later")], problem: "The core is away."))
+        #expect(!away.connected && !away.synced && away.lastError == "The core is away.")
+        #expect(!ProgramStatus(try Self.status([], problem: "x")).synced && !away.suspended)
+    }
+
+    @Test("what keeping waits for has words of its own, and a problem becomes what it waits for")
+    func keeping() {
+        let words = [KeepObstacle.metered, .disk, .approval, .upload, .failure].map(\.words)
+        #expect(Set(words).count == 5 && words.allSatisfy { !$0.isEmpty && !$0.hasSuffix(".") })
+        #expect(KeepObstacle(FileProblem(.notApproved, "x")) == .approval)
+        #expect(KeepObstacle(FileProblem(.noSpace, "x")) == .disk)
+        #expect(KeepObstacle(FileProblem(.other, "x")) == .failure)
+        #expect(FileProblem(ChatError(.file(.noSpace), "Full.")) == FileProblem(.noSpace, "Full."))
+        #expect(FileProblem(ChatError(.invalidCommand, "No.")) == FileProblem(.other, "No."))
+    }
+
+    @Test("an error about a path names it as it was written; a dead mount is told with what takes it away")
+    func paths() {
+        let missing = PathError("a b", SystemError(code: ENOENT, operation: "open a file"))
+        #expect(missing.sentence == "a b: Could not open a file: No such file or directory.")
+        struct Wrapped: DescribedError {
+            let sentence = "Outer."
+            let cause: (any Error)?
+        }
+        let dead = PathError("x", Wrapped(cause: SystemError(code: ENOTCONN, operation: "look")))
+        #expect(
+            dead.sentence
+                == "x: The process behind this mount has died; 'chatfs unmount' with its mountpoint takes it away."
+        )
+        #expect(PathError("x", Wrapped(cause: nil)).sentence == "x: Outer.")
+        let caused = PathError("x", Wrapped(cause: SystemError(code: EIO, operation: "read")))
+        #expect(caused.sentence == "x: Outer." && caused.cause is SystemError)
+        #expect(throws: PathError.self) { try naming("x") { throw Wrapped(cause: nil) } }
+        #expect((try? naming("x") { 7 }) == 7)
+    }
+
+    @Test("members of a JSON line keep their order, and whatever is in them it is JSON")
+    func json() throws {
+        let line = JSONLine.object([("b", "1"), ("a", "\"\\\n\u{1F}\u{0}ü🎉\u{7F}/")])
+        #expect(line == "{\"b\":\"1\",\"a\":\"\\\"\\\\\\u000a\\u001f\\u0000ü🎉\u{7F}/\"}")
+        let read = try JSONLine.decoded([String: String].self, from: Array(line.utf8))
+        #expect(read == ["b": "1", "a": "\"\\\n\u{1F}\u{0}ü🎉\u{7F}/"])
+        #expect(JSONLine.object([]) == "{}")
+        #expect(try JSONLine.encoded(["b": "x/y", "a": "1"]) == "{\"a\":\"1\",\"b\":\"x/y\"}")
+    }
+
+    @Test("every relay of an operator has an address that is one, and none is named twice")
+    func operators() {
+        for relayOperator in RelayOperator.allCases {
+            let relays = relayOperator.relays
+            let files = relays.filter { if case .files = $0 { true } else { false } }
+            #expect(files.count == 6 && relays.count > 7, "\(relayOperator)")
+            #expect(Set(relays).count == relays.count)
+            for relay in relays { #expect(AnyRelay(relay.text) == relay) }
+            #expect(!relayOperator.name.isEmpty)
+        }
+        let all = RelayOperator.allCases.flatMap(\.relays)
+        #expect(Set(all.map(\.text)).count == all.count)
+        for text in ["", "smp://", "xftp://x@y", "https://simplex.chat", "smp//a@b"] {
+            #expect(AnyRelay(text) == nil, "\(text)")
+        }
+    }
+
+    @Test("a passphrase is read to the end of its line, or to its end, and can be taken once")
+    func passphrases() throws {
+        func read(_ text: String, line: Bool) throws -> String {
+            var ends: [Int32] = [0, 0]
+            try check("make a pipe") { pipe(&ends) }
+            defer { close(ends[0]) }
+            _ = write(ends[1], text, text.utf8.count)
+            close(ends[1])
+            let secret = try Passphrase.read(from: ends[0], line: line)
+            return secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+        }
+        for line in [false, true] {
+            #expect(try read("word", line: line) == "word" && read("word\n", line: line) == "word")
+            #expect(try read("word\r\n", line: line) == "word" && read("", line: line) == "")
+            #expect(try read(" two words ", line: line) == " two words ")
+        }
+        #expect(try read("one\ntwo\n", line: false) == "one\ntwo")
+        #expect(try read(String(repeating: "x", count: 5000), line: false).utf8.count == 4096)
+        let passphrase = Passphrase(.init(Array("word".utf8)))
+        #expect(passphrase.take()?.count == 4 && passphrase.take() == nil)
+        #expect(throws: SystemError.self) { try Passphrase.read(from: -1, line: false) }
+    }
+}
