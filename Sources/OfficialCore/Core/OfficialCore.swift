@@ -132,7 +132,9 @@ public final class OfficialCore: ChatCore {
             }
         }
         let comparing = Task { [reconciliation] in await reconciliation.run() }
-        let reading = Task { [historyReader, history] in await historyReader.run(history.stream) }
+        let reading = Task { [historyReader, history, reconciliation] in
+            await historyReader.run(history.stream) { reconciliation.noteHistoryRead() }
+        }
         tasks.withLock { $0 = [listening, comparing, reading] }
         reconciliation.requestWhole()
         history.notify()

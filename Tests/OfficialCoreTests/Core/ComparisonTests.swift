@@ -116,6 +116,43 @@ struct ComparisonTests {
         #expect(try walked() == [])
     }
 
+    @Test("a chat whose history is being read is compared when that is read, once, and only that one")
+    func leftOut() async throws {
+        try known([("@1", 1...5), ("@2", 6...7)])
+        try place.index.write { try $0.walks.repeatWalks(of: "@1") }
+        answer(Self.counts, ["1|0|0|4", "2|0|0|2"])
+        for (scope, number) in [(ReconciliationScope.newest, 4), (.whole, 3)] {
+            #expect(!comparison.hasLeftOut)
+            try await comparison.compareCounts(scope)
+            #expect(comparison.hasLeftOut)
+            #expect(try walked() == ["@1"], "as it was")
+            try endWalks()
+            answer(Self.counts, ["1|0|0|\(number)", "2|0|0|9"])
+            try await comparison.compareCounts(.leftOut)
+            #expect(try walked() == ["@1"] && !comparison.hasLeftOut)
+            answer(Self.counts, ["1|0|0|\(number)", "2|0|0|2"])
+        }
+        // Of one that cannot be read, and of a core that answers no questions, nobody asks for ever.
+        try await comparison.compareCounts(.whole)
+        try await comparison.compareCounts(.leftOut)
+        #expect(try walked() == ["@1"] && !comparison.hasLeftOut)
+        try await comparison.compareCounts(.whole)
+        try endWalks()
+        answers.withLock { $0 = nil }
+        try await comparison.compareCounts(.leftOut)
+        #expect(try walked() == [] && !comparison.hasLeftOut)
+    }
+
+    @Test("what the core wrote before a comparison that failed counts once more")
+    func failure() async throws {
+        answer("total_changes()", ["5"])
+        #expect(try await comparison.hasChanged())
+        #expect(try await !comparison.hasChanged())
+        comparison.noteFailure()
+        #expect(try await comparison.hasChanged())
+        #expect(try await !comparison.hasChanged())
+    }
+
     @Test("whether the core wrote is said by its counter: another number than the last time, once")
     func changes() async throws {
         for (number, hasChanged) in [

@@ -75,6 +75,22 @@ struct HistoryTests {
         await second.shutDown()
     }
 
+    /// While its first page was on its way, and everything else was compared.
+    @Test func whatIsDeletedUnseenWhileItsHistoryIsReadGoesWhenThatIsRead() async throws {
+        let stage = try Stage { $0.history.append(Self.history(20)) }
+        stage.after("/_get chat @1 count=50") { [simplex = stage.simplex] in
+            simplex.change { _ = $0.history.remove(7) }
+            _ = await eventually { simplex.count("/sql chat SELECT coalesce(i.contact_id") > 0 }
+        }
+        var settings = stage.settings(.library)
+        // No look puts it right.
+        settings.reconcileInterval = .seconds(600)
+        let core = try await OfficialCore.open(stage.transport, settings)
+        #expect(try await eventually { try await ids(core).count == 19 })
+        #expect(try await !ids(core).contains(7))
+        await core.shutDown()
+    }
+
     @Test func aPageOfWhichNothingIsUnderstoodIsNoEndOfTheHistory() async throws {
         let stage = try Stage { $0.history.append(Self.history(200)) }
         let first = try await stage.open()

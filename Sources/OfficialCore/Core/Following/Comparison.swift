@@ -10,6 +10,8 @@ final class Comparison: Sendable {
         var changes: Int64 = 0
         /// Files that the core had of a chat when the chat was last walked through because of their number.
         var counts: [String: Int64] = [:]
+        /// Chats that comparisons left out because their history was being read.
+        var leftOut: Set<String> = []
     }
 
     private let connection: CoreConnection
@@ -56,21 +58,28 @@ final class Comparison: Sendable {
         }
     }
 
+    /// A comparison did not come to its end: what the core wrote before it counts once more.
+    func noteFailure() { state.withLock { $0.changes = -1 } }
+
+    /// Whether there are chats that were left out.
+    var hasLeftOut: Bool { state.withLock { !$0.leftOut.isEmpty } }
+
     /// How many files a comparison of the newest takes, of all chats: so it costs the core some
     /// milliseconds, however long the history is.
     private static let maxCompared = 1000
 
     /// How many files each chat has, there and here. Where the numbers differ the whole chat is walked
     /// through again: somebody else deleted a message, and only they were told. A difference that such a
-    /// walk left is not walked for again before the core's number changes.
+    /// walk left is not walked for again before the core's number changes. A chat whose history is being read is left
+    /// out: what was deleted behind the place of its walk shows when it is compared afterwards.
     func compareCounts(_ scope: ReconciliationScope) async throws(ChatError) {
         let first =
-            scope == .whole
-            ? 0
-            : try await blocking.run { [index] in
+            scope == .newest
+            ? try await blocking.run { [index] in
                 try index.read { try $0.items.oldest(ofNewest: Self.maxCompared) }
-            }
+            } : 0
         guard let theirs = try await coreCounts(from: first) else {
+            if scope == .leftOut { return state.withLock { $0.leftOut = [] } }
             // A core that answers no such question: everything is walked through again, and whether a
             // description has arrived meanwhile is left to the core.
             return try await blocking.run { [index] in
@@ -78,10 +87,20 @@ final class Comparison: Sendable {
                 try index.write { try $0.walks.repeatAll() }
             }
         }
-        let ours = try await blocking.run { [index] in try index.read { try $0.chats.counts(from: first) } }
+        let (ours, unread) = try await blocking.run { [index] in
+            try index.read { tables in
+                (
+                    try tables.chats.counts(from: first),
+                    Set(try tables.walks.unfinished().map(\.reference.chat.description))
+                )
+            }
+        }
         let different = state.withLock { state -> [String] in
             var different: [String] = []
-            for (chat, count) in ours {
+            let leftOut = state.leftOut
+            // Those that are still being read, or cannot be, are left out by the next comparison again.
+            state.leftOut = scope == .leftOut ? [] : leftOut.union(unread)
+            for (chat, count) in ours where scope != .leftOut || leftOut.contains(chat) {
                 let wanted = theirs[chat, default: 0]
                 if count == wanted {
                     state.counts[chat] = nil

@@ -23,16 +23,18 @@ final class HistoryReader: Sendable {
     }
 
     /// Sleeps until `signals` says that there may be something to do; ends with its task, or with the stream.
-    func run(_ signals: AsyncStream<Void>) async {
+    /// - Parameter finished: called when something was read and nothing is left that can be. Returns at once.
+    func run(_ signals: AsyncStream<Void>, finished: () -> Void) async {
         var refused: Set<APIChatReference> = []
         var failures = 0
         for await _ in signals {
+            var hasRead = false
             while !Task.isCancelled, connection.isConnected {
                 do throws(ChatError) {
                     guard let walk = try await nextWalk(except: refused) else { break }
                     await connection.letOthersGoFirst()
                     switch try await attempt(walk) {
-                    case .done: failures = 0
+                    case .done: (failures, hasRead) = (0, true)
                     case .refused: refused.insert(walk.reference)
                     case .failed: failures += 1
                     }
@@ -44,6 +46,7 @@ final class HistoryReader: Sendable {
                     try? await Task.sleep(for: delay)
                 }
             }
+            if hasRead { finished() }
         }
     }
 

@@ -7,6 +7,8 @@ enum ReconciliationScope: Sendable {
     case newest
     /// Also whether something deeper in the history is missing or too much.
     case whole
+    /// Only the chats that earlier comparisons left out because their history was being read.
+    case leftOut
 }
 
 /// Looks for what no event told: events are lost when a connection breaks, and another client of the
@@ -90,6 +92,9 @@ final class Reconciliation: Sendable {
     /// A comparison of everything, next. Returns at once.
     func requestWhole() { request.yield(.whole) }
 
+    /// All that can be read of the history was read. Returns at once.
+    func noteHistoryRead() { if comparison.hasLeftOut { request.yield(.leftOut) } }
+
     func end() {
         request.finish()
         watch.end()
@@ -109,6 +114,7 @@ final class Reconciliation: Sendable {
         defer { history.notify() }
         guard connection.isConnected else { return }
         do throws(ChatError) {
+            if scope == .leftOut { return try await comparison.compareCounts(.leftOut) }
             if scope == .whole {
                 if settings.ownership != .library { try await watch.begin { [weak self] in self?.plan() } }
                 try await comparison.doubtUnfinishedWalks()
@@ -128,6 +134,7 @@ final class Reconciliation: Sendable {
         } catch {
             // The connection, mostly: then the comparison after the next one does it.
             log.information("the chats could not be compared: \(error.sentence)")
+            comparison.noteFailure()
             plan()
         }
     }
