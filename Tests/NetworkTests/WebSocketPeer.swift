@@ -11,7 +11,7 @@ final class WebSocketPeer {
     private let socket: Socket
     private let bell: WakeUp
     private var heard: [UInt8] = []
-    private static let bound = Duration.seconds(30)
+    private static let bound = Duration.seconds(90)
 
     init(_ socket: Socket) throws {
         self.socket = socket

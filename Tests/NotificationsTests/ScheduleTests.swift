@@ -71,7 +71,7 @@ struct ScheduleTests {
     }
 
     @Test("what failed is told again as a whole after its pause, and given up in the end")
-    func machine() {
+    func machine() throws {
         var fixture = MachineFixture()
         fixture.answers = false
         fixture.arrive(1...3)
@@ -85,17 +85,17 @@ struct ScheduleTests {
         }
         let last = fixture.shown()
         #expect(last.map(\.text.body) == ["3 new files: 3.txt, 2.txt, 1.txt"])
-        _ = fixture.machine.hear(.failed(token: last[0].token), at: fixture.now)
+        _ = fixture.machine.hear(.failed(token: try #require(last.first).token), at: fixture.now)
         fixture.pass(.seconds(1000))
         #expect(fixture.shown().isEmpty && fixture.machine.wake == nil)
     }
 
     @Test("a button does its deed once, and its notification goes")
-    func buttons() {
+    func buttons() throws {
         var fixture = MachineFixture()
         fixture.add(.sendingFailed(MachineFixture.file(1), why: "No.", mayRetry: true))
         fixture.pass(.zero)
-        let token = fixture.shown()[0].token
+        let token = try #require(fixture.shown().first).token
         #expect(
             fixture.machine.hear(.acted(token: token), at: fixture.now)
                 == [.perform(.retry([.item(ItemID(1))])), .close(token: token)])
@@ -104,16 +104,16 @@ struct ScheduleTests {
         // One without a button does nothing.
         fixture.arrive(2...2)
         fixture.pass(.seconds(5))
-        let other = fixture.shown()[0].token
+        let other = try #require(fixture.shown().first).token
         #expect(fixture.machine.hear(.acted(token: other), at: fixture.now).isEmpty)
     }
 
     @Test("a new service is told the count and nothing of what the old one had on show")
-    func newService() {
+    func newService() throws {
         var fixture = MachineFixture()
         fixture.arrive(1...2)
         fixture.pass(.zero)
-        let first = fixture.shown()[0].token
+        let first = try #require(fixture.shown().first).token
         _ = fixture.machine.hear(.noService, at: fixture.now)
         fixture.arrive(3...3)
         fixture.pass(.seconds(100))
@@ -125,7 +125,7 @@ struct ScheduleTests {
         let shown = effects.compactMap {
             if case .show(let token, let text) = $0 { (token, text) } else { nil }
         }
-        #expect(shown.count == 1 && shown[0].0 != first && shown[0].1.body == "someone: 3.txt")
+        #expect(shown.map(\.1.body) == ["someone: 3.txt"] && shown.first?.0 != first)
         #expect(fixture.machine.hear(.acted(token: first), at: fixture.now).isEmpty)
     }
 
