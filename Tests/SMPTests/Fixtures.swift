@@ -48,19 +48,6 @@ enum Known {
     }
 }
 
-/// Bytes that differ and are the same at each run.
-final class SeededBytes: RandomSource {
-    private let generator: Lock<SeededGenerator>
-
-    init(_ seed: UInt64) { generator = Lock(SeededGenerator(state: seed)) }
-
-    func bytes(_ count: Int) -> [UInt8] {
-        generator.withLock { generator in
-            (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
-        }
-    }
-}
-
 func expect<Result>(
     _ code: SMPErrorCode, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Result
 ) {

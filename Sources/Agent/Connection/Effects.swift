@@ -1,7 +1,7 @@
 import Base
 
 /// What a step of a connection has to have done besides its new state, in the same transaction.
-enum Effect: Sendable {
+enum Effect: Hashable, Sendable {
     case tell(AgentEvent.Content)
     /// A message for the application, with what a receipt says of it.
     case deliver(ReceivedMessage, number: Int64, hash: [UInt8])

@@ -1,0 +1,116 @@
+import Base
+import SMP
+import Store
+import Testing
+
+@testable import Agent
+
+/// What who asks is told when something beneath fails.
+@Suite struct ErrorWordsTests {
+    private static let table: [(SMPErrorCode, AgentErrorCode)] = [
+        (.malformedLink, .unusableLink), (.unsupportedLink, .unusableLink), (.wrongLinkData, .unusableLink),
+        (.tooLong, .tooLong), (.server(.authorization), .serverRefused),
+        (.server(.quota), .serverUnreachable),
+        (.server(.internalError), .serverUnreachable), (.server(.blocked(reason: "x")), .serverRefused),
+        (.malformed, .serverRefused), (.notAuthentic, .serverRefused), (.unreachable, .serverUnreachable),
+        (.timedOut, .serverUnreachable), (.disconnected, .serverUnreachable),
+        (.wrongIdentity, .serverUnreachable), (.unsupportedVersion, .serverUnreachable),
+    ]
+
+    @Test(arguments: table.indices) func aServersErrorKeepsItsSentenceAndSaysWhatToDo(row: Int) {
+        let (code, expected) = Self.table[row]
+        let error = AgentError(wrapping: SMPError(code, "It did not work."))
+        #expect(error.code == expected && error.sentence == "It did not work.")
+        #expect((error.cause as? SMPError)?.code == code)
+    }
+
+    @Test func anErrorOfTheAgentIsToldAsItIsAndAllOthersAreOfTheDatabase() {
+        #expect(AgentError(wrapping: AgentError.ended).code == .ended)
+        let error = AgentError(wrapping: StoreError(.diskFull, "The disk is full."))
+        #expect(error.code == .store && (error.cause as? StoreError)?.code == .diskFull)
+        #expect(error.sentence == "The stored connections could not be used: The disk is full.")
+    }
+
+    @Test func eachFailureIsSaidToPeopleInItsOwnWords() {
+        let sentences: [(FailureReason, String)] = [
+            (.linkGone, "The link was used already, or its owner has deleted it."),
+            (.contactGone, "The contact has deleted this connection."),
+            (.queueFull, "The contact has not been online for so long that its queue is full."),
+            (.expired, "The messaging server could not be reached for too long."),
+            (.refused, "The messaging server does not take this."),
+            (.incompatible, "The contact's program is of a version that ChatFS does not know."),
+            (.deleted, "The connection was deleted before this was sent."),
+            (
+                .restored,
+                "The profile was restored from a backup that was made just then: connect with a new link."
+            ),
+            (.unreadable, "The contact could not decrypt this, because keys had been lost: send it again."),
+        ]
+        for (reason, sentence) in sentences { #expect(reason.sentence == sentence) }
+        #expect(Set(sentences.map(\.1)).count == sentences.count)
+    }
+}
+
+/// Numbers of messages of both directions, against a list of what was sent.
+@Suite struct MessageSequenceModelTests {
+    @Test func eachMessageFollowsTheOneBeforeItOrSaysWhatIsMissing() {
+        var (sender, receiver) = (MessageSequence(), MessageSequence())
+        _ = sender.send([0])
+        receiver.receiveFirst([0])
+        var sent: [(number: Int64, previous: [UInt8], bytes: [UInt8])] = []
+        for number in 2...40 {
+            let previous = sender.lastSentHash
+            let bytes = [UInt8(number)]
+            #expect(sender.next == Int64(number))
+            let hash = sender.send(bytes)
+            #expect(hash == sender.lastSentHash && sender.lastSent == Int64(number))
+            sent.append((Int64(number), previous, bytes))
+        }
+        var last: Int64 = 1
+        // Forwards with gaps, backwards, and on again.
+        for place in [0, 1, 2, 6, 7, 4, 5, 5, 20, 21, 38, 0] {
+            let message = sent[place]
+            let integrity = receiver.receive(
+                message.bytes, number: message.number, previousHash: message.previous)
+            let expected: MessageIntegrity =
+                message.number <= last
+                ? .numberRepeated
+                : message.number == last + 1 ? .complete : .skipped(last + 1...message.number - 1)
+            #expect(integrity == expected)
+            last = message.number
+            #expect(receiver.lastReceived == last)
+        }
+    }
+
+    @Test func aNumberIsSkippedForwardsAndNotToNowhere() {
+        var sequence = MessageSequence(lastSent: 10)
+        for (number, expected) in [
+            (Int64(10), Int64(10)), (9, 10), (11, 11), (11 + (1 << 32), 11), (10 + (1 << 32), 10 + (1 << 32)),
+        ] {
+            sequence.skip(to: number)
+            #expect(sequence.lastSent == expected)
+        }
+        sequence.skip(to: .min)
+        sequence.skip(to: .max)
+        #expect(sequence.lastSent == 10 + (1 << 32))
+    }
+}
+
+/// How often something may happen, against a list of when it did.
+@Suite struct RateLimitModelTests {
+    @Test(arguments: [(RateLimit.moves, 10, Int64(3600)), (RateLimit.agreements, 3, 86_400)])
+    func noMoreThanSoManyWithinAnySuchTime(limit: RateLimit, most: Int, seconds: Int64) {
+        var (limit, taken, now) = (limit, [Int64](), Int64(1_700_000_000))
+        var step: Int64 = 1
+        for round in 0..<400 {
+            step = (step &* 48_271) % 2_147_483_647
+            now += step % (seconds / 4)
+            let recent = taken.filter { now - $0 < seconds }
+            let isAllowed = limit.take(now: Timestamp(seconds: now))
+            #expect(isAllowed == (recent.count < most), "\(round)")
+            if isAllowed { taken.append(now) }
+            #expect(limit.times.count <= most)
+        }
+        #expect(taken.count > most * 2)
+    }
+}

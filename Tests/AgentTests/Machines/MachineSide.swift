@@ -1,0 +1,145 @@
+import Base
+import Cryptography
+import Ratchet
+import SMP
+import TestSupport
+import Testing
+
+@testable import Agent
+
+/// What one side sends, as the other side's server delivers it.
+struct Transmission {
+    var kind: Outgoing.Kind
+    var location: QueueLocation
+    var body: DeliveredBody
+}
+
+/// One side of a connection as a machine alone. What it wants to have done is kept here instead of in a database, and
+/// its servers do at once what they are asked.
+struct MachineSide {
+    private(set) var machine: ConnectionMachine
+    /// What waits to be sent.
+    private(set) var waiting: [Outgoing] = []
+    private(set) var events: [AgentEvent.Content] = []
+    private(set) var received: [ReceivedMessage] = []
+    private(set) var receipts: [MessageContent.Receipt] = []
+    /// What it was told that the other side has nothing of.
+    private(set) var lostAfter: [Int64] = []
+    private var hashes: Set<[UInt8]> = []
+    /// The clock of its servers.
+    var time = Timestamp(seconds: 1_700_000_000)
+
+    init(_ state: ConnectionState, tools: AgentTools) { machine = ConnectionMachine(state, tools: tools) }
+
+    var state: ConnectionState { machine.state }
+    var condition: ConnectionCondition { machine.state.condition }
+    var bodies: [String] { received.map { String(decoding: $0.body, as: UTF8.self) } }
+    var conditions: [ConnectionCondition] {
+        events.compactMap { if case .conditionChanged(let condition) = $0 { condition } else { nil } }
+    }
+
+    static func tools(seed: UInt64, settings: RatchetSettings = .init()) -> AgentTools {
+        AgentTools(ratchet: RatchetTools(random: SeededBytes(seed)), settings: settings)
+    }
+
+    // MARK: - Steps
+
+    /// What a step gives.
+    @discardableResult
+    mutating func step(_ body: (inout ConnectionMachine) throws -> Void) rethrows -> [Effect] {
+        let before = machine.effects.count
+        try body(&machine)
+        let effects = Array(machine.effects.dropFirst(before))
+        for effect in effects { perform(effect) }
+        return effects
+    }
+
+    private mutating func perform(_ effect: Effect) {
+        switch effect {
+        case .tell(let content): events.append(content)
+        case .deliver(let message, _, _): received.append(message)
+        case .send(let item): waiting.append(item)
+        case .delivered(let receipt): receipts.append(receipt)
+        case .lost(let number): lostAfter.append(number)
+        case .encryptAgain: waiting.removeAll { $0.kind == .message && $0.isUrgent }
+        case .introduced: waiting.removeAll { $0.kind == .confirmation || $0.kind == .request }
+        case .failWaiting: waiting.removeAll()
+        case .remember(let hash): hashes.insert(hash)
+        case .tryAgain, .request: break
+        }
+    }
+
+    mutating func write(_ text: String) {
+        waiting.append(.message(.body(Array(text.utf8))))
+    }
+
+    mutating func say(_ content: MessageContent, isUrgent: Bool = false) {
+        waiting.append(.message(content, isUrgent: isUrgent))
+    }
+
+    mutating func forgetWhatWaits() { waiting.removeAll() }
+
+    /// What goes out next; nil when nothing can go. Its server takes it.
+    mutating func transmit() throws -> Transmission? {
+        guard let place = waiting.firstIndex(where: \.isUrgent) ?? waiting.indices.first else { return nil }
+        let item = waiting[place]
+        guard machine.isReady(item.kind, isUrgent: item.isUrgent), let queue = state.present else {
+            return nil
+        }
+        if !queue.isSecured { step { $0.secured() } }
+        let prepared = try machine.prepare(item.kind, content: item.content)
+        waiting.remove(at: place)
+        let isFirst = item.kind == .confirmation || item.kind == .request
+        let body = try queue.body(of: prepared.envelope, isFirst: isFirst, nonce: prepared.nonce)
+        step { $0.sent(item.kind) }
+        return Transmission(
+            kind: item.kind, location: queue.address.location,
+            body: .message(received: time.seconds, flags: [UInt8(ascii: "F")], body: body))
+    }
+
+    /// What it makes of a message; nothing where its queue is not this side's.
+    @discardableResult
+    mutating func take(_ transmission: Transmission) throws -> [Effect] {
+        let place = state.receiving.firstIndex { queue in
+            queue.address.map { transmission.location.isPlace(of: $0) } ?? false
+        }
+        guard let place else { return [] }
+        let known = hashes
+        return try step { try $0.receive(transmission.body, at: place) { known.contains($0) } }
+    }
+
+    // MARK: - Servers
+
+    /// Does with this side's queues what is to be done about them. Whether there was anything.
+    @discardableResult
+    mutating func serve() throws -> Bool {
+        var hasWorked = false
+        for place in state.receiving.indices.reversed() {
+            if state.receiving[place].status == .active, state.receiving[place].keyToSecure == nil {
+                continue
+            }
+            hasWorked = true
+            switch state.receiving[place].status {
+            case .creating: try create(place)
+            case .active: change { $0.securedReplacement(place) }
+            case .suspending: change { $0.state.receiving[place].status = .draining }
+            case .draining: change { $0.state.receiving[place].status = .deleting }
+            case .deleting: change { _ = $0.state.receiving.remove(at: place) }
+            }
+        }
+        return hasWorked
+    }
+
+    /// As the driver does it: who looks is told of a condition that this has changed.
+    mutating func change(_ body: (inout ConnectionMachine) -> Void) {
+        step { machine in machine.changing { body(&$0) } }
+    }
+
+    private mutating func create(_ place: Int) throws {
+        let random = machine.tools.random
+        let ids = Answer.QueueIDs(
+            recipientID: random.bytes(24), senderID: random.bytes(24),
+            boxKey: try AgreementKey(rawValue: random.bytes(32)).publicKey, mode: nil)
+        change { $0.created(ids, at: place) }
+    }
+}

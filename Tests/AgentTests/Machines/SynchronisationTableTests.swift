@@ -1,0 +1,75 @@
+import Base
+import Ratchet
+import TestSupport
+import Testing
+
+@testable import Agent
+
+/// Whether both sides have the same keys: each transition that the type lists, and none besides.
+@Suite struct SynchronisationTableTests {
+    enum Event: CaseIterable {
+        case oneUnreadable, allUnreadable, start, agree, succeed
+    }
+
+    /// By the phase before: what follows from each event. What is not named changes nothing.
+    private static let table: [SynchronisationPhase: [Event: SynchronisationPhase]] = [
+        .synchronised: [
+            .oneUnreadable: .allowed, .allUnreadable: .required, .start: .started, .agree: .agreed,
+        ],
+        .allowed: [.allUnreadable: .required, .start: .started, .agree: .agreed, .succeed: .synchronised],
+        .required: [.start: .started, .agree: .agreed, .succeed: .synchronised],
+        .started: [.agree: .agreed],
+        .agreed: [.start: .started, .succeed: .synchronised],
+    ]
+
+    private static func parameters(_ seed: UInt64) -> AgreementParameters {
+        AgreementKeys.generate(random: SeededBytes(seed)).parameters(version: 3)
+    }
+
+    private static func synchronisation(in phase: SynchronisationPhase) -> Synchronisation {
+        Synchronisation(
+            phase: phase, keys: phase == .started ? AgreementKeys.generate(random: SeededBytes(9)) : nil)
+    }
+
+    @Test(arguments: SynchronisationPhase.allCases, Event.allCases)
+    func eachEventLeadsWhereTheTableSays(before: SynchronisationPhase, event: Event) {
+        var synchronisation = Self.synchronisation(in: before)
+        switch event {
+        case .oneUnreadable: synchronisation.fail(isLost: false)
+        case .allUnreadable: synchronisation.fail(isLost: true)
+        case .start: synchronisation.start(with: AgreementKeys.generate(random: SeededBytes(1)))
+        case .agree: synchronisation.agree(with: Self.parameters(2), answersReady: false)
+        case .succeed: synchronisation.succeed()
+        }
+        #expect(synchronisation.phase == Self.table[before]?[event] ?? before)
+        #expect((synchronisation.keys != nil) == (synchronisation.phase == .started))
+    }
+
+    @Test func messagesOfTheApplicationWaitFromTheLossToTheProof() {
+        let allowing = SynchronisationPhase.allCases.filter {
+            Self.synchronisation(in: $0).allowsSending
+        }
+        #expect(allowing == [.synchronised, .allowed])
+    }
+
+    @Test func theWordThatTheOtherSideIsReadyIsAnsweredOnce() {
+        var synchronisation = Synchronisation()
+        let atFirst = synchronisation.takeReady()
+        synchronisation.agree(with: Self.parameters(1), answersReady: true)
+        let answers = (synchronisation.takeReady(), synchronisation.takeReady())
+        synchronisation.agree(with: Self.parameters(2), answersReady: false)
+        #expect(!atFirst && answers == (true, false) && !synchronisation.takeReady())
+    }
+
+    @Test func theLastSixtyFourKeysOfTheOtherSideAreKnownAgain() {
+        let peers = (1...66).map { Self.parameters($0) }
+        var synchronisation = Synchronisation()
+        for (count, peer) in peers.enumerated() {
+            #expect(!synchronisation.hasUsed(peer))
+            synchronisation.agree(with: peer, answersReady: false)
+            #expect(synchronisation.usedKeys.count == min(count + 1, 64))
+            #expect(synchronisation.hasUsed(peers[max(0, count - 63)]))
+        }
+        #expect(peers.filter { !synchronisation.hasUsed($0) } == Array(peers.prefix(2)))
+    }
+}

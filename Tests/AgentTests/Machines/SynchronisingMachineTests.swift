@@ -1,0 +1,211 @@
+import Base
+import Cryptography
+import Ratchet
+import SMP
+import TestSupport
+import Testing
+
+@testable import Agent
+
+/// Both sides come to the same keys again, whoever begins and whatever is lost.
+@Suite struct SynchronisingMachineTests {
+    /// The inviter has lost what its ratchet was.
+    private static func withLostRatchet(seed: UInt64 = 1) throws -> MachinePair {
+        var (pair, other) = (
+            try MachinePair.connected(seed: seed), try MachinePair.connected(seed: seed + 500)
+        )
+        try other.converse("elsewhere")
+        pair.inviter.change { $0.state.ratchet = other.inviter.state.ratchet }
+        return pair
+    }
+
+    @Test(arguments: 1...8) func whoeverSpeaksFirstBothAgree(seed: UInt64) throws {
+        var pair = try MachinePair.connected(seed: seed)
+        try pair.converse("before")
+        let old = pair.inviter.state.ratchet?.securityHash
+        try pair.inviter.step { try $0.synchronise() }
+        #expect(pair.inviter.condition.synchronisation == .started)
+        // Written meanwhile: it waits for the proof.
+        pair.inviter.write("waits here")
+        pair.joiner.write("waits there")
+        try pair.exchange()
+        #expect(pair.inviter.condition.synchronisation == .synchronised)
+        #expect(pair.joiner.condition.synchronisation == .synchronised)
+        #expect(pair.inviter.state.ratchet?.securityHash == pair.joiner.state.ratchet?.securityHash)
+        #expect(pair.inviter.state.ratchet?.securityHash != old)
+        #expect(pair.joiner.bodies.last == "waits here" && pair.inviter.bodies.last == "waits there")
+        try pair.converse("after")
+        #expect(pair.inviter.conditions.map(\.synchronisation) == [.started, .agreed, .synchronised])
+    }
+
+    @Test(arguments: 1...4) func bothBeginAtOnce(seed: UInt64) throws {
+        var pair = try MachinePair.connected(seed: seed)
+        try pair.inviter.step { try $0.synchronise() }
+        try pair.joiner.step { try $0.synchronise() }
+        // Each asks once more before it has heard of the other: nothing more is sent.
+        #expect(try pair.inviter.step { try $0.synchronise() }.isEmpty)
+        #expect(pair.inviter.waiting.count == 1)
+        try pair.exchange()
+        #expect(pair.inviter.condition.synchronisation == .synchronised)
+        #expect(pair.joiner.condition.synchronisation == .synchronised)
+        try pair.converse("after")
+    }
+
+    @Test func onlyWhoStandsAndIsNotLeftAgreesAnew() throws {
+        var pair = try MachinePair()
+        let early = #expect(throws: AgentError.self) { try pair.joiner.step { try $0.synchronise() } }
+        #expect(early?.code == .notPossible)
+        #expect(early?.sentence == "Only a connection that stands can agree on new keys.")
+        try pair.exchange()
+        pair.joiner.change { $0.state.sending[0].isGone = true }
+        let gone = #expect(throws: AgentError.self) { try pair.joiner.step { try $0.synchronise() } }
+        #expect(gone?.code == .ended)
+        #expect(pair.joiner.waiting.isEmpty && pair.joiner.condition.synchronisation == .synchronised)
+    }
+
+    @Test func keysThatWereUsedAreNotUsedAgain() throws {
+        var pair = try MachinePair.connected()
+        try pair.inviter.step { try $0.synchronise() }
+        let keys = try pair.fromInviter()
+        #expect(keys.map(\.kind) == [.keys])
+        for transmission in keys { try pair.joiner.take(transmission) }
+        let (ratchet, waiting) = (pair.joiner.state.ratchet?.securityHash, pair.joiner.waiting)
+        // A server that repeats them, now and when all is over.
+        for transmission in keys { #expect(try pair.joiner.take(transmission).isEmpty) }
+        #expect(pair.joiner.state.ratchet?.securityHash == ratchet && pair.joiner.waiting == waiting)
+        try pair.exchange()
+        for transmission in keys { #expect(try pair.joiner.take(transmission).isEmpty) }
+        #expect(pair.joiner.condition.synchronisation == .synchronised)
+        try pair.converse("after")
+    }
+
+    @Test func aMessageThatCannotBeReadIsAskedAboutAndTheNextOneProvesTheKeys() throws {
+        var pair = try MachinePair.connected()
+        try pair.converse("before")
+        pair.joiner.write("damaged")
+        let sent = try pair.fromJoiner()
+        pair.joiner.write("whole")
+        // Its header can be read and its body cannot.
+        let damaged = try Self.damagingBody(sent[0], of: pair)
+        try pair.inviter.take(damaged)
+        #expect(pair.inviter.condition.synchronisation == .allowed)
+        #expect(pair.inviter.state.synchronisation.allowsSending && pair.inviter.waiting.isEmpty)
+        for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+        #expect(pair.inviter.condition.synchronisation == .synchronised)
+        #expect(pair.inviter.conditions.map(\.synchronisation) == [.allowed, .synchronised])
+        #expect(pair.inviter.received.last?.integrity == .skipped(3...3))
+    }
+
+    /// The same message with another last byte, in a box as its sender makes it.
+    private static func damagingBody(_ transmission: Transmission, of pair: MachinePair) throws
+        -> Transmission
+    {
+        guard case .message(let time, let flags, let body) = transmission.body,
+            let sending = pair.joiner.state.present
+        else { throw WaitedInVain("a message") }
+        let secret = try AgreementKey(rawValue: sending.queueKey).wipedSecret(with: sending.address.key)
+        var message = try QueueMessage(decoding: body)
+        var content = try message.open(secret: secret)
+        content.envelope[content.envelope.count - 1] ^= 1
+        message = try QueueMessage(
+            sealing: content, version: message.version, senderKey: nil, secret: secret, nonce: message.nonce)
+        var damaged = transmission
+        damaged.body = .message(received: time, flags: flags, body: message.encoded)
+        return damaged
+    }
+
+    @Test func whoCanReadNothingAnyMoreBeginsByItself() throws {
+        var pair = try Self.withLostRatchet()
+        pair.joiner.write("cannot be read")
+        for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+        #expect(pair.inviter.condition.synchronisation == .started)
+        #expect(pair.inviter.waiting.map(\.kind) == [.keys])
+        try pair.exchange()
+        // The other side learns that it was in vain.
+        #expect(pair.joiner.lostAfter.count == 1)
+        try pair.converse("after")
+    }
+
+    @Test func onceADayThreeTimesIsEnough() throws {
+        var pair = try MachinePair.connected()
+        let other = try MachinePair.connected(seed: 700)
+        func lose(at seconds: Int64) throws -> Int {
+            pair.inviter.change { $0.state.ratchet = other.inviter.state.ratchet }
+            pair.inviter.change { $0.state.synchronisation = Synchronisation() }
+            pair.joiner.time = Timestamp(seconds: 1_700_000_000 + seconds)
+            pair.joiner.write("\(seconds)")
+            let before = pair.inviter.waiting.count
+            for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+            return pair.inviter.waiting.count - before
+        }
+        for time: Int64 in [0, 1, 2] { #expect(try lose(at: time) == 1) }
+        #expect(try lose(at: 86_399) == 0)
+        #expect(pair.inviter.condition.synchronisation == .required)
+        // The user may at any time.
+        pair.inviter.forgetWhatWaits()
+        try pair.inviter.step { try $0.synchronise() }
+        #expect(pair.inviter.waiting.map(\.kind) == [.keys])
+        pair.inviter.forgetWhatWaits()
+        #expect(try lose(at: 86_400) == 1)
+    }
+
+    @Test func whatWaitsForADeletionIsGivenUpWhenNobodyCanReadIt() throws {
+        var pair = try Self.withLostRatchet()
+        let now = Timestamp(seconds: 1_700_000_000)
+        pair.inviter.change { machine in
+            for _ in 0..<3 { _ = machine.state.agreements.take(now: now) }
+        }
+        pair.inviter.step { $0.delete(afterSending: true) }
+        pair.inviter.write("the last one")
+        pair.joiner.write("cannot be read")
+        var effects: [Effect] = []
+        for transmission in try pair.fromJoiner() { effects += try pair.inviter.take(transmission) }
+        #expect(effects.contains(.failWaiting(.unreadable)) && pair.inviter.waiting.isEmpty)
+    }
+
+    @Test func theOtherSideIsToldWhatCameWithTheOldKeys() throws {
+        var pair = try MachinePair.connected()
+        for number in 1...3 { pair.joiner.write("\(number)") }
+        let sent = try pair.fromJoiner()
+        for transmission in sent.prefix(2) { try pair.inviter.take(transmission) }
+        let arrived = pair.inviter.state.sequence.lastReceived
+        try pair.inviter.step { try $0.synchronise() }
+        try pair.exchange()
+        #expect(pair.joiner.lostAfter == [arrived])
+        // It never gives the number of the third again.
+        #expect(pair.joiner.state.sequence.lastSent >= arrived + 1)
+        // What comes of the old ratchet now can only be read no more.
+        try pair.inviter.take(sent[2])
+        #expect(!pair.inviter.bodies.contains("3"))
+    }
+
+    @Test func aRestoredStateEncryptsNothingMore() throws {
+        let pair = try MachinePair.connected()
+        let expected: [(ConnectionCondition.Phase, [Effect])] = [
+            (.joining, [.failWaiting(.restored), .tell(.connectionFailed(.restored))]),
+            (.confirming, [.failWaiting(.restored), .tell(.connectionFailed(.restored))]),
+            (.deleting, [.failWaiting(.restored)]), (.inviting, []), (.address, []), (.requesting, []),
+            (.failed, []),
+        ]
+        for (phase, effects) in expected {
+            var state = ConnectionState(phase: phase, information: [], receiving: [])
+            state.ratchet = pair.joiner.state.ratchet
+            state.sending = pair.joiner.state.sending
+            var machine = ConnectionMachine(state, tools: pair.joiner.machine.tools)
+            try machine.restored()
+            #expect(machine.effects == effects, "\(phase)")
+        }
+        var standing = pair
+        let effects = try standing.joiner.step { try $0.restored() }
+        #expect(effects.first == .encryptAgain && standing.joiner.waiting.map(\.kind) == [.keys])
+        #expect(standing.joiner.condition.synchronisation == .started)
+        try standing.exchange()
+        try standing.converse("after")
+
+        var gone = pair
+        gone.joiner.change { $0.state.sending[0].isGone = true }
+        #expect(try gone.joiner.step { try $0.restored() }.isEmpty)
+        var unbegun = try MachinePair()
+        #expect(try unbegun.inviter.step { try $0.restored() }.isEmpty, "it has no keys to use twice")
+    }
+}
