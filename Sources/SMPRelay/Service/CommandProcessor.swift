@@ -298,7 +298,14 @@ struct CommandProcessor {
     /// Gives the next message of a queue to who has subscribed, if nothing of it is on its way.
     private mutating func deliver(_ queue: QueueRecord, _ records: QueueRecords) throws {
         guard let client = deliveries.begin(queue.id) else { return }
-        guard let message = try records.firstMessage(of: queue.id) else { return client.releaseDelivery() }
+        let message: StoredMessage?
+        do {
+            message = try records.firstMessage(of: queue.id)
+        } catch {
+            client.releaseDelivery()
+            throw error
+        }
+        guard let message else { return client.releaseDelivery() }
         deliveries.delivered(queue.id, message)
         replies.deliver(message, of: queue, to: client)
     }

@@ -105,19 +105,20 @@ struct Deliveries {
     /// Whether a queue has a message that its client has no capacity for.
     func isWaiting(_ queue: Int64) -> Bool { subscriptions[queue]?.isWaiting == true }
 
-    /// A client has capacity again: queues that wait for it and are to be begun anew.
+    /// A client has capacity again: queues that wait for it and are to be begun anew, the oldest first. Those that are of
+    /// no interest any more are passed over.
     mutating func ready(_ client: Client, atMost count: Int) -> [Int64] {
-        var queues = waiting[client.number] ?? []
-        let first = Array(queues.prefix(count))
-        queues.removeFirst(first.count)
-        waiting[client.number] = queues.isEmpty ? nil : queues
-        return first.filter { queue in
+        var queues = (waiting[client.number] ?? [])[...]
+        var ready: [Int64] = []
+        while ready.count < count, let queue = queues.popFirst() {
             guard var subscription = subscriptions[queue], subscription.client === client,
                 subscription.isWaiting
-            else { return false }
+            else { continue }
             subscription.isWaiting = false
             set(queue, subscription)
-            return true
+            ready.append(queue)
         }
+        waiting[client.number] = queues.isEmpty ? nil : Array(queues)
+        return ready
     }
 }

@@ -1,0 +1,143 @@
+import Base
+import Cryptography
+import Network
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import SMP
+@testable import SMPRelay
+
+@Suite("Messages that a client has no capacity for")
+struct DeliveryCapacityTests {
+    private static func waiting(_ queues: Range<Int64>) throws -> (Client, Deliveries) {
+        let client = Client(number: 1, wakeUp: try WakeUp())
+        var deliveries = Deliveries()
+        for queue in queues { #expect(deliveries.subscribe(client, to: queue) == nil) }
+        for queue in queues { _ = deliveries.begin(queue) }
+        deliveries.commit()
+        return (client, deliveries)
+    }
+
+    @Test("those of queues that are gone meanwhile hold up no others")
+    func goneMeanwhile() throws {
+        var (client, deliveries) = try Self.waiting(0..<14)
+        #expect((8..<14).allSatisfy { deliveries.isWaiting($0) } && !deliveries.isWaiting(7))
+        // One is deleted, one subscribed to anew, and one by somebody else.
+        let other = Client(number: 2, wakeUp: try WakeUp())
+        #expect(deliveries.unsubscribe(8) === client)
+        #expect(deliveries.subscribe(client, to: 9) == nil)
+        #expect(deliveries.subscribe(other, to: 10) === client)
+        #expect(deliveries.ready(client, atMost: 1) == [11])
+        #expect(deliveries.ready(client, atMost: 5) == [12, 13])
+        #expect(deliveries.ready(client, atMost: 5).isEmpty)
+        #expect(deliveries.ready(other, atMost: 5).isEmpty)
+    }
+
+    @Test("they wait as they did when what was made of it is not committed")
+    func rolledBack() throws {
+        var (client, deliveries) = try Self.waiting(0..<11)
+        #expect(deliveries.ready(client, atMost: 2) == [8, 9])
+        _ = deliveries.unsubscribe(10)
+        deliveries.rollBack()
+        #expect((8..<11).allSatisfy { deliveries.isWaiting($0) })
+        #expect(Set(deliveries.ready(client, atMost: 9)) == [8, 9, 10])
+        #expect(deliveries.ready(client, atMost: 9).isEmpty)
+    }
+
+    @Test("they go with their client")
+    func gone() throws {
+        var (client, deliveries) = try Self.waiting(0..<11)
+        deliveries.remove(client)
+        deliveries.commit()
+        #expect(deliveries.count == 0)
+        #expect(deliveries.ready(client, atMost: 9).isEmpty)
+        let begun = (Int64(0)..<11).compactMap { deliveries.begin($0) }
+        #expect(begun.isEmpty)
+    }
+
+    @Test("a message that cannot be read from the database takes no capacity for ever")
+    func unreadable() throws {
+        let folder = try TemporaryFolder()
+        let database = try Database(path: folder.path("queues.db"), migrations: QueueRecords.migrations)
+        let settings = MessageRelaySettings(
+            folder: folder.path,
+            identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity)
+        var processor = CommandProcessor(settings: settings, used: 0)
+        let authority = SessionAuthority(sessionID: [1], key: .generate(), secret: nil)
+        let client = Client(number: 1, wakeUp: try WakeUp())
+        let (key, box) = (SigningKey.generate(), AgreementKey.generate())
+        func received(_ command: Command, of entity: [UInt8]) -> ServerSession.Received {
+            var transmission = Transmission(
+                correlationID: SystemRandomSource().bytes(24), entityID: entity,
+                body: command.encoded(version: 17))
+            transmission.authorization = key.sign(transmission.signedBytes(sessionID: [1]))
+            return ServerSession.Received(transmission, .success(command))
+        }
+        let new = Command.NewQueue(
+            recipientKey: key.publicKey, boxKey: box.publicKey, subscribes: false, mode: .messaging)
+        try database.transaction {
+            try processor.perform(
+                received(.create(new), of: []), of: client, authority, QueueRecords(connection: $0))
+        }
+        guard case .answer(.created(let ids))? = processor.commit().first?.message.content else {
+            throw WaitedInVain("a queue")
+        }
+        for _ in 0..<9 {
+            #expect(throws: StoreError.self) {
+                try database.transaction { connection in
+                    try connection.execute("ALTER TABLE message RENAME TO elsewhere")
+                    try processor.perform(
+                        received(.subscribe, of: ids.recipientID), of: client, authority,
+                        QueueRecords(connection: connection))
+                }
+            }
+            processor.rollBack()
+        }
+        let reserved = (0..<9).map { _ in client.reserveDelivery() }
+        #expect(reserved == Array(repeating: true, count: 8) + [false])
+    }
+}
+
+@Suite("What strangers may have of a relay")
+struct AllowanceTests {
+    @Test("as many queues at once as in an hour, and then one at a time")
+    func queues() {
+        var allowance = QueueAllowance(60, now: 1000)
+        let first = (0..<61).map { _ in allowance.take(now: 1000) }
+        #expect(first == Array(repeating: true, count: 60) + [false])
+        let minutes = [59, 60, 60, 119, 120].map { allowance.take(now: 1000 + $0) }
+        #expect(minutes == [false, true, false, false, true])
+        // Long afterwards no more than at first.
+        let later = (0..<61).map { _ in allowance.take(now: 90_000) }
+        #expect(later == first)
+        // A clock that was set back gives nothing, and takes nothing away for ever.
+        let setBack = [100, 159, 160].map { allowance.take(now: $0) }
+        #expect(setBack == [false, false, true])
+    }
+
+    @Test("the disk is counted to the last byte, and what was not committed is not")
+    func disk() {
+        var disk = DiskUse(limit: 1000, bytes: 600)
+        #expect(throws: Never.self) { try disk.require(400) }
+        #expect(throws: ServerError.quota) { try disk.require(401) }
+        #expect(throws: ServerError.quota) { try disk.require(.max) }
+        disk.add(400)
+        #expect(throws: ServerError.quota) { try disk.require(1) }
+        disk.rollBack()
+        #expect(disk.bytes == 600)
+        disk.add(100)
+        disk.commit()
+        disk.remove(50)
+        disk.rollBack()
+        #expect(disk.bytes == 700)
+        disk.remove(5000)
+        #expect(disk.bytes == 0)
+        let unlimited = DiskUse(limit: nil, bytes: .max - 1)
+        #expect(throws: Never.self) { try unlimited.require(1) }
+        #expect(throws: ServerError.quota) { try unlimited.require(2) }
+        #expect(DiskUse.message([1, 2]) == 258 && DiskUse.link(nil) == 0)
+        #expect(DiskUse.link(LinkBlobs(fixed: [1], user: [2, 3])) == 3)
+    }
+}
