@@ -26,8 +26,8 @@ struct SelectionTable {
         // Connections belong to the profile that goes on: nobody else may take their messages.
         for table in [
             "news", "chunk_deletion", "connection", "shared_message", "outgoing", "contact_address",
-            "contact_request", "network_group", "network_member", "early_message",
-            "handed_message", "damaged_copy", "inline_transfer",
+            "contact_request", "network_group", "network_member", "member_connection", "group_delivery",
+            "held_outgoing", "early_message", "handed_message", "damaged_copy", "inline_transfer",
         ] {
             try connection.execute("DELETE FROM \(table)")
         }
