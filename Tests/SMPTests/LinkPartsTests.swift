@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+
+@testable import SMP
+
+/// The pieces that links are made of.
+@Suite struct LinkPartsTests {
+    @Test(arguments: [
+        ("", ""), ("a-z_.~", "a-z_.~"), ("a b", "a%20b"), ("ü", "%C3%BC"), ("\u{0}\u{7f}", "%00%7F"),
+        ("+/=&?#%", "%2B%2F%3D%26%3F%23%25"), ("\u{1F600}", "%F0%9F%98%80"),
+    ])
+    func everythingButPlainLettersIsEscaped(text: String, encoded: String) {
+        #expect(PercentEncoding.encode(text) == encoded && PercentEncoding.decode(encoded) == text)
+        #expect(PercentEncoding.decode(encoded.lowercased()) == text, "in whichever case the digits are")
+    }
+
+    @Test(arguments: ["%", "%4", "%zz", "a%", "a%2", "%ff", "%C3", "%C3%28", "%+1", "% 1", "%%41"])
+    func whatIsNoEscapeIsRefused(text: String) {
+        #expect(PercentEncoding.decode(text) == nil)
+    }
+
+    @Test func everyTextComesBack() {
+        var random = SeededGenerator(state: 5)
+        for _ in 0..<300 {
+            let scalars = (0..<Int.random(in: 0...12, using: &random)).compactMap { _ in
+                UnicodeScalar(UInt32.random(in: 0...0x1_0fff, using: &random))
+            }
+            let text = String(String.UnicodeScalarView(scalars))
+            #expect(PercentEncoding.decode(PercentEncoding.encode(text)) == text)
+        }
+    }
+
+    @Test func aLinkIsTakenApartAtItsHashAndItsMark() throws {
+        let parts = try #require(LinkParts("simplex:/invitation/#/path?a=1&b=%20x&a=2&c="))
+        #expect(parts.place == "simplex:/invitation" && parts.path == "path")
+        #expect(parts["a"] == "1", "the first counts")
+        #expect(parts["b"] == " x" && parts["c"] == "" && parts["d"] == nil)
+        let bare = try #require(LinkParts("x#"))
+        #expect(bare.place == "x" && bare.path.isEmpty && bare["a"] == nil)
+        #expect(try #require(LinkParts("#?")).place.isEmpty)
+        #expect(LinkParts("no hash?a=1") == nil && LinkParts("") == nil)
+        #expect(try #require(LinkParts("a#b#c?x=1#2"))["x"] == "1#2")
+    }
+
+    @Test(arguments: ["x#?a", "x#?a=1&b", "x#?%=1", "x#?a=%zz"]) func aParameterWithoutAValueIsRefused(
+        text: String
+    ) {
+        #expect(LinkParts(text) == nil)
+    }
+
+    @Test func sixteenParametersAreEnough() {
+        func link(_ count: Int) -> String {
+            "x#?" + (0..<count).map { "p\($0)=\($0)" }.joined(separator: "&")
+        }
+        #expect(LinkParts(link(16))?["p15"] == "15")
+        #expect(LinkParts(link(17)) == nil)
+        // However often one is said.
+        #expect(LinkParts("x#?" + String(repeating: "a=1&", count: 500))?["a"] == "1")
+    }
+
+    @Test(
+        arguments: [
+            ("1-4", 1...4), ("7", 7...7), ("0-65535", 0...65535), ("4-4", 4...4),
+        ] as [(String, ClosedRange<UInt16>)])
+    func versionsAreReadAsTheyAreWritten(text: String, versions: ClosedRange<UInt16>) {
+        #expect(ClosedRange<UInt16>(text: text) == versions)
+        #expect(ClosedRange<UInt16>(text: versions.text) == versions)
+    }
+
+    @Test(arguments: ["", "-", "1-", "-1", "4-1", "1-2-3", "65536", "+1", "1 -2", "a", "٣", "1--2"])
+    func whatIsNoRangeOfVersionsIsRefused(text: String) {
+        #expect(ClosedRange<UInt16>(text: text) == nil)
+    }
+
+    @Test func theHighestVersionThatBothHaveIsAgreedOn() {
+        let table: [(ClosedRange<UInt16>, ClosedRange<UInt16>, UInt16?)] = [
+            (1...4, 1...4, 4), (1...4, 4...9, 4), (1...4, 5...9, nil), (3...3, 1...4, 3), (5...9, 1...4, nil),
+            (2...7, 6...6, 6),
+        ]
+        for (one, other, agreed) in table {
+            #expect(SMPVersion.agreed(one, other) == agreed && SMPVersion.agreed(other, one) == agreed)
+        }
+    }
+}

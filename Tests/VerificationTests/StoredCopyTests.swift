@@ -1,0 +1,171 @@
+import Base
+import ChatCore
+import Cryptography
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@testable import Verification
+
+@Suite("What a look at one file says")
+struct StoredCopyTests {
+    private let folder: TemporaryFolder
+    private let arguments = CryptoFile.freshArguments()
+    private static let bytes = (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 7) }
+
+    init() throws {
+        folder = try TemporaryFolder()
+        let writer = try CryptoFileWriter(
+            file: OpenFile(folder.path("copy"), flags: O_RDWR | O_CREAT), arguments: arguments)
+        try writer.append(Self.bytes)
+        try writer.finish()
+    }
+
+    private func copy(
+        size: Int = bytes.count, path: String = "copy", arguments: FileArguments?
+    ) -> StoredCopy {
+        StoredCopy(
+            file: FileID(1), path: "Zoe/a.bin", size: UInt64(size),
+            source: FileSourceLocation(path: folder.path(path), arguments: arguments), isReceivable: false)
+    }
+
+    @Test("a whole file is whole, and every byte of it is told of once")
+    func whole() {
+        var read: [UInt64] = []
+        #expect(copy(arguments: arguments).examine { read.append($0) } == .whole)
+        #expect(read.reduce(0, +) == UInt64(Self.bytes.count) && read.count > 1)
+    }
+
+    @Test("without its key it cannot be read, with another it is damaged")
+    func keys() {
+        #expect(copy(arguments: nil).examine { _ in } == .damaged("Its key is not there."))
+        guard case .damaged = copy(arguments: CryptoFile.freshArguments()).examine(read: { _ in }) else {
+            Issue.record("it was read with another key")
+            return
+        }
+        for arguments in [
+            FileArguments(key: [], nonce: []), FileArguments(key: [1], nonce: self.arguments.nonce),
+        ] {
+            guard case .damaged = copy(arguments: arguments).examine(read: { _ in }) else {
+                Issue.record("it was read with half a key")
+                return
+            }
+        }
+    }
+
+    @Test("a row of another length is said with both", arguments: [-1, 1])
+    func length(difference: Int) {
+        let size = Self.bytes.count + difference
+        #expect(
+            copy(size: size, arguments: arguments).examine { _ in Issue.record("nothing is read of it") }
+                == .damaged("It has 2500000 bytes of \(size)."))
+    }
+
+    @Test("what is not there is missing; what is no file is damaged")
+    func missing() throws {
+        #expect(copy(path: "nowhere", arguments: arguments).examine { _ in } == .missing)
+        #expect(symlink(folder.path("copy"), folder.path("link")) == 0)
+        guard case .damaged = copy(path: "link", arguments: arguments).examine(read: { _ in }) else {
+            Issue.record("a link was followed")
+            return
+        }
+    }
+}
+
+@Suite("What nothing names is set aside")
+struct SetAsideTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("under its name, or with a number behind it, whatever has that already")
+    func names() throws {
+        for _ in 0..<3 {
+            try folder.write([1], to: "left")
+            _ = try SetAside(profileFolder: folder.path).move(folder.path("left"))
+        }
+        #expect(try Set(folder.names(in: "set-aside")) == ["left", "left.2", "left.3"])
+        #expect(symlink("/nowhere", folder.path("set-aside/other")) == 0)
+        _ = try folder.makeFolder("other")
+        try folder.write([5], to: "other/inside")
+        #expect(try SetAside(profileFolder: folder.path).move(folder.path("other")) == "other.2")
+        #expect(try folder.read("set-aside/other.2/inside") == [5])
+        #expect(try folder.names() == ["set-aside"])
+    }
+
+    @Test("what has gone meanwhile is an error, and nothing of a link's place is moved")
+    func errors() throws {
+        let place = try SetAside(profileFolder: folder.path)
+        let error = #expect(throws: SystemError.self) { try place.move(folder.path("gone")) }
+        #expect(error?.code == ENOENT)
+        let target = try folder.write([1], to: "target")
+        #expect(symlink(target, folder.path("link")) == 0)
+        #expect(try place.move(folder.path("link")) == "link")
+        #expect(try folder.read("target") == [1])
+        #expect(throws: SystemError.self) { try SetAside(profileFolder: folder.path("nowhere")) }
+    }
+
+    @Test("it is for its owner alone")
+    func mode() throws {
+        _ = try SetAside(profileFolder: folder.path)
+        var status = stat()
+        #expect(stat(folder.path("set-aside"), &status) == 0 && status.st_mode & 0o777 == 0o700)
+    }
+}
+
+@Suite("The words of findings")
+struct FindingWordsTests {
+    @Test(
+        "each says what it is and what can be done",
+        arguments: [
+            (
+                Finding(.database, "chatfs.db", detail: "Page 3 is wrong", outcome: .lost),
+                "chatfs.db: a damaged database. Page 3 is wrong. Restore it from an archive ('chatfs import'); "
+                    + "nothing in it was changed."
+            ),
+            (
+                Finding(.damaged, "Zoe/a", size: 2048, detail: "Its tag is wrong.", outcome: .lost),
+                "Zoe/a: damaged, \(ByteCount.rounded(2048)). Its tag is wrong. No relay has it: have its sender send it "
+                    + "again, or take it from an archive."
+            ),
+            (
+                Finding(.missing, "Zoe/a", detail: "Gone", outcome: .receivable),
+                "Zoe/a: not there any more. Gone. A relay may still have it: 'chatfs verify --fix' has it received again."
+            ),
+            (
+                Finding(.missing, "Zoe/a", detail: "Gone", outcome: .requested),
+                "Zoe/a: not there any more. Gone. It is received again by the next mount, if a relay still has it."
+            ),
+            (
+                Finding(.damaged, "Zoe/a", detail: "Cut", outcome: .setAside),
+                "Zoe/a: damaged. Cut. It was set aside, and nothing of it was deleted."
+            ),
+            (
+                Finding(.stray, "profiles/1/files/x", size: 0, detail: "Nobody's", outcome: .removable),
+                "profiles/1/files/x: belongs to nothing, \(ByteCount.rounded(0)). Nobody's. 'chatfs verify --fix' sets it aside."
+            ),
+            (
+                Finding(.exposed, ".", detail: "Its mode is 0755", outcome: .closable),
+                ".: open to others. Its mode is 0755. 'chatfs verify --fix' takes the rights of others."
+            ),
+            (
+                Finding(.exposed, ".", detail: "Its mode is 0755", outcome: .closed),
+                ".: open to others. Its mode is 0755. It is for its owner alone now."
+            ),
+        ])
+    func words(finding: Finding, sentence: String) {
+        #expect(finding.sentence == sentence)
+    }
+
+    @Test("a record counts what is not settled, and is read as it was written")
+    func record() throws {
+        let findings = Finding.Outcome.allCases.map { Finding(.damaged, "x", detail: "y", outcome: $0) }
+        let record = VerificationRecord(time: 1, databases: 2, files: 3, bytes: 4, findings: findings)
+        #expect(record.unsettled == 4 && findings.count == 7)
+        let text = String(decoding: record.encoded, as: UTF8.self)
+        for word in ["lost", "receivable", "requested", "set-aside", "removable", "closable", "closed"] {
+            #expect(text.contains("\"\(word)\""), "\(word)")
+        }
+    }
+}
