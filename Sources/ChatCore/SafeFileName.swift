@@ -15,28 +15,42 @@ public enum SafeFileName {
     /// stem, never its extension. Applying it twice changes nothing.
     public static func make(from name: String) -> String? {
         // By scalars: in a `/` with an accent on it, a character of its own, the kernel sees the `/`.
-        made(of: name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? [])
+        let scalars = name.unicodeScalars
+        guard let end = scalars.lastIndex(where: { !isSlash($0) }) else { return nil }
+        let whole = scalars[...end]
+        let start = whole.lastIndex(where: isSlash).map { whole.index(after: $0) } ?? whole.startIndex
+        return made(of: whole[start...])
     }
+
+    private static func isSlash(_ scalar: Unicode.Scalar) -> Bool { scalar == "/" || scalar == "\\" }
 
     /// The safe form of a name that is no path, as that of a person: slashes and dots in front become `_`,
     /// so that nothing of it is cut away and `x/Alice` is not Alice. Otherwise as `make`.
     public static func make(fromTitle title: String) -> String? {
-        let scalars = title.unicodeScalars.map { $0 == "/" || $0 == "\\" ? "_" : $0 }
-        let visible = VisibleText.removingInvisible(scalars.filter { !isDropped($0) })
-        let dots = visible.prefix { isDroppedAtEnds($0) }
-        return made(of: dots.map { $0 == "." ? "_" : $0 } + visible.dropFirst(dots.count))
+        var kept: [Unicode.Scalar] = []
+        for scalar in title.unicodeScalars where !isDropped(scalar) {
+            kept.append(isSlash(scalar) ? "_" : scalar)
+        }
+        var visible = VisibleText.removingInvisible(kept)
+        for index in visible.indices {
+            guard isDroppedAtEnds(visible[index]) else { break }
+            if visible[index] == "." { visible[index] = "_" }
+        }
+        return made(of: visible)
     }
 
     private static func made(of scalars: some Sequence<Unicode.Scalar>) -> String? {
-        let kept = VisibleText.removingInvisible(scalars.lazy.filter { !isDropped($0) }.map(replaced))
+        var kept: [Unicode.Scalar] = []
+        for scalar in scalars where !isDropped(scalar) { kept.append(replaced(scalar)) }
+        kept = VisibleText.removingInvisible(kept)
         // Composed after the dropping, which may bring a letter and its accent together.
-        let isComposed = kept.allSatisfy(\.isASCII)
-        var safe = isComposed ? kept[...] : Array(String(String.UnicodeScalarView(kept))._nfc)[...]
+        let isComposed = kept.allSatisfy { $0.value < 0x300 || $0 == "\u{FFFD}" }
+        var safe = isComposed ? kept[...] : Array(String(scalars: kept[...])._nfc)[...]
         while let first = safe.first, isDroppedAtEnds(first) { safe.removeFirst() }
         while let end = safe.last, isDroppedAtEnds(end) { safe.removeLast() }
         guard let first = safe.first else { return nil }
         if first == "-" { safe[safe.startIndex] = "_" }
-        return shortened(String(String.UnicodeScalarView(safe)), to: maxLength)
+        return shortened(String(scalars: safe), to: maxLength)
     }
 
     /// `name` with at most `limit` bytes of UTF-8, cut between characters before the extension.
@@ -46,31 +60,38 @@ public enum SafeFileName {
         let kept = suffix.utf8.count < limit / 2 ? suffix : ""
         let whole = kept.isEmpty ? name[...] : stem
         let capacity = limit - kept.utf8.count
-        var short = prefix(of: whole, fitting: capacity)
-        if short.isEmpty {
-            // One letter under hundreds of accents.
-            short = whole
-            while short.utf8.count > capacity { short.unicodeScalars.removeLast() }
-        }
+        var end = endOfCharacters(of: whole, fitting: capacity)
+        // One letter under hundreds of accents.
+        if end == whole.startIndex { end = endOfScalars(of: whole, fitting: capacity) }
         // A joiner that joins nothing any more goes as well.
-        while let end = short.unicodeScalars.last,
-            isDroppedAtEnds(end) || end.properties.isDefaultIgnorableCodePoint
-        {
-            short.unicodeScalars.removeLast()
+        let scalars = whole.unicodeScalars
+        while end > whole.startIndex {
+            let last = scalars.index(before: end)
+            guard
+                isDroppedAtEnds(scalars[last]) || scalars[last].properties.isDefaultIgnorableCodePoint
+            else { break }
+            end = last
         }
-        return String(short) + kept
+        return String(whole[..<end]) + kept
     }
 
-    /// As many whole characters as fit. From the front: dropping them from the end of a long name one by one
-    /// takes time in proportion to the square of its length, since each has to be looked for again.
-    private static func prefix(of name: Substring, fitting limit: Int) -> Substring {
+    // An index moves, and the text is cut once: removing its last character or scalar makes a copy of all others.
+
+    /// The end of as many whole characters as fit.
+    private static func endOfCharacters(of name: Substring, fitting limit: Int) -> String.Index {
         var end = name.startIndex
         while end < name.endIndex {
             let next = name.index(after: end)
             guard name.utf8.distance(from: name.startIndex, to: next) <= limit else { break }
             end = next
         }
-        return name[..<end]
+        return end
+    }
+
+    private static func endOfScalars(of name: Substring, fitting limit: Int) -> String.Index {
+        var end = name.utf8.index(name.startIndex, offsetBy: limit, limitedBy: name.endIndex) ?? name.endIndex
+        while end < name.endIndex, UTF8.isContinuation(name.utf8[end]) { end = name.utf8.index(before: end) }
+        return end
     }
 
     /// `name` with ` (number)` before its extension: `report (2).pdf`, `a (2).tar.gz`.
@@ -82,13 +103,36 @@ public enum SafeFileName {
 
     /// Stem and extension with its dot. `.tar.gz` and its kin stay together.
     public static func split(_ name: String) -> (stem: Substring, suffix: Substring) {
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return (name[...], "") }
-        let stem = name[..<dot]
-        if stem.lowercased().hasSuffix(".tar"), stem.count > 4 {
-            let inner = stem.index(stem.endIndex, offsetBy: -4)
+        guard let dot = lastDot(of: name), dot != name.startIndex else { return (name[...], "") }
+        if let inner = name.utf8.index(dot, offsetBy: -4, limitedBy: name.startIndex),
+            inner != name.startIndex, isDot(inner, of: name), isTar(name.utf8[inner..<dot])
+        {
             return (name[..<inner], name[inner...])
         }
-        return (stem, name[dot...])
+        return (name[..<dot], name[dot...])
+    }
+
+    /// The last dot that is a character.
+    private static func lastDot(of name: String) -> String.Index? {
+        var rest = name.utf8[...]
+        while let place = rest.lastIndex(of: UInt8(ascii: ".")) {
+            if isDot(place, of: name) { return place }
+            rest = rest[..<place]
+        }
+        return nil
+    }
+
+    /// A dot with an accent on it is another character, and so is one behind a sign that belongs to what follows.
+    private static func isDot(_ place: String.Index, of name: String) -> Bool {
+        guard name.utf8[place] == UInt8(ascii: "."), name[place] == "." else { return false }
+        guard place != name.startIndex, !UTF8.isASCII(name.utf8[name.utf8.index(before: place)]) else {
+            return true
+        }
+        return name.index(before: name.index(after: place)) == place
+    }
+
+    private static func isTar(_ bytes: Substring.UTF8View) -> Bool {
+        zip(bytes, ".tar".utf8).allSatisfy { $0 | ($0 >= UInt8(ascii: "A") ? 0x20 : 0) == $1 }
     }
 
     // Most names are ASCII, and Unicode's tables are looked up for each character of every name of a folder:
@@ -109,7 +153,10 @@ public enum SafeFileName {
         // Line and paragraph separator, annotations between lines.
         case 0x2028, 0x2029, 0xFFF9...0xFFFB: true
         // Marks, embeddings, overrides and isolates of the bidirectional algorithm.
-        default: scalar.properties.isBidiControl || scalar.properties.isNoncharacterCodePoint
+        case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+        // What will never be a character.
+        case 0xFDD0...0xFDEF: true
+        default: scalar.value & 0xFFFE == 0xFFFE
         }
     }
 

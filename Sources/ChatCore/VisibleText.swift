@@ -12,12 +12,13 @@ public enum VisibleText {
     /// `text` without them. Applying it twice changes nothing.
     public static func removingInvisible(_ text: some Sequence<Unicode.Scalar>) -> [Unicode.Scalar] {
         let scalars = Array(text)
+        guard scalars.contains(where: isInvisible) else { return scalars }
         var kept: [Unicode.Scalar] = []
         kept.reserveCapacity(scalars.count)
         var index = 0
         while index < scalars.count {
             let scalar = scalars[index]
-            if scalar.isASCII || !scalar.properties.isDefaultIgnorableCodePoint {
+            if !isInvisible(scalar) {
                 kept.append(scalar)
             } else if let tags = flagTags(scalars[index...], after: index > 0 ? scalars[index - 1] : nil) {
                 kept.append(contentsOf: tags)
@@ -29,6 +30,14 @@ public enum VisibleText {
             index += 1
         }
         return kept
+    }
+
+    /// By itself. Most text has only characters of which that is known without Unicode's tables.
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0xAD, 0xAE..<0x34F, 0x3165..<0xFE00, 0xFFFD: false
+        default: scalar.properties.isDefaultIgnorableCodePoint
+        }
     }
 
     /// Whether a character that is invisible by itself belongs to what stands around it.

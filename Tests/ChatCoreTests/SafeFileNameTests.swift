@@ -76,6 +76,46 @@ import Testing
         #expect(long.utf8.count == 255 && long.hasSuffix(" (12).txt"))
     }
 
+    @Test(arguments: [
+        ("a.TAR.gz", "a", ".TAR.gz"), ("tar.gz", "tar", ".gz"), (".tar.gz", ".tar", ".gz"),
+        ("a.tar", "a", ".tar"), ("a.tar.", "a", ".tar."), ("a.b.", "a.b", "."),
+        // Other characters than a dot: one with an accent, one behind a sign that belongs to what follows.
+        ("a.b.\u{301}c", "a", ".b.\u{301}c"), ("a.\u{301}c", "a.\u{301}c", ""),
+        ("a\u{600}.pdf", "a\u{600}.pdf", ""), ("a.\u{301}tar.gz", "a.\u{301}tar", ".gz"),
+        ("a\u{600}.tar.gz", "a\u{600}.tar", ".gz"),
+    ])
+    func anExtensionBeginsAtADotThatIsACharacter(name: String, stem: String, suffix: String) {
+        let parts = SafeFileName.split(name)
+        #expect(Array(parts.stem.utf8) == Array(stem.utf8) && Array(parts.suffix.utf8) == Array(suffix.utf8))
+    }
+
+    @Test func aNameIsCutBetweenCharactersAndBeforeAJoinerThatJoinsNothing() {
+        #expect(SafeFileName.shortened("ab👩\u{200D}👧", to: 10) == "ab")
+        #expect(SafeFileName.shortened("abcdefgh\u{200D}ijk", to: 11) == "abcdefgh")
+        #expect(SafeFileName.shortened("a b .cdefgh", to: 6) == "a b .c")
+        #expect(SafeFileName.shortened("abc .....def.txt", to: 10) == "abc.txt")
+    }
+
+    /// What is known without Unicode's tables, which have it too.
+    @Test func whatIsDroppedIsWhatTheTablesSay() {
+        // Where there are such characters, and the last two of each plane.
+        let ranges: [ClosedRange<UInt32>] =
+            [0x80...0x31FF, 0xFD00...0xFFFF, 0x1BC00...0x1BCFF, 0x1D100...0x1D1FF, 0xE0000...0xE0FFF]
+            + (1...16).map { $0 << 16 | 0xFFFE...$0 << 16 | 0xFFFF }
+        for value in ranges.joined() {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let properties = scalar.properties
+            let isDropped =
+                properties.isBidiControl || properties.isNoncharacterCodePoint
+                || properties.isDefaultIgnorableCodePoint || properties.generalCategory == .control
+                || [.lineSeparator, .paragraphSeparator].contains(properties.generalCategory)
+                || (0xFFF9...0xFFFB).contains(value)
+            // Not where the two could be one character.
+            let name = SafeFileName.make(from: "a b\(scalar)c")
+            if (name == "a bc") != isDropped { Issue.record("\(String(value, radix: 16))") }
+        }
+    }
+
     /// What is known of ASCII without Unicode's tables is what they say.
     @Test func asciiIsTreatedAsTheTablesSay() {
         for value in UInt8.min..<0x80 {

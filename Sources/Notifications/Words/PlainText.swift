@@ -15,7 +15,7 @@ enum PlainText {
             line.append(scalar)
         }
         if line.last == " " { line.removeLast() }
-        let whole = String(String.UnicodeScalarView(line.drop { $0 == " " }))
+        let whole = String(scalars: line.drop { $0 == " " })
         return shortened(whole, to: limit)
     }
 
