@@ -22,7 +22,7 @@ public struct X448PublicKey: Hashable, Sendable {
     public var spki: [UInt8] { KeyForm.x448Public.encode(rawValue) }
 }
 
-/// An X448 private key, through OpenSSL. One agreement takes some 0.2 ms.
+/// An X448 private key, through OpenSSL. An agreement takes some 0.1 ms, and so does making one.
 public struct X448Key: Sendable {
     public static let length = 56
     /// 56 bytes. A secret.
@@ -31,7 +31,14 @@ public struct X448Key: Sendable {
 
     /// - Parameter rawValue: 56 random bytes.
     public init(rawValue: WipedBytes) throws(CryptographyError) {
-        let key = try Self.loaded(rawValue)
+        guard rawValue.count == Self.length else {
+            throw CryptographyError(.invalidKey, "An X448 key has 56 bytes.")
+        }
+        let key = rawValue.withUnsafeBytes {
+            EVP_PKEY_new_raw_private_key_ex(
+                nil, "X448", nil, $0.bindMemory(to: UInt8.self).baseAddress, $0.count)
+        }
+        guard let key else { throw .library("load a key") }
         defer { EVP_PKEY_free(key) }
         var raw = [UInt8](repeating: 0, count: X448PublicKey.length)
         var count = raw.count
@@ -62,7 +69,7 @@ public struct X448Key: Sendable {
 
     /// The raw result of the agreement, 56 bytes. Refuses keys of small order, which would make it known to everybody.
     public func sharedSecret(with other: X448PublicKey) throws(CryptographyError) -> WipedBytes {
-        let own = try Self.loaded(rawValue)
+        let own = try loaded()
         defer { EVP_PKEY_free(own) }
         guard
             let peer = EVP_PKEY_new_raw_public_key_ex(nil, "X448", nil, other.rawValue, X448PublicKey.length),
@@ -86,15 +93,33 @@ public struct X448Key: Sendable {
         }
     }
 
-    private static func loaded(_ raw: WipedBytes) throws(CryptographyError) -> OpaquePointer {
-        guard raw.count == length else {
-            throw CryptographyError(.invalidKey, "An X448 key has 56 bytes.")
+    /// With its public half, which OpenSSL otherwise derives: that takes as long as the agreement itself.
+    private func loaded() throws(CryptographyError) -> OpaquePointer {
+        let context = EVP_PKEY_CTX_new_from_name(nil, "X448", nil)
+        defer { EVP_PKEY_CTX_free(context) }
+        guard EVP_PKEY_fromdata_init(context) == 1 else { throw .library("load a key") }
+        let (secretName, openName): (StaticString, StaticString) = ("priv", "pub")
+        var key: OpaquePointer?
+        let isLoaded = rawValue.withUnsafeBytes { secret in
+            publicKey.rawValue.withUnsafeBytes { open in
+                // OpenSSL only reads what the parameters point to.
+                var halves = [
+                    Self.parameter(secretName, secret), Self.parameter(openName, open),
+                    OSSL_PARAM_construct_end(),
+                ]
+                return EVP_PKEY_fromdata(context, &key, Self.bothHalves, &halves) == 1
+            }
         }
-        let key = raw.withUnsafeBytes {
-            EVP_PKEY_new_raw_private_key_ex(
-                nil, "X448", nil, $0.bindMemory(to: UInt8.self).baseAddress, $0.count)
-        }
-        guard let key else { throw .library("load a key") }
+        guard isLoaded, let key else { throw .library("load a key") }
         return key
+    }
+
+    private static let bothHalves =
+        OSSL_KEYMGMT_SELECT_PRIVATE_KEY | OSSL_KEYMGMT_SELECT_PUBLIC_KEY
+
+    private static func parameter(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) -> OSSL_PARAM {
+        OSSL_PARAM_construct_octet_string(
+            UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
+            UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
     }
 }

@@ -12,6 +12,11 @@ extension Ratchet {
         return plaintext
     }
 
+    /// Whether the bytes have the form of one, of whatever keys.
+    public static func isMessage(_ message: [UInt8]) -> Bool {
+        (try? MessageEnvelope(decoding: message)) != nil
+    }
+
     private mutating func open(_ envelope: MessageEnvelope, _ tools: RatchetTools) throws(RatchetError)
         -> [UInt8]
     {
@@ -21,8 +26,11 @@ extension Ratchet {
             return try openInPresentChain(envelope, header)
         }
         if let header = try envelope.header(with: nextReceivingHeaderKey, associatedData: associatedData) {
-            try step(header, tools)
-            return try openInPresentChain(envelope, header)
+            let offered = try stepReceiving(header, tools)
+            // Before this side's own step: most of its work is spared where the body was damaged.
+            let plaintext = try openInPresentChain(envelope, header)
+            try stepSending(header, offered, tools)
+            return plaintext
         }
         for place in retired.indices.reversed() {
             guard
@@ -57,50 +65,61 @@ extension Ratchet {
         return plaintext
     }
 
-    /// The other side has a new key: its old chain ends, and new ones begin in both directions.
-    private mutating func step(_ header: MessageHeader, _ tools: RatchetTools) throws(RatchetError) {
+    /// The other side has a new key: its old chain ends, and a new one begins. Answers whether this side had offered it
+    /// a key of the KEM.
+    private mutating func stepReceiving(
+        _ header: MessageHeader, _ tools: RatchetTools
+    ) throws(RatchetError) -> Bool {
         if var old = receiving {
             try old.chain.skip(to: header.previousCount, chain: &old.key)
             retired.append(old.chain)
         }
-        let secrets = try stepPostQuantum(header.kem, tools)
-        let first = KeyDerivation.root(
-            root, agreed: try own.agreed(with: header.key), kemSecret: secrets.receiving)
-        receiving = OpenChain(chain: ReceivingChain(headerKey: nextReceivingHeaderKey), key: first.chain)
-        nextReceivingHeaderKey = first.nextHeaderKey
-        own = .generate(random: tools.random)
-        let second = KeyDerivation.root(
-            first.root, agreed: try own.agreed(with: header.key), kemSecret: secrets.sending)
-        previousCount = sending?.next ?? 0
-        sending = SendingChain(headerKey: nextSendingHeaderKey, key: second.chain)
-        nextSendingHeaderKey = second.nextHeaderKey
-        root = second.root
-    }
-
-    /// The KEM's part of a step: the secret in what was accepted, and one for the key that came with it.
-    private mutating func stepPostQuantum(
-        _ offer: KEMOffer?, _ tools: RatchetTools
-    ) throws(RatchetError) -> (receiving: WipedBytes?, sending: WipedBytes?) {
         var secret: WipedBytes?
-        if case .accepted(let ciphertext, _) = offer {
+        if case .accepted(let ciphertext, _) = header.kem {
             guard let own = postQuantum.own else { throw .malformed }
             guard let kem = tools.kem else { throw .kemUnavailable }
             secret = try kem.decapsulate(ciphertext, with: own)
         }
-        let mayUse = wantsPostQuantum && supportsPostQuantum && maxVersion >= RatchetVersion.withKEM
-        let hadProposed = postQuantum.own != nil
+        let hadOffered = postQuantum.own != nil
         postQuantum = PostQuantumState(protectsReceiving: secret != nil)
-        guard mayUse, let kem = tools.kem else { return (secret, nil) }
+        let derived = KeyDerivation.root(
+            root, agreed: try own.agreed(with: header.key), kemSecret: secret)
+        receiving = OpenChain(chain: ReceivingChain(headerKey: nextReceivingHeaderKey), key: derived.chain)
+        nextReceivingHeaderKey = derived.nextHeaderKey
+        root = derived.root
+        return hadOffered
+    }
+
+    /// What follows from it: this side has a new key too, and its next chain begins.
+    private mutating func stepSending(
+        _ header: MessageHeader, _ hadOffered: Bool, _ tools: RatchetTools
+    ) throws(RatchetError) {
+        let secret = try offerPostQuantum(header.kem, hadOffered, tools)
+        own = .generate(random: tools.random)
+        let derived = KeyDerivation.root(
+            root, agreed: try own.agreed(with: header.key), kemSecret: secret)
+        previousCount = sending?.next ?? 0
+        sending = SendingChain(headerKey: nextSendingHeaderKey, key: derived.chain)
+        nextSendingHeaderKey = derived.nextHeaderKey
+        root = derived.root
+    }
+
+    /// The KEM's part of it: a secret for the key that came, or a key of this side's own.
+    private mutating func offerPostQuantum(
+        _ offer: KEMOffer?, _ hadOffered: Bool, _ tools: RatchetTools
+    ) throws(RatchetError) -> WipedBytes? {
+        let mayUse = wantsPostQuantum && supportsPostQuantum && maxVersion >= RatchetVersion.withKEM
+        guard mayUse, let kem = tools.kem else { return nil }
         guard let offer else {
             // Not to be proposed again at once where the other side did not take it up.
-            if !hadProposed { postQuantum.own = try kem.generate() }
-            return (secret, nil)
+            if !hadOffered { postQuantum.own = try kem.generate() }
+            return nil
         }
         let encapsulated = try kem.encapsulate(to: offer.key)
         postQuantum.own = try kem.generate()
         postQuantum.ciphertext = encapsulated.ciphertext
         postQuantum.protectsSending = true
-        return (secret, encapsulated.secret)
+        return encapsulated.secret
     }
 
     /// Keeps to the limits of `SkippedKeys`.

@@ -43,6 +43,35 @@ import Testing
         #expect(!sender.verifyingKey.isValid(Array(signature.dropLast()), for: signed))
     }
 
+    /// RFC 7748 section 6.2.
+    @Test func anX448AgreementIsThatOfTheStandard() throws {
+        func bytes(_ text: String) throws -> [UInt8] { try #require(Hexadecimal.decode(text)) }
+        let alice = try X448Key(
+            rawValue: WipedBytes(
+                bytes(
+                    "9a8f4925d1519f5775cf46b04b5800d4ee9ee8bae8bc5565d498c28dd9c9baf5"
+                        + "74a9419744897391006382a6f127ab1d9ac2d8c0a598726b")))
+        #expect(
+            Hexadecimal.encode(alice.publicKey.rawValue)
+                == "9b08f7cc31b7e3e67d22d5aea121074a273bd2b83de09c63faa73d2c22c5d9bb"
+                + "c836647241d953d40c5b12da88120d53177f80e532c41fa0")
+        let bob = try #require(
+            X448PublicKey(
+                rawValue: bytes(
+                    "3eb7a829b0cd20f5bcfc0b599b6feccf6da4627107bdb0d4f345b43027d8b972"
+                        + "fc3e34fb4232a13ca706dcb57aec3dae07bdc1c67bf33609")))
+        let shared = try bytes(
+            "07fff4181ac6cc95ec1c16a94a0f74d12da232ce40a77552281d282bb60c0b56"
+                + "fd2464c335543936521c24403085d59a449a5037514a879d")
+        #expect(try alice.sharedSecret(with: bob).bytes == shared)
+        // As it was stored.
+        let again = try #require(X448Key(rawValue: alice.rawValue, publicKey: alice.publicKey))
+        #expect(try again.sharedSecret(with: bob).bytes == shared)
+        #expect(throws: CryptographyError.self) {
+            try alice.sharedSecret(with: #require(X448PublicKey(rawValue: [UInt8](repeating: 0, count: 56))))
+        }
+    }
+
     /// RFC 8032 section 7.4, "1 octet".
     @Test func anEd448SignatureOfTheStandardIsAccepted() throws {
         let raw = try #require(

@@ -100,6 +100,27 @@ import Testing
         #expect(try pair.toInviter(message) == "whole")
     }
 
+    @Test func aDamagedMessageOfANewChainMakesNoKeyOfThisSide() throws {
+        var pair = try Pair(
+            joiner: .init(postQuantum: true), inviter: .init(postQuantum: true), kem: true, proposing: true)
+        try pair.converse()
+        var message = try pair.fromJoiner("whole")
+        message[message.count - 1] ^= 1
+        // Has nothing to give.
+        let random = KnownKeys()
+        let tools = RatchetTools(random: random, kem: ToyKEM(random: random))
+        expect(.bodyNotAuthentic) { try pair.inviter.decrypt(message, tools: tools) }
+        message[message.count - 1] ^= 1
+        #expect(try pair.toInviter(message) == "whole")
+    }
+
+    @Test func whatHasTheFormOfAMessageIsOne() throws {
+        var pair = try Pair()
+        let message = try pair.fromJoiner("text")
+        #expect(Ratchet.isMessage(message))
+        #expect(!Ratchet.isMessage([]) && !Ratchet.isMessage(Array("text".utf8)))
+    }
+
     @Test func messagesOfOthersAndOfOtherVersionsAreRefused() throws {
         var pair = try Pair()
         var others = try Pair(seed: 2)

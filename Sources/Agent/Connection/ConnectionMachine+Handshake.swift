@@ -107,7 +107,8 @@ extension ConnectionMachine {
         _ parameters: AgreementParameters, _ message: [UInt8], version: UInt16, senderKey: [UInt8]?,
         at place: Int
     ) {
-        guard let keys = state.offeredKeys,
+        // The agreement takes as long as hundreds of messages.
+        guard let keys = state.offeredKeys, Ratchet.isMessage(message),
             var ratchet = try? Ratchet.inviting(
                 keys, joiner: parameters, settings: tools.settings, tools: tools.ratchet),
             let plain = try? ratchet.decrypt(message, tools: tools.ratchet),
