@@ -25,12 +25,21 @@ enum PercentEncoding {
                 bytes.append(byte)
                 continue
             }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            guard let decoded = Hexadecimal.decode(digits), decoded.count == 1 else { return nil }
-            bytes += decoded
-            rest = rest.dropFirst(2)
+            guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
         }
         return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 
     private static func isUnreserved(_ byte: UInt8) -> Bool {
