@@ -33,6 +33,12 @@ public final class Connection {
     /// Runs one statement to its end, rows ignored. Returns how many rows it changed.
     @discardableResult
     public func execute(_ sql: String, _ values: (any SQLBindable)?...) throws(StoreError) -> Int {
+        try execute(sql, with: values)
+    }
+
+    /// The same for as many values as there are.
+    @discardableResult
+    func execute(_ sql: String, with values: [(any SQLBindable)?]) throws(StoreError) -> Int {
         try withStatement(sql, values) { statement throws(StoreError) in
             while try step(statement) {}
         }

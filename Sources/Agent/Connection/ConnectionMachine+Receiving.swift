@@ -40,7 +40,8 @@ extension ConnectionMachine {
         return (envelope, key)
     }
 
-    private mutating func receive(
+    /// What was in the box.
+    mutating func receive(
         _ envelope: AgentEnvelope, senderKey: [UInt8], received: Timestamp, body: [UInt8], at place: Int,
         isKnown: ([UInt8]) throws -> Bool
     ) throws {

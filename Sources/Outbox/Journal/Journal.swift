@@ -69,7 +69,7 @@ final class Journal: Sendable {
         Migration("folders", "UPDATE outbox SET seen = seen;"),
     ]
 
-    private let database: Database
+    let database: Database
     /// Begins the names of this outbox's folders in the staging folder, which it may share.
     let mark: String
 

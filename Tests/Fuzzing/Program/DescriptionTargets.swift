@@ -9,7 +9,7 @@ extension Target {
             guard let description = try? FileDescription(parsing: bytes.text) else { return }
             check(description)
         },
-        Target("link", "file links and web links", longest: 4096) { bytes in
+        Target("link", "file links and web links", longest: 2048) { bytes in
             let text = bytes.text
             if let unpacked = try? Inflate.decode(bytes, limit: 1 << 16) {
                 hold(unpacked.count <= 1 << 16, "nothing beyond the limit is made")

@@ -4,13 +4,7 @@ import ChatCore
 
 extension Target {
     static let embeddedRow = Target("chat-row", "rows of the embedded core", longest: 512) { bytes in
-        let columns = [
-            "name", "size", "transport", "status", "problem", "problem_sentence", "stored_name", "key",
-            "nonce",
-            "expires", "description",
-        ]
-        chats.with(FuzzedRow(of: "file", columns, bytes, fixed: ["profile": 1, "item": 1, "created": 0])) {
-            connection in
+        chats.with(bytes, in: chatFiles) { connection in
             let tables = DirectoryTables(connection)
             let item = try tables.tables(of: 1, .init(filesPath: "/files", progress: [:])).items.item(
                 ItemID(1))
@@ -19,6 +13,13 @@ extension Target {
             _ = try tables.chats.all(of: 1)
         }
     }
+
+    private static let chatFiles = FuzzedTable(
+        "file",
+        [
+            "name", "size", "transport", "status", "problem", "problem_sentence", "stored_name", "key",
+            "nonce", "expires", "description",
+        ], fixed: ["profile": 1, "item": 1, "created": 0])
 
     private static let chats = IndexFixture(
         "embedded", Schema.migrations,

@@ -52,7 +52,7 @@ extension Target {
                     "a written greeting of a client is the same")
             }
         },
-        Target("smp-session", "a connection to a messaging server", longest: 1024) { bytes in
+        Target("smp-session", "a connection to a messaging server", longest: 256) { bytes in
             var input = Input(bytes)
             var (session, server) = MessagingFixture.connected()
             var (asked, answered, now) = (0, 0, Duration.zero)
@@ -91,7 +91,7 @@ extension Target {
                 hold(content.encoded == bytes, "what is in it has one form")
             }
         },
-        Target("connection-link", "links to people and groups, of both kinds", longest: 4096) { bytes in
+        Target("connection-link", "links to people and groups, of both kinds", longest: 2048) { bytes in
             if let request = try? ConnectionRequest(link: bytes.text) {
                 hold((try? ConnectionRequest(link: request.link)) == request, "a written link is the same")
                 hold((try? ConnectionRequest(link: request.webLink)) == request, "in both forms")

@@ -7,7 +7,7 @@ import ChatCore
 extension Target {
     /// What is told on the desktop, and what is kept and said of it.
     static let notifications = [
-        Target("notification", "names and captions as notifications", longest: 4096) { bytes in
+        Target("notification", "names and captions as notifications", longest: 1280) { bytes in
             var input = Input(bytes)
             let preview = NotificationPreview.allCases[input.number(below: 3)]
             let subject = NotificationSubject.allCases[input.number(below: 5)]

@@ -6,14 +6,7 @@ import Store
 
 extension Target {
     static let officialRow = Target("index-row", "rows of the official core's index", longest: 512) { bytes in
-        let columns = [
-            "chat", "reference", "seen", "direction", "sender", "time", "kind", "seconds", "text", "file",
-            "name",
-            "size", "transport", "status", "part", "total", "problem", "sentence", "described", "path",
-            "sealed",
-            "disappears", "read",
-        ]
-        officialIndex.with(FuzzedRow(of: "item", columns, bytes)) { connection in
+        officialIndex.with(bytes, in: officialItems) { connection in
             let items = IndexTables(connection).items
             let ids = try connection.query("SELECT id FROM item") { ItemID($0.integer("id")) }
             guard let id = ids.first, let item = try items.item(id), let file = item.file else { return }
@@ -23,6 +16,14 @@ extension Target {
             _ = (try items.reference(of: id), try items.disappears(id))
         }
     }
+
+    private static let officialItems = FuzzedTable(
+        "item",
+        [
+            "chat", "reference", "seen", "direction", "sender", "time", "kind", "seconds", "text", "file",
+            "name", "size", "transport", "status", "part", "total", "problem", "sentence", "described",
+            "path", "sealed", "disappears", "read",
+        ])
 
     private static let officialIndex = IndexFixture("official", Schema.migrations)
 }

@@ -1,24 +1,40 @@
 import Base
 import Namespace
-import Store
 
 @testable import Outbox
+@testable import Store
 
-/// A row as an input says it: a value of any kind for each column, words that mean something among them.
-struct FuzzedRow {
+/// A table of which inputs make rows.
+struct FuzzedTable: Sendable {
+    private let columns: Int
+    /// One for all rows: to prepare one anew takes longer than all else together. Texts need not be UTF-8, so they
+    /// come as bytes, and each value after whether it is text.
     private let statement: String
 
     /// - Parameter fixed: values that stay, so that rows belong to each other.
-    init(of table: String, _ columns: [String], _ bytes: [UInt8], fixed: [String: Int64] = [:]) {
-        var input = Input(bytes)
-        let values = columns.map { _ in Self.value(&input) } + fixed.values.map { "\($0)" }
-        let names = columns + fixed.keys
-        statement =
-            "INSERT INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(values.joined(separator: ", ")))"
+    init(_ table: String, _ columns: [String], fixed: [String: Int64] = [:]) {
+        self.columns = columns.count
+        let names = (columns + fixed.keys).joined(separator: ", ")
+        let values =
+            columns.indices.map {
+                "CASE WHEN ?\($0 * 2 + 1) THEN CAST(?\($0 * 2 + 2) AS TEXT) ELSE ?\($0 * 2 + 2) END"
+            } + fixed.values.map { "\($0)" }
+        statement = "INSERT INTO \(table) (\(names)) VALUES (\(values.joined(separator: ", ")))"
     }
 
-    /// Puts it into its table, where the types of the columns allow it.
-    func insert(_ connection: Connection) -> Bool { (try? connection.executeScript(statement)) != nil }
+    /// Puts a row into it, where the types of the columns allow that: a value of any kind for each column, words
+    /// that mean something among them.
+    func insert(_ bytes: [UInt8], _ connection: Connection) -> Bool {
+        var input = Input(bytes)
+        var values: [(any SQLBindable)?] = []
+        values.reserveCapacity(columns * 2)
+        for _ in 0..<columns {
+            let (isText, value) = Self.value(&input)
+            values.append(isText)
+            values.append(value)
+        }
+        return (try? connection.execute(statement, with: values)) != nil
+    }
 
     private static let words = [
         "@1", "#2", "*3", "#3(_support)", "sent", "received", "open", "closed", "queued", "failed", "unsure",
@@ -26,15 +42,25 @@ struct FuzzedRow {
         "rcvError", "sndError", "rcvAborted", "snd_transfer", "rcv_error", "rcv_aborted", "expired", "1",
     ]
 
-    /// Texts need not be UTF-8.
-    private static func value(_ input: inout Input) -> String {
+    private static func value(_ input: inout Input) -> (isText: Bool, (any SQLBindable)?) {
         switch input.number(below: 6) {
-        case 0: "NULL"
-        case 1: "\(Int8(bitPattern: input.byte()))"
-        case 2: "\(input.integer())"
-        case 3: "'\(words[input.number(below: words.count)])'"
-        case 4: "CAST(X'\(Hexadecimal.encode(input.some()))' AS TEXT)"
-        default: "X'\(Hexadecimal.encode(input.some()))'"
+        case 0: (false, nil)
+        case 1: (false, Int64(Int8(bitPattern: input.byte())))
+        case 2: (false, input.integer())
+        case 3: (true, words[input.number(below: words.count)])
+        case 4: (true, input.some())
+        default: (false, input.some())
+        }
+    }
+}
+
+extension Database {
+    /// For a process that is alone with it, and writes what no version of the program would.
+    func takeOver() throws {
+        try transaction { connection in
+            // No locks, and no shared memory that others look at.
+            try connection.executeScript(
+                "PRAGMA locking_mode = EXCLUSIVE; PRAGMA ignore_check_constraints = ON")
         }
     }
 }
@@ -50,17 +76,17 @@ final class IndexFixture: Sendable {
             database = try Database(
                 path: Scratch.newPath(name), migrations: migrations, durability: .eventual)
             try database.transaction { try $0.executeScript(rows) }
+            try database.takeOver()
         } catch {
             fatalError("the fixture cannot be made: \(error)")
         }
     }
 
     /// Runs `body` with a row in its table, if it could be put there.
-    func with(_ row: FuzzedRow, _ body: (Connection) throws -> Void) {
+    func with(_ row: [UInt8], in table: FuzzedTable, _ body: (Connection) throws -> Void) {
         do {
             try database.transaction { connection in
-                try connection.executeScript("PRAGMA ignore_check_constraints = ON")
-                if row.insert(connection) { try body(connection) }
+                if table.insert(row, connection) { try body(connection) }
                 throw TakenBack()
             }
         } catch {
@@ -71,25 +97,23 @@ final class IndexFixture: Sendable {
     }
 }
 
-/// A journal and a second door to its rows.
+/// A journal with one row.
 final class JournalFixture: Sendable {
     private let journal: Journal
-    private let rows: Database
 
     init() {
         do {
-            let path = Scratch.newPath("journal")
-            journal = try Journal(path: path, random: SystemRandomSource())
-            rows = try Database(path: path, migrations: Journal.migrations, durability: .eventual)
+            journal = try Journal(path: Scratch.newPath("journal"), random: SystemRandomSource())
+            try journal.database.takeOver()
         } catch {
             fatalError("the fixture cannot be made: \(error)")
         }
     }
 
-    func with(_ row: FuzzedRow, _ body: (Journal) -> Void) {
-        let isThere = try? rows.transaction { connection in
-            try connection.executeScript("PRAGMA ignore_check_constraints = ON; DELETE FROM draft")
-            return row.insert(connection)
+    func with(_ row: [UInt8], in table: FuzzedTable, _ body: (Journal) -> Void) {
+        let isThere = try? journal.database.transaction { connection in
+            try connection.execute("DELETE FROM draft")
+            return table.insert(row, connection)
         }
         if isThere == true { body(journal) }
     }

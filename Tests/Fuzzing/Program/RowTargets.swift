@@ -10,12 +10,7 @@ extension Target {
 
     private static let journalRow = Target("journal-row", "rows of the outbox's journal", longest: 512) {
         bytes in
-        let columns = [
-            "chat", "name", "spool", "key", "message", "state", "size", "modified", "caption", "broken",
-            "confirmed", "durable", "boot", "touched", "staged_folder", "staged_name", "staged_key",
-            "staged_nonce", "staged_kind", "item", "problem",
-        ]
-        journal.with(FuzzedRow(of: "draft", columns, bytes)) { journal in
+        journal.with(bytes, in: drafts) { journal in
             guard let entry = try? journal.entries().first else { return }
             // What is in the table against its rules need not be written again.
             guard (try? journal.apply([entry])) != nil, let again = try? journal.entries().first else {
@@ -28,12 +23,18 @@ extension Target {
     }
 
     private static let journal = JournalFixture()
+    private static let drafts = FuzzedTable(
+        "draft",
+        [
+            "chat", "name", "spool", "key", "message", "state", "size", "modified", "caption", "broken",
+            "confirmed", "durable", "boot", "touched", "staged_folder", "staged_name", "staged_key",
+            "staged_nonce", "staged_kind", "item", "problem",
+        ])
 
     private static let nameRow = Target("name-row", "rows of the index of names", longest: 768) { bytes in
         var input = Input(bytes)
         let wanted = EntryName(input.some())
-        let columns = ["folder", "name", "chat", "item", "draft", "modified"]
-        index.with(FuzzedRow(of: "node", columns, input.rest())) { connection in
+        index.with(input.rest(), in: nodes) { connection in
             let index = NameIndex(connection)
             _ = (try? index.chats(), try index.drafts(), try index.items(in: NodeID(1)))
             guard !wanted.bytes.isEmpty, wanted.bytes.count <= EntryName.maxLength else { return }
@@ -46,4 +47,5 @@ extension Target {
     }
 
     private static let index = IndexFixture("names", NameIndex.migrations)
+    private static let nodes = FuzzedTable("node", ["folder", "name", "chat", "item", "draft", "modified"])
 }

@@ -52,13 +52,17 @@ extension Target {
             var (database, log) = SealedFixture.files
             if input.bool() { database.removeLast(Int(input.integer() & 0xFFFF) % database.count) }
             if input.bool() { log.removeLast(Int(input.integer() & 0xFFFFF) % log.count) }
+            let isWhole = input.number(below: 16) == 15
             SealedFixture.change(&database, by: input.some())
             SealedFixture.change(&log, by: input.rest())
             let path = Scratch.newPath("sealed")
             defer { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
             SealedFixture.write(database, to: path)
             SealedFixture.write(log, to: path + "-wal")
-            guard let found = try? SealedFixture.contents(path) else { return }
+            // Opened as the program does it only now and then: a schema that is checked damages no record.
+            let found =
+                isWhole ? try? SealedFixture.databaseContents(path) : try? SealedFixture.contents(path)
+            guard let found else { return }
             hold(found == Array(SealedFixture.texts.prefix(found.count)), "what is read was committed")
         },
     ]
@@ -73,11 +77,11 @@ private enum SealedFixture {
         }
         return slots
     }()
-    static let texts = (0..<6).map { "note \($0)" }
+    static let texts = (0..<4).map { "note \($0)" }
     private static let notes = Migration(
         "notes", "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT) STRICT")
 
-    /// A database that nothing of the log is in, and the log of six transactions.
+    /// A database that nothing of the log is in, and the log of some transactions.
     static let files: ([UInt8], [UInt8]) = {
         let path = Scratch.newPath("sealed")
         defer { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
@@ -94,8 +98,15 @@ private enum SealedFixture {
     }()
 
     static func contents(_ path: String) throws -> [String] {
-        try Database(path: path, migrations: [notes], key: key)
-            .read { try $0.query("SELECT text FROM note ORDER BY id") { $0.text("text") } }
+        try notes(in: Connection(path: path, key: key))
+    }
+
+    static func databaseContents(_ path: String) throws -> [String] {
+        try Database(path: path, migrations: [notes], key: key).read { try notes(in: $0) }
+    }
+
+    private static func notes(in connection: Connection) throws -> [String] {
+        try connection.query("SELECT text FROM note ORDER BY id") { $0.text("text") }
     }
 
     /// Three bytes say where, one how.
