@@ -127,6 +127,10 @@ struct ScriptedCommand {
             if let description = file.flatMap({ state.descriptions[$0] }) {
                 rows.append(Hexadecimal.encode(Array(description.utf8)).uppercased())
             }
+        } else if text.contains("last_inline_msg_delivery_id") {
+            for file in state.described.sorted() { rows.append("CD/\(file)|\(file)") }
+        } else if text.contains("internal_id, 1 FROM snd_message_deliveries") {
+            for file in state.undescribed.sorted() { rows.append("CD/\(file)|1") }
         } else if text.contains("snd_message_deliveries") {
             rows.append(String(text.contains("count(*)") ? state.undelivered : state.deliveries))
         } else if text.contains("snd_file") {

@@ -19,6 +19,10 @@ public final class ScriptedSimpleX: Sendable {
         public var descriptions: [Int64: String] = [:]
         /// Files whose upload is complete in the core's second database and not in the first.
         public var forgotten: Set<Int64> = []
+        /// Files whose description was given to the core's second database, and those of them whose description has not
+        /// left it.
+        public var described: Set<Int64> = []
+        public var undescribed: Set<Int64> = []
         /// Messages that were sent and got no item, since the process ended in between.
         public var orphans = 0
         /// Whether it answers questions about its database (`/sql`).

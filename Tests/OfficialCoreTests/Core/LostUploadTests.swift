@@ -29,6 +29,33 @@ struct LostUploadTests {
         await core.shutDown()
     }
 
+    @Test(
+        "of which the others were told all the same: it is sent, also for the next mount, and the rest waits")
+    func described() async throws {
+        let stage = try Stage { state in
+            for id in 1...2 {
+                var message = ScriptedMessage(id: Int64(id), chat: "@1", isSent: true, name: "\(id).bin")
+                message.status = #"{"type":"sndTransfer","sndProgress":1,"sndTotal":1}"#
+                state.history.append(message)
+                state.described.insert(message.fileID)
+                if id == 2 { state.undescribed = [message.fileID] }
+            }
+        }
+        for _ in 1...2 {
+            let core = try await stage.open()
+            #expect(
+                try await eventually {
+                    try await core.item(ItemID(1), in: .direct(1)).file?.status == .sndComplete
+                })
+            guard case .sndTransfer = try await core.item(ItemID(2), in: .direct(1)).file?.status else {
+                Issue.record("a file whose description has not left the core is not sent")
+                return await core.shutDown()
+            }
+            await core.shutDown()
+            stage.restart()
+        }
+    }
+
     /// Moments at which the core can be killed, as the database of its agent looks after each.
     @Test(
         "an upload is over when it is complete or each chunk has a copy on a relay, and not before",

@@ -7,9 +7,11 @@ import CoreServices
 /// The core has two databases. When it is killed after its agent noted in the one that the last chunk is on a relay,
 /// and before the other was told that the upload is complete, it never sends the description: the message stays
 /// "sending", and the others wait for good (seen with 6.4.5). Nothing in its interface takes that up again.
+/// Killed a moment later it has sent the description and forgets only that: the message stays "sending" too, and the
+/// others have the file.
 final class LostUploads: Sendable {
     private struct State {
-        /// In how many comparisons an upload was done for one database of the core and not for the other.
+        /// In how many comparisons the end of an upload was in one database of the core and not in the other.
         var found: [FileID: Int] = [:]
         /// Uploads were unfinished at the last comparison: whether the core forgot their end shows by comparing
         /// again.
@@ -20,7 +22,7 @@ final class LostUploads: Sendable {
     private let index: IndexStore
     private let state = Lock(State())
 
-    /// Comparisons in which an upload must be found so before it is given up: the core may only be slow.
+    /// Comparisons in which an upload must be found so before that is believed: the core may only be slow.
     private static let tries = 3
     /// Uploads compared at once, the newest.
     private static let maxUploads = 20
@@ -32,6 +34,10 @@ final class LostUploads: Sendable {
         + "OR f.status = 'uploading' AND NOT EXISTS (SELECT 1 FROM snd_file_chunks c "
         + "WHERE c.snd_file_id = f.snd_file_id AND NOT EXISTS (SELECT 1 FROM snd_file_chunk_replicas r "
         + "WHERE r.snd_file_chunk_id = c.snd_file_chunk_id AND r.replica_status = 'uploaded')))"
+
+    /// Descriptions that the agent has not given to a relay yet.
+    private static let undelivered =
+        "SELECT hex(conn_id) || '/' || internal_id, 1 FROM snd_message_deliveries"
 
     private static let problem = FileProblem(
         .other,
@@ -50,18 +56,20 @@ final class LostUploads: Sendable {
             try index.read { try $0.items.uploading(limit: Self.maxUploads) }
         }
         state.withLock { $0.hasUploads = !moving.isEmpty }
-        let lost = try await doneForTheAgent(moving)
-        let given = state.withLock { state -> [FileID] in
-            state.found = state.found.filter { lost.contains($0.key) }
-            for file in lost { state.found[file, default: 0] += 1 }
-            return lost.filter { state.found[$0, default: 0] >= Self.tries }
+        var ends: [FileID: FileStatus] = [:]
+        for file in try await doneForTheAgent(moving) { ends[file] = .sndError(Self.problem) }
+        for file in try await toldToOthers(moving) { ends[file] = .sndComplete }
+        let given = state.withLock { state in
+            state.found = state.found.filter { ends[$0.key] != nil }
+            for file in ends.keys { state.found[file, default: 0] += 1 }
+            return ends.filter { state.found[$0.key, default: 0] >= Self.tries }
         }
         guard !given.isEmpty else { return }
         try await blocking.run { [index] in
             try index.commit { change in
-                for file in given {
-                    try change.setStatus(.sndError(Self.problem), of: file) {
-                        .sndFileError($0, Self.problem)
+                for (file, status) in given {
+                    try change.setStatus(status, of: file) {
+                        status == .sndComplete ? .sndFileCompleteXFTP($0) : .sndFileError($0, Self.problem)
                     }
                 }
             }
@@ -79,5 +87,21 @@ final class LostUploads: Sendable {
         guard !names.isEmpty else { return [] }
         let done = try await connection.pairs(.agentQuery(Self.done))
         return names.filter { done[$0.key] != nil }.map { FileID($0.value) }
+    }
+
+    /// Those of these uploads whose description is with a relay, by the core's number of the message that has its
+    /// end. To a group descriptions go without such a note.
+    private func toldToOthers(_ files: [FileID]) async throws(ChatError) -> [FileID] {
+        guard !files.isEmpty else { return [] }
+        let list = files.map { String($0.rawValue) }.joined(separator: ",")
+        let messages = try await connection.pairs(
+            .query(
+                "SELECT hex(c.agent_conn_id) || '/' || d.agent_msg_id, s.file_id FROM snd_files s "
+                    + "JOIN msg_deliveries d ON d.msg_delivery_id = s.last_inline_msg_delivery_id "
+                    + "JOIN connections c ON c.connection_id = d.connection_id "
+                    + "WHERE s.file_descr_id IS NOT NULL AND s.file_id IN (\(list))"))
+        guard !messages.isEmpty else { return [] }
+        let undelivered = try await connection.pairs(.agentQuery(Self.undelivered))
+        return messages.filter { undelivered[$0.key] == nil }.map { FileID($0.value) }
     }
 }

@@ -95,9 +95,12 @@ final class IndexChange {
         {
             (file.status, file.source) = (.rcvComplete, kept)
         }
-        if case .sndError? = before, let before, file.status.isUpload {
+        if let before, file.status.isUpload {
             // The core forgot the end of this upload (`LostUploads`); what was found out stays.
-            file.status = before
+            switch before {
+            case .sndError, .sndComplete: file.status = before
+            default: break
+            }
         }
     }
 
