@@ -63,6 +63,7 @@ struct IndexTakingTests {
         case (_, .rcvComplete) where hasCopy, (_, .rcvError(Self.passing)) where hasCopy: return .rcvComplete
         // An upload whose end the core forgot.
         case (.sndError(let problem)?, _) where isUpload: return .sndError(problem)
+        case (.sndComplete?, _) where isUpload: return .sndComplete
         // Why it was not received at arrival.
         case (.rcvAborted(let problem)?, .rcvInvitation): return .rcvAborted(problem)
         // The core does not know that its copy is damaged, until it says that it has received the file.
