@@ -4,7 +4,7 @@
 public struct EntryName: Hashable, Sendable, Comparable, CustomStringConvertible {
     public let text: String
     public static let longest = 512
-    private static let mostParts = 16
+    private static let maxParts = 16
     private static let longestPart = 200
 
     /// nil for what is none. Total.
@@ -12,7 +12,7 @@ public struct EntryName: Hashable, Sendable, Comparable, CustomStringConvertible
         let bytes = Array(text.utf8)
         guard (1...Self.longest).contains(bytes.count) else { return nil }
         let parts = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard parts.count <= Self.mostParts, parts.allSatisfy(Self.isPart) else { return nil }
+        guard parts.count <= Self.maxParts, parts.allSatisfy(Self.isPart) else { return nil }
         self.text = text
     }
 

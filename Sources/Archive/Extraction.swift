@@ -31,7 +31,7 @@ public struct Extraction: Sendable {
         var found: [String: [UInt8]] = [:]
         while let name = try reader.next() {
             count += 1
-            guard count <= Manifest.mostEntries + 2 else { throw .malformed("it has too many entries") }
+            guard count <= Manifest.maxEntries + 2 else { throw .malformed("it has too many entries") }
             guard let limit = Self.limits[name.text] else { continue }
             guard found.updateValue(try Self.bytes(reader, limit: limit), forKey: name.text) == nil else {
                 throw .malformed("it has two manifests")

@@ -33,7 +33,7 @@ public struct Manifest: Hashable, Sendable {
     static let version = 2
     /// Bytes of the text, and files.
     public static let longest = 256 << 20
-    public static let mostEntries = 1_000_000
+    public static let maxEntries = 1_000_000
     /// All files together: an archive says what it will take from the disk before it is unpacked.
     public var total: UInt64 { entries.reduce(0) { $0 + $1.size } }
 
@@ -91,7 +91,7 @@ public struct Manifest: Hashable, Sendable {
                 "The archive was written by an early version of ChatFS, and nobody can tell whether it was changed since: "
                     + "write another with this version.")
         }
-        guard wire.version == Self.version, wire.entries.count <= Self.mostEntries,
+        guard wire.version == Self.version, wire.entries.count <= Self.maxEntries,
             wire.program.utf8.count <= 200
         else { throw .malformed("its manifest makes no sense") }
         self.init(

@@ -8,17 +8,17 @@ public struct RepetitionLimit<Key: Hashable & Sendable>: Sendable {
     }
 
     private let period: Duration
-    private let most: Int
+    private let maxCount: Int
     private var start: Duration?
     private var said: Set<Key> = []
     private var keptBack = 0
 
     /// - Parameters:
     ///   - period: after that the same may be said again.
-    ///   - most: how many different things are said in it.
-    public init(period: Duration = .seconds(60), most: Int = 20) {
+    ///   - maxCount: how many different things are said in it.
+    public init(period: Duration = .seconds(60), maxCount: Int = 20) {
         self.period = period
-        self.most = most
+        self.maxCount = maxCount
     }
 
     /// - Parameter now: of any clock that never goes back.
@@ -27,7 +27,7 @@ public struct RepetitionLimit<Key: Hashable & Sendable>: Sendable {
             start = now
             said = []
         }
-        guard said.count < most, said.insert(key).inserted else {
+        guard said.count < maxCount, said.insert(key).inserted else {
             keptBack += 1
             return .keepBack
         }

@@ -3,13 +3,13 @@ import ChatCore
 /// Files whose copies are to go while their messages stay (`chatfs storage free`): one line of JSON to the daemon that
 /// has the profile.
 public struct FreeRequest: Codable, Hashable, Sendable {
-    /// Numbers of files, at most `most`.
+    /// Numbers of files, at most `maxFiles`.
     public var free: [Int64]
     /// Those too that no relay has any more.
     public var lastCopies: Bool
 
     /// So that an answer comes in time and fits into a line.
-    public static let most = 200
+    public static let maxFiles = 200
 
     public init(_ files: [FileID], lastCopies: Bool) {
         free = files.map(\.rawValue)

@@ -9,12 +9,12 @@ import Cryptography
 ///     64  the slots, 120 bytes each (`KeySlot`)
 ///     at the end BLAKE2b over all before it: damage is told from a wrong passphrase
 public struct KeySlots: Equatable, Sendable {
-    public static let mostSlots = 16
+    public static let maxSlots = 16
     static let magic = Array("ChatFS-keys-".utf8) + [0x0D, 0x0A, 0x1A, 0x0A]
     static let version: UInt32 = 1
     static let headerLength = 64
     static let identityLength = 32
-    static let longest = headerLength + mostSlots * KeySlot.encodedLength + BLAKE2b.length
+    static let longest = headerLength + maxSlots * KeySlot.encodedLength + BLAKE2b.length
 
     private let identity: [UInt8]
     /// What a keyring calls its key for this file: 32 hexadecimal digits, no secret, the same as long as the file is.
@@ -70,7 +70,7 @@ public struct KeySlots: Equatable, Sendable {
         cost: Argon2id.Cost = .usual
     ) throws(KeySlotsError) -> KeySlot {
         precondition(dataKey.count == DataKey.length, "a data key has 32 bytes")
-        guard slots.count < Self.mostSlots, next < UInt32.max else {
+        guard slots.count < Self.maxSlots, next < UInt32.max else {
             throw KeySlotsError(.slots, "There are too many ways to unlock already: remove one first.")
         }
         let slot = try KeySlot(
@@ -127,7 +127,7 @@ public struct KeySlots: Equatable, Sendable {
                 .newerVersion, "The keys were wrapped by a newer version of ChatFS: update ChatFS.")
         }
         let count = Int(numbers[1])
-        guard (1...Self.mostSlots).contains(count), numbers[3] == 0,
+        guard (1...Self.maxSlots).contains(count), numbers[3] == 0,
             end == Self.headerLength + count * KeySlot.encodedLength
         else { throw .damaged }
         var slots: [KeySlot] = []

@@ -32,10 +32,10 @@ public struct PreviewMaker: Sendable {
     /// `timeout`; never blocks its thread.
     public func completed(_ message: ComposedMessage) async -> ComposedMessage {
         var message = message
-        let most = Self.maxBytes(captionBytes: message.content.text.utf8.count)
+        let maxBytes = Self.maxBytes(captionBytes: message.content.text.utf8.count)
         switch message.content.kind {
         case .image(preview: ""):
-            let outcome = await picture(of: message, most: most)
+            let outcome = await picture(of: message, maxBytes: maxBytes)
             switch outcome {
             case .preview(let jpeg): message.content.kind = .image(preview: Self.text(jpeg))
             case .broken: message.content.kind = .file
@@ -43,14 +43,14 @@ public struct PreviewMaker: Sendable {
                 message.content.kind = .image(preview: Self.text(NeutralPreview.picture))
             }
         case .video(preview: "", let seconds):
-            let jpeg = await frame(of: message, most: most) ?? NeutralPreview.video
+            let jpeg = await frame(of: message, maxBytes: maxBytes) ?? NeutralPreview.video
             message.content.kind = .video(preview: Self.text(jpeg), seconds: seconds)
         case .text, .image, .video, .voice, .file: break
         }
         return message
     }
 
-    private func picture(of message: ComposedMessage, most: Int) async -> PictureDecoder.Outcome {
+    private func picture(of message: ComposedMessage, maxBytes: Int) async -> PictureDecoder.Outcome {
         guard message.size <= Self.maxPictureSize else { return .broken }
         let read = await ThreadPool.shared.run { () -> (PictureFormat, SharedContent)? in
             do {
@@ -63,10 +63,10 @@ public struct PreviewMaker: Sendable {
             }
         }
         guard let (format, content) = read else { return .unavailable }
-        return await pictures.decode(format, size: message.size, most: most, content)
+        return await pictures.decode(format, size: message.size, maxBytes: maxBytes, content)
     }
 
-    private func frame(of message: ComposedMessage, most: Int) async -> [UInt8]? {
+    private func frame(of message: ComposedMessage, maxBytes: Int) async -> [UInt8]? {
         let content: SharedContent
         do {
             content = try await ThreadPool.shared.run { try StagedContent.reader(of: message) }
@@ -75,7 +75,8 @@ public struct PreviewMaker: Sendable {
             return nil
         }
         guard let png = await videos.png(size: message.size, content) else { return nil }
-        let outcome = await pictures.decode(.png, size: UInt64(png.count), most: most) { offset, count in
+        let outcome = await pictures.decode(.png, size: UInt64(png.count), maxBytes: maxBytes) {
+            offset, count in
             Array(png.dropFirst(Int(offset)).prefix(count))
         }
         guard case .preview(let jpeg) = outcome else { return nil }

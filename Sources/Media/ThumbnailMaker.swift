@@ -27,7 +27,7 @@ public struct ThumbnailMaker: Sendable {
         guard let preview = DataURI(preview) else { return nil }
         let outcome = await pictures.decode(
             preview.format, into: .thumbnail(side: side), size: UInt64(preview.bytes.count),
-            most: Self.maxBytes
+            maxBytes: Self.maxBytes
         ) { offset, count in
             Array(preview.bytes.dropFirst(Int(clamping: offset)).prefix(count))
         }

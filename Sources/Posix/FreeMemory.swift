@@ -5,16 +5,16 @@ import CLinux
 /// otherwise, for as long as the process lives. Any thread.
 public final class FreeMemory: Sendable {
     private let count = Lock(0)
-    private let most: Int
+    private let maxGone: Int
 
-    /// - Parameter most: how many may go before it is done.
-    public init(after most: Int) { self.most = most }
+    /// - Parameter maxGone: how many may go before it is done.
+    public init(after maxGone: Int) { self.maxGone = maxGone }
 
     /// One of them has gone.
     public func noteGone() {
         let isTime = count.withLock { count in
             count += 1
-            guard count >= most else { return false }
+            guard count >= maxGone else { return false }
             count = 0
             return true
         }

@@ -95,10 +95,10 @@ final class RelayRecords: Sendable {
     }
 
     /// FNEW: a record and its recipients. Answers the new IDs, recipients in the order of their keys; nil when
-    /// its announcement has `most` that are waited for already. Not safe against a power cut before its bytes are: who meets one
+    /// its announcement has `limit` that are waited for already. Not safe against a power cut before its bytes are: who meets one
     /// makes the chunk anew.
     func create(
-        _ chunk: XFTPCommand.NewChunk, created: Int64, in announcement: Announcement, of most: Int
+        _ chunk: XFTPCommand.NewChunk, created: Int64, in announcement: Announcement, limit: Int
     ) throws -> (sender: [UInt8], recipients: [[UInt8]])? {
         let senderID = random.bytes(Self.idLength)
         return try database.transaction { connection in
@@ -110,7 +110,7 @@ final class RelayRecords: Sendable {
             let waiting = try connection.first(
                 "SELECT count(*) AS count FROM chunk WHERE announcement = ?", announcement.id
             ) { Int($0.integer("count")) }
-            guard waiting ?? 0 < most else { return nil }
+            guard waiting ?? 0 < limit else { return nil }
             try connection.execute(
                 """
                 INSERT INTO chunk (sender_id, sender_key, size, digest, created, announcement)
@@ -130,15 +130,15 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// FADD: more recipients; nil when the record is gone, none when it would have more than `most`.
-    func addRecipients(_ keys: [[UInt8]], to chunk: Int64, most: Int) throws -> [[UInt8]]? {
+    /// FADD: more recipients; nil when the record is gone, none when it would have more than `limit`.
+    func addRecipients(_ keys: [[UInt8]], to chunk: Int64, limit: Int) throws -> [[UInt8]]? {
         try database.durableTransaction { connection in
             guard try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) else { return nil }
             let count = try connection.first("SELECT count(*) AS count FROM recipient WHERE chunk = ?", chunk)
             {
                 Int($0.integer("count"))
             }
-            guard (count ?? 0) + keys.count <= most else { return [] }
+            guard (count ?? 0) + keys.count <= limit else { return [] }
             return try self.insert(keys, of: chunk, into: connection)
         }
     }

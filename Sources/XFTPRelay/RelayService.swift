@@ -103,7 +103,7 @@ final class RelayService: Sendable {
             guard
                 let made = try records.create(
                     chunk, created: now - now % settings.roundingSeconds,
-                    in: Announcement(id: announcement, now: now), of: settings.maxAnnounced)
+                    in: Announcement(id: announcement, now: now), limit: settings.maxAnnounced)
             else { throw XFTPProtocolError.quota }
             return .created(sender: made.sender, recipients: made.recipients)
         }
@@ -111,7 +111,7 @@ final class RelayService: Sendable {
 
     func addRecipients(_ keys: [[UInt8]], to record: ChunkRecord) throws -> XFTPResponse {
         try taking(Quota.recipientRecord * UInt64(keys.count)) {
-            guard let ids = try records.addRecipients(keys, to: record.id, most: Self.maxRecipients) else {
+            guard let ids = try records.addRecipients(keys, to: record.id, limit: Self.maxRecipients) else {
                 throw XFTPProtocolError.authorization
             }
             guard ids.count == keys.count else { throw XFTPProtocolError.quota }

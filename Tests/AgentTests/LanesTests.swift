@@ -9,7 +9,7 @@ private final class Workshop: Sendable {
     private struct State {
         var begun: [Int] = []
         var running: [Int: Int] = [:]
-        var mostAtOnce = 0
+        var maxAtOnce = 0
         var outcomes: [Int: [Lanes<Int>.Outcome]] = [:]
         var waiting: [(key: Int, continuation: CheckedContinuation<Void, Never>)] = []
         /// Keys that wait for nobody.
@@ -19,7 +19,7 @@ private final class Workshop: Sendable {
     private let state = Lock(State())
 
     var begun: [Int] { state.withLock { $0.begun } }
-    var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
+    var maxAtOnce: Int { state.withLock { $0.maxAtOnce } }
     func waiting(_ key: Int) -> Bool { state.withLock { $0.waiting.contains { $0.key == key } } }
 
     /// What the next pieces of work of a key come to; idle afterwards.
@@ -42,7 +42,7 @@ private final class Workshop: Sendable {
         let passes = state.withLock { state in
             state.begun.append(key)
             state.running[key, default: 0] += 1
-            state.mostAtOnce = max(state.mostAtOnce, state.running[key] ?? 0)
+            state.maxAtOnce = max(state.maxAtOnce, state.running[key] ?? 0)
             return state.open.contains(key)
         }
         if !passes {
@@ -83,7 +83,7 @@ struct LanesTests {
         for key in 1...3 { workshop.letPass(key) }
         try await rests()
         // Each was woken while it ran, however often: once more.
-        #expect(workshop.begun.sorted() == [1, 1, 2, 2, 3, 3] && workshop.mostAtOnce == 1)
+        #expect(workshop.begun.sorted() == [1, 1, 2, 2, 3, 3] && workshop.maxAtOnce == 1)
     }
 
     @Test("it goes on while there is more, and ends when there is none")

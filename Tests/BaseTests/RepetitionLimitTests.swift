@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct RepetitionLimitTests {
     @Test func theSameIsSaidOncePerPeriodAndWhatWasKeptBackIsCounted() {
-        var limit = RepetitionLimit<String>(period: .seconds(60), most: 3)
+        var limit = RepetitionLimit<String>(period: .seconds(60), maxCount: 3)
         #expect(limit.verdict(on: "a", now: .seconds(1)) == .say(keptBack: 0))
         for second in 2..<12 { #expect(limit.verdict(on: "a", now: .seconds(second)) == .keepBack) }
         #expect(limit.verdict(on: "b", now: .seconds(20)) == .say(keptBack: 10))
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func soManyDifferentThingsAreSaidAndNoMore() {
-        var limit = RepetitionLimit<Int>(period: .seconds(60), most: 3)
+        var limit = RepetitionLimit<Int>(period: .seconds(60), maxCount: 3)
         let verdicts = (0..<1000).map { limit.verdict(on: $0, now: .seconds(1)) }
         #expect(verdicts.filter { $0 != .keepBack }.count == 3)
         #expect(limit.verdict(on: 0, now: .seconds(100)) == .say(keptBack: 997))

@@ -46,7 +46,7 @@ import Testing
         defer { server.stop() }
         try await ThreadPool.shared.run { [folder] in
             let client = try #require(try ControlClient.connect(profileFolder: folder.path))
-            let files = (1...Int64(FreeRequest.most)).map { FileID(Int64.max - $0) }
+            let files = (1...Int64(FreeRequest.maxFiles)).map { FileID(Int64.max - $0) }
             #expect(try client.ask(FreeRequest(files, lastCopies: false)) == [files[0]])
             #expect(throws: DesktopError.self) { try client.ask(FreeRequest(files, lastCopies: true)) }
         }

@@ -70,7 +70,7 @@ extension SecretBytes {
 
     @Test func thereAreOnlySoMany() throws {
         var slots = try made(.key(SecretBytes(randomCount: 32)))
-        for _ in 1..<KeySlots.mostSlots {
+        for _ in 1..<KeySlots.maxSlots {
             try slots.add(.key(SecretBytes(randomCount: 32)), for: dataKey, at: time)
         }
         #expect(throws: KeySlotsError.self) {

@@ -10,9 +10,9 @@ struct ArrivedRequests {
     let time: Timestamp
 
     /// So many wait at most; who asks then is turned away.
-    static let mostWaiting = 100
+    static let maxWaiting = 100
     /// So many are accepted within an hour without the user, the others wait.
-    static let mostAccepted = 60
+    static let maxAccepted = 60
     /// Characters that are kept of what somebody writes along.
     static let longestText = 1000
 
@@ -30,9 +30,9 @@ struct ArrivedRequests {
         if address.acceptance == .automatically, try isFewAccepted() {
             return try add(asked, request, message, .accepted)
         }
-        guard try table.waitingCount() < Self.mostWaiting else {
+        guard try table.waitingCount() < Self.maxWaiting else {
             // Not louder: strangers would fill the log.
-            log.debug("A contact request was turned away: \(Self.mostWaiting) others wait for an answer.")
+            log.debug("A contact request was turned away: \(Self.maxWaiting) others wait for an answer.")
             return try turnAway(asked)
         }
         try add(asked, request, message, .waiting)
@@ -48,7 +48,7 @@ struct ArrivedRequests {
         if let known = try table.waiting(sameAs: mark) {
             return try table.replace(known.number, by: none, message: message, at: time)
         }
-        guard try table.waitingCount() < Self.mostWaiting else { return }
+        guard try table.waitingCount() < Self.maxWaiting else { return }
         try table.insert(none, sameAs: mark, message: message, at: time, .waiting, chat: chat)
     }
 
@@ -66,7 +66,7 @@ struct ArrivedRequests {
     }
 
     private func isFewAccepted() throws -> Bool {
-        try table.acceptedCount(since: time.advanced(by: .seconds(-3600))) < Self.mostAccepted
+        try table.acceptedCount(since: time.advanced(by: .seconds(-3600))) < Self.maxAccepted
     }
 
     /// Without the picture, which nobody is shown before they are a contact.

@@ -10,7 +10,7 @@ struct GroupEvents {
     let profile: Int64
 
     /// Larger groups get no receipts, as with official programs: each would go to everybody who writes.
-    static let mostForReceipts: Int64 = 20
+    static let maxForReceipts: Int64 = 20
 
     private var tables: ProfileTables { change.tables }
 
@@ -18,7 +18,7 @@ struct GroupEvents {
     func take(_ elements: [ChatBody.Element], at time: Timestamp, over id: ConnectionID) throws -> Bool? {
         guard let place = try place(of: id) else { return nil }
         let isReceiptDue = try take(elements, at: time, in: place)
-        return try isReceiptDue && tables.groups.size(of: place.chat) <= Self.mostForReceipts
+        return try isReceiptDue && tables.groups.size(of: place.chat) <= Self.maxForReceipts
     }
 
     /// Where a connection leads.

@@ -6,13 +6,13 @@ import ChatProtocol
 /// Files that people on the network send within messages: asked for, coming, and lost.
 extension ProfileChange {
     /// Files of one author that come and were not asked for by somebody; of more than these the next waits for that.
-    private static let mostAskedByItself = 8
+    private static let maxAskedByItself = 8
 
     /// Asks for a file that has just been offered, where it is of a kind that is received without a further word.
     func receiveByItself(_ item: ItemID, from author: Author, in chat: Int64) throws {
         guard let item = try tables.items.item(item), let file = item.file,
             FilePolicy.receivesAtArrival(item.content, size: file.size),
-            try tables.inlineTransfers.count(by: author, in: chat) < Self.mostAskedByItself
+            try tables.inlineTransfers.count(by: author, in: chat) < Self.maxAskedByItself
         else { return }
         // What cannot be had now is still on offer.
         _ = try receiveInline(file.id)

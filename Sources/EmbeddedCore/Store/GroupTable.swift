@@ -15,7 +15,7 @@ struct GroupTable {
     }
 
     /// Members of one group that are remembered; what others write has their names all the same.
-    static let mostMembers: Int64 = 10_000
+    static let maxMembers: Int64 = 10_000
 
     private enum StoredMembership: String, SQLBindable, CaseIterable {
         case waiting, joined, ended
@@ -103,7 +103,7 @@ struct GroupTable {
     // MARK: - What comes before a group is stored
 
     /// Messages of one connection that are kept until it is known to be that of a group.
-    private static let mostEarly: Int64 = 64
+    private static let maxEarly: Int64 = 64
 
     /// A host, or a newcomer, may write before this side has stored that it joined; kept only while something is being
     /// joined.
@@ -113,7 +113,7 @@ struct GroupTable {
             "SELECT count(*) AS count FROM early_message WHERE profile = ? AND connection = ?", profile,
             id.number
         ) { $0.integer("count") }
-        guard count ?? 0 < Self.mostEarly else { return }
+        guard count ?? 0 < Self.maxEarly else { return }
         try connection.execute(
             "INSERT INTO early_message (profile, connection, body, time) VALUES (?, ?, ?, ?)", profile,
             id.number,
@@ -218,7 +218,7 @@ struct GroupTable {
             "SELECT count(*) AS count FROM network_member WHERE chat = ? AND member != ?", chat,
             member.id.bytes
         ) { $0.integer("count") }
-        guard count ?? 0 < Self.mostMembers else { return }
+        guard count ?? 0 < Self.maxMembers else { return }
         var profile = member.profile
         profile.image = nil
         try connection.execute(

@@ -14,9 +14,9 @@ struct MemberConnectionTable {
     }
 
     /// So many of one group at a time; the host passes on what the others write and are to read.
-    static let most: Int64 = 250
+    static let maxConnections: Int64 = 250
     /// So many are begun for one group within a day, however many of them end.
-    static let mostBegun: Int64 = 500
+    static let maxBegun: Int64 = 500
     /// So long what is said in a group is kept for a member that does not answer.
     private static let silenceTimeout = Duration.seconds(3 * 86_400)
 
@@ -115,7 +115,7 @@ struct MemberConnectionTable {
                 """
                 SELECT g.begun >= ? OR (SELECT count(*) FROM member_connection m WHERE m.chat = g.chat) >= ? AS is_full
                 FROM network_group g WHERE g.chat = ?
-                """, Self.mostBegun, Self.most, chat
+                """, Self.maxBegun, Self.maxConnections, chat
             ) { $0.bool("is_full") } ?? true
         guard !isFull else { return }
         try connection.execute("UPDATE network_group SET begun = begun + 1 WHERE chat = ?", chat)

@@ -14,14 +14,14 @@ public enum DeletionPolicy: String, CaseIterable, Sendable {
 
 /// Holds back a runaway `rm -r`: messages that are gone for everyone do not come back.
 struct DeletionBudget {
-    static let most = 20
+    static let maxDeletions = 20
     static let period = Duration.seconds(60)
     private var recent: [ContinuousClock.Instant] = []
 
     /// Counts one deletion, or says that there were too many in the last minute.
     mutating func take(at now: ContinuousClock.Instant = .now) -> Bool {
         recent.removeAll { $0.duration(to: now) >= Self.period }
-        guard recent.count < Self.most else { return false }
+        guard recent.count < Self.maxDeletions else { return false }
         recent.append(now)
         return true
     }
@@ -51,7 +51,7 @@ final class DeletionRule: Sendable {
             guard item.direction == .sent, clock.now() < item.time.advanced(by: Self.deletableForEveryone)
             else { return refusal("Only own messages of the last 24 hours can be deleted for everyone.") }
             guard budget.withLock({ $0.take() }) else {
-                return refusal("More than \(DeletionBudget.most) deletions for everyone in a minute.")
+                return refusal("More than \(DeletionBudget.maxDeletions) deletions for everyone in a minute.")
             }
             return .success(.broadcast)
         }

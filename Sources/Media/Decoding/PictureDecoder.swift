@@ -25,20 +25,20 @@ struct PictureDecoder: Sendable {
 
     /// - Parameters:
     ///   - size: of the file that `content` reads, in bytes.
-    ///   - most: bytes that what is made of it may have.
+    ///   - maxBytes: bytes that what is made of it may have.
     func decode(
-        _ format: PictureFormat, into product: PictureProcess.Product = .preview, size: UInt64, most: Int,
+        _ format: PictureFormat, into product: PictureProcess.Product = .preview, size: UInt64, maxBytes: Int,
         _ content: @escaping SharedContent
     ) async -> Outcome {
         var settings = ChildProcess.Settings(
-            program, [PictureProcess.word, format.rawValue, String(size), String(most)] + product.words)
+            program, [PictureProcess.word, format.rawValue, String(size), String(maxBytes)] + product.words)
         settings.environment = ["SWIFT_BACKTRACE": "enable=no"]
         settings.input = .pipe
         settings.output = .pipe
         settings.errors = .null
         settings.confinement = Self.confinement
         let process = ConfinedProgram(
-            settings: settings, timeout: timeout, maxOutput: most, places: places)
+            settings: settings, timeout: timeout, maxOutput: maxBytes, places: places)
         let outcome = await process.run { try StagedContent.send(content, size: size, to: $0) }
         switch outcome {
         case .ended(0, let output):
@@ -52,6 +52,6 @@ struct PictureDecoder: Sendable {
     /// Whether what decodes a format is there and can be held to its limits.
     func canDecode(_ format: PictureFormat) async -> Bool {
         // Nothing is no picture: who says so has looked.
-        await decode(format, size: 0, most: 0) { _, _ in [] } == .broken
+        await decode(format, size: 0, maxBytes: 0) { _, _ in [] } == .broken
     }
 }

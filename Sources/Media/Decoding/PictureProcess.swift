@@ -73,7 +73,7 @@ public enum PictureProcess {
     public static func main(_ arguments: [String]) -> Never {
         ProcessHardening.apply()
         guard arguments.count >= 3, let format = PictureFormat(rawValue: arguments[0]),
-            let length = Int(arguments[1]), let most = Int(arguments[2]),
+            let length = Int(arguments[1]), let maxBytes = Int(arguments[2]),
             let product = Product(Array(arguments.dropFirst(3)))
         else { end(.wrongCall) }
         // While files can still be opened: the parts of the library are files of their own.
@@ -87,21 +87,21 @@ public enum PictureProcess {
             library.whenSizeIsKnown(loader, decoding, Self.chooseSize)
             return decode(loader, library, length)
         }
-        guard let picture, let small = made(product, of: picture, library, most: most),
+        guard let picture, let small = made(product, of: picture, library, maxBytes: maxBytes),
             (try? OpenFile(adopting: STDOUT_FILENO).send(small)) != nil
         else { end(.brokenPicture) }
         _exit(0)
     }
 
     private static func made(
-        _ product: Product, of picture: PixbufLibrary.Picture, _ library: PixbufLibrary, most: Int
+        _ product: Product, of picture: PixbufLibrary.Picture, _ library: PixbufLibrary, maxBytes: Int
     ) -> [UInt8]? {
         switch product {
-        case .preview: return preview(of: picture, library, most: most)
+        case .preview: return preview(of: picture, library, maxBytes: maxBytes)
         case .thumbnail(let side):
             let size = library.size(of: picture).filling(side, growing: growth(to: side))
             let png = library.scaled(picture, to: size).flatMap { library.png($0) }
-            return png.flatMap { $0.count <= most ? $0 : nil }
+            return png.flatMap { $0.count <= maxBytes ? $0 : nil }
         }
     }
 
@@ -131,14 +131,14 @@ public enum PictureProcess {
     }
 
     private static func preview(
-        of picture: PixbufLibrary.Picture, _ library: PixbufLibrary, most: Int
+        of picture: PixbufLibrary.Picture, _ library: PixbufLibrary, maxBytes: Int
     ) -> [UInt8]? {
         for side in sides {
             guard let small = library.scaled(picture, to: library.size(of: picture).fitting(side))
             else { return nil }
             for quality in qualities {
                 guard let jpeg = library.jpeg(small, quality: quality) else { return nil }
-                if jpeg.count <= most { return jpeg }
+                if jpeg.count <= maxBytes { return jpeg }
             }
         }
         return nil

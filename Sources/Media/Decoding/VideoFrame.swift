@@ -65,10 +65,10 @@ struct VideoFrame: Sendable {
         guard try content(4, 4) == Array("ftyp".utf8) else { return ("matroska", file) }
         for box in ["moov", "mdat"] {
             guard let range = try MovieFile.box(box, in: 0..<size, content) else { return nil }
-            let most = box == "moov" ? maxIndexBytes : startBytes
+            let maxBytes = box == "moov" ? maxIndexBytes : startBytes
             // With its header, of at most 16 bytes.
             let start = range.lowerBound - min(range.lowerBound, 16)
-            try copy(start..<min(range.upperBound, range.lowerBound + most))
+            try copy(start..<min(range.upperBound, range.lowerBound + maxBytes))
         }
         return ("mov", file)
     }

@@ -18,18 +18,18 @@ enum HTTP2Limits {
 /// How many frames without payload a peer may send: settings, pings, resets, empty data. Honest
 /// peers send few for each frame of data; a flood of them would cost us work and memory.
 struct FrameAllowance {
-    private static let most = 4000
-    private var left = FrameAllowance.most
+    private static let maxFrames = 4000
+    private var left = FrameAllowance.maxFrames
 
     /// False when there were too many.
     mutating func take(frameThatCarries carries: Bool) -> Bool {
         left += carries ? 4 : -1
-        left = min(left, Self.most)
+        left = min(left, Self.maxFrames)
         return left >= 0
     }
 
     /// A peer that takes our data credits it with window updates: at most one for each KiB is fair.
-    mutating func take(bytesSent count: Int) { left = min(left + count / 1024 + 1, Self.most) }
+    mutating func take(bytesSent count: Int) { left = min(left + count / 1024 + 1, Self.maxFrames) }
 
-    mutating func replenish(_ count: Int) { left = min(left + count, Self.most) }
+    mutating func replenish(_ count: Int) { left = min(left + count, Self.maxFrames) }
 }

@@ -15,10 +15,10 @@ struct ClientConnection {
 
     /// Commands without an answer with which no more blocks are read: who asks faster than the disk is waits in its own
     /// buffers.
-    private static let mostUnanswered = 64
+    private static let maxUnanswered = 64
     /// The same for commands whose answers fill a block: 255 of them, in one block, would have four mebibytes of answers
     /// wait here, for each connection of a stranger.
-    private static let mostLargeUnanswered = 8
+    private static let maxLargeUnanswered = 8
 
     private var stream: BlockStream { connection.stream }
 
@@ -81,7 +81,7 @@ struct ClientConnection {
             }
             if !stream.hasUnsent { submit() }
             let mayAsk =
-                commands.isEmpty && client.unanswered < Self.mostUnanswered && !stream.hasUnsent
+                commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
             if mayAsk, let block = try stream.receive() {
                 try receive(block)
                 heard = .now
@@ -113,7 +113,7 @@ struct ClientConnection {
     private mutating func submit() {
         var jobs: [QueueService.Job] = []
         while let next = commands.first,
-            !next.hasLargeAnswer || client.unanswered < Self.mostLargeUnanswered
+            !next.hasLargeAnswer || client.unanswered < Self.maxLargeUnanswered
         {
             commands.removeFirst()
             client.asked()

@@ -37,7 +37,7 @@ final class Client: Sendable {
     }
 
     /// Bodies of 16 KiB that may wait for a connection.
-    private static let mostDeliveries = 8
+    private static let maxDeliveries = 8
 
     private let state = Lock(State())
     private let wakeUp: WakeUp
@@ -53,7 +53,7 @@ final class Client: Sendable {
     /// Reserves capacity for one delivery; false when there is none, and then `take` will say so.
     func reserveDelivery() -> Bool {
         state.withLock { state in
-            guard state.deliveries < Self.mostDeliveries else {
+            guard state.deliveries < Self.maxDeliveries else {
                 state.isStarved = true
                 return false
             }

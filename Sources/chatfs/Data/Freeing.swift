@@ -18,9 +18,10 @@ struct Freeing: Sendable {
         let daemon = try await ThreadPool.shared.run { () throws(DesktopError) in
             try ControlClient.connect(profileFolder: own)
         }
-        let requests = stride(from: 0, to: files.count, by: FreeRequest.most).map { start in
+        let requests = stride(from: 0, to: files.count, by: FreeRequest.maxFiles).map { start in
             FreeRequest(
-                files[start..<min(start + FreeRequest.most, files.count)].map(\.id), lastCopies: lastCopies)
+                files[start..<min(start + FreeRequest.maxFiles, files.count)].map(\.id),
+                lastCopies: lastCopies)
         }
         let answer: [FileID]
         if let daemon {

@@ -128,7 +128,7 @@ extension MountedCore {
                 freed: [], problem: "An official core keeps its files itself: delete them with its app.")
         }
         var freed: [Int64] = []
-        for file in request.free.prefix(FreeRequest.most) {
+        for file in request.free.prefix(FreeRequest.maxFiles) {
             do throws(ChatError) {
                 if try await free(FileID(file), request.lastCopies) { freed.append(file) }
             } catch {
