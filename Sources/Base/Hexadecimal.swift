@@ -16,15 +16,25 @@ public enum Hexadecimal {
         guard text.utf8.count % 2 == 0 else { return nil }
         var bytes: [UInt8] = []
         var high: UInt8?
-        for character in text {
-            guard let value = character.hexDigitValue, character.isASCII else { return nil }
+        for digit in text.utf8 {
+            guard let value = value(of: digit) else { return nil }
             if let held = high {
-                bytes.append(held << 4 | UInt8(value))
+                bytes.append(held << 4 | value)
                 high = nil
             } else {
-                high = UInt8(value)
+                high = value
             }
         }
         return bytes
+    }
+
+    /// Of one digit, in either case; nil for what is none.
+    static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 }

@@ -45,7 +45,7 @@ public struct FileLink: Hashable, Sendable {
         var fields: [String: String] = [:]
         for field in rest[rest.index(after: mark)...].split(separator: "&") {
             let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, let value = PercentCoding.decode(parts[1]) else {
+            guard parts.count == 2, let value = PercentEncoding.decode(parts[1], plusIsSpace: true) else {
                 throw malformed("a field is not percent-coded text")
             }
             guard fields.updateValue(value, forKey: String(parts[0])) == nil else {
@@ -98,69 +98,13 @@ public struct FileLink: Hashable, Sendable {
 
     /// The link with the `simplex:` scheme.
     public var text: String {
-        let description = PercentCoding.encode(fileDescription.text)
+        let description = PercentEncoding.encode(fileDescription.text)
         return Self.simplexScheme + "#/?desc=" + description
-            + (data.map { "&data=" + PercentCoding.encode($0) } ?? "")
+            + (data.map { "&data=" + PercentEncoding.encode($0) } ?? "")
     }
 
     /// Whether a text wants to be a file link rather than the path of a description.
     public static func looksLikeLink(_ text: String) -> Bool {
         text.hasPrefix(simplexScheme) || text.hasPrefix("https://")
-    }
-}
-
-/// `%41` for bytes outside letters, digits and `-._~` (RFC 3986).
-enum PercentCoding {
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
-    }
-
-    static func encode(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if isUnreserved(byte) {
-                bytes.append(byte)
-            } else {
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(digits[Int(byte >> 4)])
-                bytes.append(digits[Int(byte & 15)])
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// The text, nil for a broken escape or bytes that are no UTF-8. `+` is a space, as in queries.
-    static func decode(_ text: some StringProtocol) -> String? {
-        var bytes: [UInt8] = []
-        var source = text.utf8.makeIterator()
-        while let byte = source.next() {
-            switch byte {
-            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = source.next().flatMap(value), let low = source.next().flatMap(value) else {
-                    return nil
-                }
-                bytes.append(high << 4 | low)
-            default: bytes.append(byte)
-            }
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

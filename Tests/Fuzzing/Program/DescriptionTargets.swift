@@ -14,7 +14,7 @@ extension Target {
             if let unpacked = try? Inflate.decode(bytes, limit: 1 << 16) {
                 hold(unpacked.count <= 1 << 16, "nothing beyond the limit is made")
             }
-            hold(PercentCoding.decode(PercentCoding.encode(text)) == text, "percent-coding loses nothing")
+            hold(PercentEncoding.decode(PercentEncoding.encode(text)) == text, "percent-coding loses nothing")
             guard let link = try? FileLink(parsing: text) else { return }
             guard let again = try? FileLink(parsing: link.text) else {
                 return hold(false, "a printed link is read")

@@ -1,0 +1,44 @@
+import Base
+
+/// A link taken apart: what stands before `#`, what between that and `?`, and the parameters behind it.
+struct LinkParts {
+    /// Without a `/` at its end.
+    let place: Substring
+    /// Without a `/` at its begin.
+    let path: Substring
+    private let parameters: [String: String]
+
+    private static let maxParameters = 16
+
+    init?(_ text: String) {
+        guard let hash = text.firstIndex(of: "#") else { return nil }
+        var place = text[..<hash]
+        if place.last == "/" { place = place.dropLast() }
+        self.place = place
+        var path = text[text.index(after: hash)...]
+        if path.first == "/" { path = path.dropFirst() }
+        guard let mark = path.firstIndex(of: "?") else {
+            (self.path, parameters) = (path, [:])
+            return
+        }
+        self.path = path[..<mark]
+        guard let parameters = Self.parameters(path[path.index(after: mark)...]) else { return nil }
+        self.parameters = parameters
+    }
+
+    /// The first of each name counts.
+    static func parameters(_ query: some StringProtocol) -> [String: String]? {
+        var parameters: [String: String] = [:]
+        for parameter in query.split(separator: "&", omittingEmptySubsequences: true) {
+            let sides = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard sides.count == 2, let name = PercentEncoding.decode(sides[0]),
+                let value = PercentEncoding.decode(sides[1])
+            else { return nil }
+            if parameters[name] == nil { parameters[name] = value }
+            guard parameters.count <= maxParameters else { return nil }
+        }
+        return parameters
+    }
+
+    subscript(name: String) -> String? { parameters[name] }
+}
