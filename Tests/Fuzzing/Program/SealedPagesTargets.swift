@@ -10,25 +10,33 @@ import Posix
 extension Target {
     static let sealedPages = [
         Target("database-header", "the first page of a sealed database", longest: 256) { bytes in
-            let key = SealedFixture.key
-            var page = SealedFixture.header
+            let key = SealedDatabaseFixture.key
+            var page = SealedDatabaseFixture.header
             var input = Input(bytes)
-            if input.bool() { page = input.rest() } else { SealedFixture.change(&page, by: input.rest()) }
+            if input.bool() {
+                page = input.rest()
+            } else {
+                SealedDatabaseFixture.change(&page, by: input.rest())
+            }
             guard let header = try? DatabaseHeader.parse(page, size: 8192, dataKey: key) else { return }
-            hold(page.starts(with: SealedFixture.header[..<128]), "only what was written is a header")
-            hold(header.identity == Array(SealedFixture.header[32..<64]), "its identity is read")
+            hold(page.starts(with: SealedDatabaseFixture.header[..<128]), "only what was written is a header")
+            hold(header.identity == Array(SealedDatabaseFixture.header[32..<64]), "its identity is read")
         },
         Target("key-slots", "files of wrapped keys", longest: 512) { bytes in
             var input = Input(bytes)
-            var file = SealedFixture.slots.encoded
-            if input.bool() { file = input.rest() } else { SealedFixture.change(&file, by: input.rest()) }
+            var file = SealedDatabaseFixture.slots.encoded
+            if input.bool() {
+                file = input.rest()
+            } else {
+                SealedDatabaseFixture.change(&file, by: input.rest())
+            }
             // As somebody would who forges one.
             let forged = file.dropLast(BLAKE2b.length) + BLAKE2b.hash(file.dropLast(BLAKE2b.length))
             for file in [file, Array(forged)] {
                 guard let slots = try? KeySlots(file) else { continue }
                 hold(slots.encoded == file, "what is read is written alike")
-                guard let found = try? slots.unlock(with: .key(SealedFixture.key)) else { continue }
-                hold(found.slot == SealedFixture.slots.slots[0], "only the slot that was made opens")
+                guard let found = try? slots.unlock(with: .key(SealedDatabaseFixture.key)) else { continue }
+                hold(found.slot == SealedDatabaseFixture.slots.slots[0], "only the slot that was made opens")
             }
         },
         Target("recovery-code", "recovery codes", longest: 256) { bytes in
@@ -49,26 +57,29 @@ extension Target {
         },
         Target("sealed-database", "damaged databases and logs", longest: 256) { bytes in
             var input = Input(bytes)
-            var (database, log) = SealedFixture.files
+            var (database, log) = SealedDatabaseFixture.files
             if input.bool() { database.removeLast(Int(input.integer() & 0xFFFF) % database.count) }
             if input.bool() { log.removeLast(Int(input.integer() & 0xFFFFF) % log.count) }
             let isWhole = input.number(below: 16) == 15
-            SealedFixture.change(&database, by: input.some())
-            SealedFixture.change(&log, by: input.rest())
+            SealedDatabaseFixture.change(&database, by: input.some())
+            SealedDatabaseFixture.change(&log, by: input.rest())
             let path = Scratch.newPath("sealed")
             defer { for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) } }
-            SealedFixture.write(database, to: path)
-            SealedFixture.write(log, to: path + "-wal")
+            SealedDatabaseFixture.write(database, to: path)
+            SealedDatabaseFixture.write(log, to: path + "-wal")
             // Opened as the program does it only now and then: a schema that is checked damages no record.
             let found =
-                isWhole ? try? SealedFixture.databaseContents(path) : try? SealedFixture.contents(path)
+                isWhole
+                ? try? SealedDatabaseFixture.databaseContents(path)
+                : try? SealedDatabaseFixture.contents(path)
             guard let found else { return }
-            hold(found == Array(SealedFixture.texts.prefix(found.count)), "what is read was committed")
+            hold(
+                found == Array(SealedDatabaseFixture.texts.prefix(found.count)), "what is read was committed")
         },
     ]
 }
 
-private enum SealedFixture {
+enum SealedDatabaseFixture {
     static let key = SecretBytes([UInt8](repeating: 7, count: 32))
     static let header = DatabaseHeader(identity: [UInt8](repeating: 3, count: 32)).encoded(provenBy: key)
     static let slots: KeySlots = {
