@@ -22,8 +22,8 @@ struct Target: Sendable {
     static let all: [Target] =
         descriptions + words + names + xftp + relay + ratchet + messaging + messageRelay + agent
         + chatProtocol + http2 + sockets
-        + officialCore + control + rows + files + [salvage, sealedRecords] + sealedPages + media + notifications
-        + archives
+        + officialCore + control + rows + files + [salvage, sealedRecords] + sealedPages + media
+        + notifications + archives
 }
 
 /// Ends the process, which libFuzzer takes for a finding, unless the condition holds.
