@@ -3,8 +3,8 @@ import Glibc
 
 /// What the bytes of a file that is read from front to end must go through, measured alone: the
 /// cryptography of the wire, of the file, and of the CryptoFile that is kept. The list is that of the code
-/// (`docs/architecture.md`, "The way of the data"): TLS, `ChunkSink`, `CachedStream`, `PassWork`. What comes
-/// in order is not sealed into the cache.
+/// (`docs/architecture.md`, "The way of the data"): TLS, `ChunkSink`, `CachedStream`, `PassWork`, `BlockTags`. What
+/// comes in order is not sealed into the cache.
 enum Primitives {
     static let name = "its cryptography alone"
 
@@ -34,6 +34,12 @@ enum Primitives {
             fileDigest.update(UnsafeRawBufferPointer(buffer))
             box.authenticate(UnsafeRawBufferPointer(buffer))
             box.seal(buffer)
+            // What lies on the disk is the one that was made: a tag of each block, made, and made once more of what
+            // is read back.
+            for _ in 0..<2 {
+                var tagging = BlockTagging()
+                tagging.add(UnsafeRawBufferPointer(buffer))
+            }
         } * Double(1 << 30) / Double(piece)
     }
 
