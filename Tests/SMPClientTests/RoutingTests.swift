@@ -130,6 +130,38 @@ struct RoutingTests {
         await expect(.wrongIdentity) { try wrong.get() }
     }
 
+    @Test("when a proxy is not reached any more the next request goes by another one")
+    func proxyAway() async throws {
+        let far = try Far()
+        let proxies = try (1...2).map { number in
+            try #require(
+                ServerAddress(
+                    fingerprint: [UInt8](repeating: number, count: 32), hosts: ["proxy\(number).invalid"]))
+        }
+        let router = PrivateRouter(
+            PrivateRouting(.always, servers: proxies), isProtected: false, random: SystemRandomSource())
+        let away = Lock<ServerAddress?>(nil)
+        let asked = Lock<[ServerAddress]>([])
+        let ask: PrivateRouter.Asking = { request, server in
+            guard away.withLock({ $0 }) != server else { return .failure(SMPError(.unreachable, "away")) }
+            do {
+                if case .openProxy = request.command { return .success(.proxyOpened(try far.hello())) }
+                asked.withLock { $0.append(server) }
+                return .success(.forwarded(box: try far.answer(.text("a"), to: request, with: .ok)))
+            } catch {
+                return .failure(SMPError(.malformed, "\(error)"))
+            }
+        }
+        let request = ClientRequest(.text("a"), of: [1])
+        #expect(try await router.ask(request, of: far.address, ask).get() == .ok)
+        let first = try #require(asked.withLock { $0.first })
+        away.withLock { $0 = first }
+        await expect(.unreachable) { try await router.ask(request, of: far.address, ask).get() }
+        for _ in 0..<3 { #expect(try await router.ask(request, of: far.address, ask).get() == .ok) }
+        let other = try #require(proxies.first { $0 != first })
+        #expect(asked.withLock { $0 } == [first, other, other, other])
+    }
+
     @Test("a proxy that changes an answer is found out, and the request is not repeated")
     func changedAnswer() async throws {
         let (far, router) = (try Far(), try Self.router(fallback: .direct))

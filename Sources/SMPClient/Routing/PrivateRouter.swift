@@ -39,7 +39,11 @@ final class PrivateRouter: Sendable {
             }
             switch await self.ask(request, by: way, ask) {
             case .answered(let answer): return answer
-            case .lost: ways.withLock { $0[server] = nil }
+            case .lost: forget(way, to: server)
+            case .failed(let error):
+                // Not asked again now, since nobody knows what became of it; the next request may go another way.
+                forget(way, to: server)
+                return .failure(error)
             }
         }
         return .failure(
@@ -50,6 +54,8 @@ final class PrivateRouter: Sendable {
         case answered(Result<Answer, SMPError>)
         /// The proxy has no connection to the server any more, and has handed nothing on.
         case lost
+        /// The proxy was not reached, or did not answer as one does.
+        case failed(SMPError)
     }
 
     private func ask(_ request: ClientRequest, by way: Way, _ ask: Asking) async -> Outcome {
@@ -62,7 +68,13 @@ final class PrivateRouter: Sendable {
             default: throw SMPError(.malformed, "A proxy answered something that makes no sense.")
             }
         } catch {
-            return .answered(.failure(error))
+            return .failed(error)
+        }
+    }
+
+    private func forget(_ way: Way, to server: ServerAddress) {
+        ways.withLock { ways in
+            if ways[server]?.proxy == way.proxy { ways[server] = nil }
         }
     }
 
