@@ -31,6 +31,33 @@ import Testing
         return (couple, backup)
     }
 
+    @Test func newKeysWaitForAServerThatIsAwayForLongerThanAMessageDoes() async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let couple = try await Couple(relay, joiner: Person(relay, clock: clock))
+        await couple.joiner.end()
+        let away = Set(try (1...4).map { try Known.server($0) })
+        relay.setUnreachable(away)
+        try await couple.joiner.start(isRestored: true)
+        let number = try await Self.write("too late", couple, byInviter: false)
+        for _ in 0..<3 { clock.advance(by: .seconds(3 * 86_400)) }
+        await couple.joiner.diary.wait {
+            $0.contains { $0.content == .messageFailed(message: number, .expired) }
+        }
+        relay.setUnreachable([])
+        _ = try await Self.write("in time", couple, byInviter: false)
+        await couple.inviter.diary.wait { events in
+            events.contains { event in
+                if case .received(let message) = event.content {
+                    message.body == bytes("in time")
+                } else {
+                    false
+                }
+            }
+        }
+        await couple.end()
+    }
+
     @Test func nothingIsSentWithKeysOfThePast() async throws {
         let relay = MemoryRelay()
         let (couple, backup) = try await Self.coupleWithBackup(relay)

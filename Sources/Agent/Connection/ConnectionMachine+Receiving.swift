@@ -56,7 +56,7 @@ extension ConnectionMachine {
             guard state.receiving[place].senderKey != nil else { return }
             state.agentVersion = max(
                 state.agentVersion, min(envelope.version, SMPVersion.agents.upperBound))
-            try changing { try $0.receiveKeys(parameters) }
+            try changing { try $0.receiveKeys(parameters, now: received) }
         case .message(let message):
             // Whoever knows the queue can make a box; only the ratchet says who it was.
             guard state.receiving[place].senderKey != nil, try !isKnown(SHA256.hash(message)) else { return }
@@ -74,9 +74,9 @@ extension ConnectionMachine {
             plain = try ratchet.decrypt(message, tools: tools.ratchet)
         } catch {
             // Without the KEM that both have used, nothing that comes can be read: new keys are agreed on without it.
-            state.synchronisation.fail(
-                isLost: [.headerNotAuthentic, .tooManySkipped, .kemUnavailable].contains(error.code))
-            return try synchroniseIfRequired(now: received)
+            let isLost = [.headerNotAuthentic, .tooManySkipped, .kemUnavailable].contains(error.code)
+            state.synchronisation.fail(isLost: isLost)
+            return try synchroniseIfRequired(now: received, isLost: isLost)
         }
         state.ratchet = ratchet
         confirmedByMessage()

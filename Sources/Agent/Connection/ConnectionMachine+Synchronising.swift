@@ -6,36 +6,43 @@ import SMP
 /// both know who speaks first with the new ratchet, and that message proves it.
 extension ConnectionMachine {
     /// The application wants new keys.
-    mutating func synchronise() throws {
+    mutating func synchronise(now: Timestamp) throws {
         guard state.phase == .connected, state.ratchet != nil else {
             throw AgentError.notPossible("Only a connection that stands can agree on new keys.")
         }
         guard state.present?.isGone == false else { throw AgentError.ended }
         guard state.synchronisation.phase != .started else { return }
-        try changing { machine in
-            let keys = try machine.tools.agreementKeys()
-            machine.state.synchronisation.start(with: keys)
-            machine.sendKeys(keys)
-        }
+        try changing { try $0.beginSynchronising(now: now) }
     }
 
-    /// What comes cannot be decrypted any more, nor can what would be sent: this side begins by itself, but not again and
-    /// again with who does not answer, or whose server repeats what is long past.
-    mutating func synchroniseIfRequired(now: Timestamp) throws {
-        guard state.synchronisation.phase == .required, state.present?.isGone == false,
-            state.phase == .connected || state.phase == .deleting
-        else { return }
-        guard state.agreements.take(now: now) else {
-            if state.phase == .deleting { emit(.failWaiting(.unreadable)) }
-            return
-        }
+    private mutating func beginSynchronising(now: Timestamp) throws {
+        // Counted where it may be; the user may at any time.
+        _ = state.agreements.take(now: now)
         let keys = try tools.agreementKeys()
         state.synchronisation.start(with: keys)
         sendKeys(keys)
     }
 
+    /// What comes cannot be decrypted any more, nor can what would be sent: this side begins by itself, but not again and
+    /// again with who does not answer, or whose server repeats what is long past.
+    /// - Parameter isLost: whether none of the messages to come can be decrypted. Where this side has begun long ago,
+    ///   its keys have not come, or the answer to them has not.
+    mutating func synchroniseIfRequired(now: Timestamp, isLost: Bool) throws {
+        let isRequired =
+            state.synchronisation.phase == .required
+            || isLost && state.synchronisation.phase == .started && state.agreements.isPast(now: now)
+        guard isRequired, state.present?.isGone == false,
+            state.phase == .connected || state.phase == .deleting
+        else { return }
+        guard state.agreements.allows(now: now) else {
+            if state.phase == .deleting { emit(.failWaiting(.unreadable)) }
+            return
+        }
+        try beginSynchronising(now: now)
+    }
+
     /// The state is of the past, and may have been gone on from since: nothing is encrypted with its keys again.
-    mutating func restored() throws {
+    mutating func restored(now: Timestamp) throws {
         guard state.ratchet != nil else { return }
         try changing { machine in
             switch machine.state.phase {
@@ -43,9 +50,7 @@ extension ConnectionMachine {
             case .joining, .confirming: machine.fail(.restored)
             case .deleting: machine.emit(.failWaiting(.restored))
             case .connected where machine.state.present?.isGone == false:
-                let keys = try machine.tools.agreementKeys()
-                machine.state.synchronisation.start(with: keys)
-                machine.sendKeys(keys)
+                try machine.beginSynchronising(now: now)
             case .connected, .inviting, .address, .requesting, .failed: break
             }
         }
@@ -54,31 +59,41 @@ extension ConnectionMachine {
     private mutating func sendKeys(_ keys: AgreementKeys) {
         // What nobody is known to have cannot be read with the new keys.
         emit(.encryptAgain)
+        emit(.replaceKeys)
         let parameters = keys.parameters(version: tools.settings.maxVersion)
         emit(
             .send(
                 Outgoing(kind: .keys, content: parameters.encoded, notifies: false, isUrgent: true)))
     }
 
-    mutating func receiveKeys(_ peer: AgreementParameters) throws {
+    mutating func receiveKeys(_ peer: AgreementParameters, now: Timestamp) throws {
         guard state.phase == .connected || state.phase == .deleting, !state.synchronisation.hasUsed(peer)
         else { return }
-        let own: AgreementKeys
-        if state.synchronisation.phase == .started, let keys = state.synchronisation.keys {
-            own = keys
-        } else {
-            own = try tools.agreementKeys()
-            sendKeys(own)
-        }
+        let own = try ownKeys(toAnswerAt: now)
         guard
             let ratchet = try? Ratchet.agreeingAnew(
                 own, peer: peer, settings: tools.settings, tools: tools.ratchet)
         else { return }
         state.ratchet = ratchet
-        state.synchronisation.agree(with: peer, answersReady: !ratchet.canSend)
+        state.synchronisation.agree(own, with: peer, answersReady: !ratchet.canSend)
         emit(.encryptAgain)
         if ratchet.canSend {
             send(.ratchetReady(lastReceived: state.sequence.lastReceived), isUrgent: true)
         }
+    }
+
+    /// The keys that go with the other side's: those that this side has begun with, else new ones, which are sent.
+    ///
+    /// While both have agreed and nothing has proven it, nobody can tell whether the other side begins once more or
+    /// answers earlier keys of this one. It gets new keys as often as this side may begin by itself, and is then taken to
+    /// answer the last: two sides that both always sent new ones would never come to an end.
+    private mutating func ownKeys(toAnswerAt now: Timestamp) throws -> AgreementKeys {
+        if let keys = state.synchronisation.keys {
+            if state.synchronisation.phase == .started { return keys }
+            guard state.agreements.take(now: now) else { return keys }
+        }
+        let keys = try tools.agreementKeys()
+        sendKeys(keys)
+        return keys
     }
 }

@@ -12,6 +12,8 @@ enum Effect: Hashable, Sendable {
     case lost(after: Int64)
     /// What was encrypted and not taken by a server is encrypted anew, when it is known that it did not come.
     case encryptAgain
+    /// New keys that were not taken by a server are not sent any more: others take their place.
+    case replaceKeys
     /// The other side knows of this one: what introduces it needs not be sent any more.
     case introduced
     /// Nothing that waits is sent any more.

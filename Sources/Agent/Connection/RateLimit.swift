@@ -15,13 +15,22 @@ struct RateLimit: Hashable, Sendable {
     static let moves = RateLimit(10, within: .seconds(3600))
     static let agreements = RateLimit(3, within: .seconds(86_400))
 
+    /// Whether it may happen once more.
+    func allows(now: Timestamp) -> Bool {
+        guard times.count == count, let first = times.first else { return true }
+        return now >= first.advanced(by: duration)
+    }
+
     /// Counts it, if it may happen once more.
     mutating func take(now: Timestamp) -> Bool {
-        if times.count == count, let first = times.first, now < first.advanced(by: duration) { return false }
+        guard allows(now: now) else { return false }
         times.append(now)
         times = times.suffix(count)
         return true
     }
+
+    /// Whether it has not happened for as long as the limit speaks of.
+    func isPast(now: Timestamp) -> Bool { times.last.map { now >= $0.advanced(by: duration) } ?? true }
 
     // MARK: - Stored
 

@@ -9,7 +9,7 @@ import Ratchet
 ///     agreed       → synchronised, agreed (the other side begins once more)
 struct Synchronisation: Sendable {
     private(set) var phase: SynchronisationPhase
-    /// This side's new keys, while the other side's are awaited.
+    /// This side's new keys, until a message proves them.
     private(set) var keys: AgreementKeys?
     /// Whether the other side speaks first, and is to be answered.
     private(set) var answersReady: Bool
@@ -51,9 +51,9 @@ struct Synchronisation: Sendable {
     func hasUsed(_ peer: AgreementParameters) -> Bool { usedKeys.contains(peer.hash) }
 
     /// Both have given keys.
-    mutating func agree(with peer: AgreementParameters, answersReady: Bool) {
+    mutating func agree(_ own: AgreementKeys, with peer: AgreementParameters, answersReady: Bool) {
         phase = .agreed
-        keys = nil
+        keys = own
         self.answersReady = answersReady
         usedKeys.append(peer.hash)
         if usedKeys.count > Self.rememberedKeys {
@@ -63,7 +63,8 @@ struct Synchronisation: Sendable {
 
     /// A message was decrypted.
     mutating func succeed() {
-        if phase != .started { phase = .synchronised }
+        guard phase != .started else { return }
+        (phase, keys) = (.synchronised, nil)
     }
 
     /// The other side's word that it is ready. Whether this side is to say the same.

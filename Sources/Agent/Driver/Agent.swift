@@ -52,10 +52,11 @@ public final class Agent: ConnectionAgent {
                 try tables.events.begin(after: event)
                 // Another program may have ended; where it has not, this one takes over again. Of the others nothing is
                 // read: there may be very many.
+                let now = tables.now
                 for id in try isRestored ? tables.connections.all() : tables.queues.takenOver() {
                     try tables.step(id) { machine in
                         for place in machine.state.receiving.indices { machine.isReceivingAgain(place) }
-                        if isRestored { try machine.restored() }
+                        if isRestored { try machine.restored(now: now) }
                     }
                 }
                 try tables.goOn()
@@ -346,7 +347,10 @@ extension Agent {
     }
 
     public func resynchronise(_ connection: ConnectionID) async throws(AgentError) {
-        try await change { try $0.step(connection) { try $0.synchronise() } }
+        try await change { tables in
+            let now = tables.now
+            try tables.step(connection) { try $0.synchronise(now: now) }
+        }
     }
 
     public func connections(

@@ -110,15 +110,18 @@ struct OutgoingWorker: Sendable {
     }
 
     /// What has waited for so long, all of it: what stands behind it has waited for the same server. Whether it did.
+    /// Not new keys: until they come nothing else can be sent or read, however long that takes.
     private static func giveUpOverdue(
         _ item: StoredOutgoing, _ limit: Duration, _ reason: FailureReason, of id: ConnectionID,
         _ tables: inout AgentTables
     ) throws -> Bool {
         guard isOverdue(item, limit, now: tables.now) else { return false }
-        for item in try tables.outgoing.waiting(since: tables.now.advanced(by: .zero - limit), of: id) {
+        let keepsKeys = try tables.connections.load(id).phase != .deleting
+        for item in try tables.outgoing.waiting(since: tables.now.advanced(by: .zero - limit), of: id)
+        where !(keepsKeys && item.kind == .keys) {
             try giveUp(item, reason, of: id, &tables)
         }
-        return true
+        return !(keepsKeys && item.kind == .keys)
     }
 
     // MARK: - Asking

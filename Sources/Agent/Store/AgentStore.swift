@@ -182,6 +182,7 @@ struct AgentTables {
         case .encryptAgain:
             try outgoing.encryptAgain(id)
             outcome.tryAgain.insert(id)
+        case .replaceKeys: try outgoing.removeKeys(of: id)
         case .introduced:
             try outgoing.removeIntroductions(of: id)
             outcome.tryAgain.insert(id)

@@ -186,6 +186,11 @@ struct OutgoingTable {
             Outgoing.Kind.request, Outgoing.Kind.confirmation)
     }
 
+    func removeKeys(of id: ConnectionID) throws {
+        try connection.execute(
+            "DELETE FROM outgoing WHERE connection = ? AND kind = ?", id.number, Outgoing.Kind.keys)
+    }
+
     /// Nothing of it is sent. The numbers of those that the application has sent.
     func removeAll(of id: ConnectionID) throws -> [Int64] {
         let bodies = try connection.query(

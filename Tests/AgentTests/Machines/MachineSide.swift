@@ -62,6 +62,7 @@ struct MachineSide {
         case .delivered(let receipt): receipts.append(receipt)
         case .lost(let number): lostAfter.append(number)
         case .encryptAgain: waiting.removeAll { $0.kind == .message && $0.isUrgent }
+        case .replaceKeys: waiting.removeAll { $0.kind == .keys }
         case .introduced: waiting.removeAll { $0.kind == .confirmation || $0.kind == .request }
         case .failWaiting: waiting.removeAll()
         case .remember(let hash): hashes.insert(hash)

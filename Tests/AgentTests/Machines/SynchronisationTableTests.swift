@@ -26,9 +26,13 @@ import Testing
         AgreementKeys.generate(random: SeededBytes(seed)).parameters(version: 3)
     }
 
+    private static let own = AgreementKeys.generate(random: SeededBytes(8))
+
     private static func synchronisation(in phase: SynchronisationPhase) -> Synchronisation {
         Synchronisation(
-            phase: phase, keys: phase == .started ? AgreementKeys.generate(random: SeededBytes(9)) : nil)
+            phase: phase,
+            keys: phase == .started || phase == .agreed ? AgreementKeys.generate(random: SeededBytes(9)) : nil
+        )
     }
 
     @Test(arguments: SynchronisationPhase.allCases, Event.allCases)
@@ -38,11 +42,11 @@ import Testing
         case .oneUnreadable: synchronisation.fail(isLost: false)
         case .allUnreadable: synchronisation.fail(isLost: true)
         case .start: synchronisation.start(with: AgreementKeys.generate(random: SeededBytes(1)))
-        case .agree: synchronisation.agree(with: Self.parameters(2), answersReady: false)
+        case .agree: synchronisation.agree(Self.own, with: Self.parameters(2), answersReady: false)
         case .succeed: synchronisation.succeed()
         }
         #expect(synchronisation.phase == Self.table[before]?[event] ?? before)
-        #expect((synchronisation.keys != nil) == (synchronisation.phase == .started))
+        #expect((synchronisation.keys != nil) == [.started, .agreed].contains(synchronisation.phase))
     }
 
     @Test func messagesOfTheApplicationWaitFromTheLossToTheProof() {
@@ -55,9 +59,9 @@ import Testing
     @Test func theWordThatTheOtherSideIsReadyIsAnsweredOnce() {
         var synchronisation = Synchronisation()
         let atFirst = synchronisation.takeReady()
-        synchronisation.agree(with: Self.parameters(1), answersReady: true)
+        synchronisation.agree(Self.own, with: Self.parameters(1), answersReady: true)
         let answers = (synchronisation.takeReady(), synchronisation.takeReady())
-        synchronisation.agree(with: Self.parameters(2), answersReady: false)
+        synchronisation.agree(Self.own, with: Self.parameters(2), answersReady: false)
         #expect(!atFirst && answers == (true, false) && !synchronisation.takeReady())
     }
 
@@ -66,7 +70,7 @@ import Testing
         var synchronisation = Synchronisation()
         for (count, peer) in peers.enumerated() {
             #expect(!synchronisation.hasUsed(peer))
-            synchronisation.agree(with: peer, answersReady: false)
+            synchronisation.agree(Self.own, with: peer, answersReady: false)
             #expect(synchronisation.usedKeys.count == min(count + 1, 64))
             #expect(synchronisation.hasUsed(peers[max(0, count - 63)]))
         }

@@ -100,7 +100,8 @@ private struct OutgoingHistory {
         case 35..<55: try prepareHead(of: id)
         case 55..<75: try send(from: id)
         case 75..<80: try confirm(in: id)
-        case 80..<83: try encryptAgain(id)
+        case 80..<82: try encryptAgain(id)
+        case 82..<83: try replaceKeys(of: id)
         case 83..<87: try settle(in: id)
         case 87..<89: try lose(in: id)
         case 89..<92: try fill(id)
@@ -181,6 +182,11 @@ private struct OutgoingHistory {
         for place in items.indices where items[place].connection == id && items[place].kind == .message {
             items[place].envelope = nil
         }
+    }
+
+    private mutating func replaceKeys(of id: ConnectionID) throws {
+        try change { try $0.removeKeys(of: id) }
+        items.removeAll { $0.connection == id && $0.kind == .keys }
     }
 
     private mutating func settle(in id: ConnectionID) throws {
