@@ -62,12 +62,15 @@ extension ConnectionMachine {
             guard state.receiving[place].senderKey != nil, try !isKnown(SHA256.hash(message)) else { return }
             try changing { machine in
                 machine.replaceOldQueues(with: place)
-                try machine.receive(message, version: envelope.version, received: received)
+                let isLate = machine.state.receiving[place].status != .active
+                try machine.receive(message, version: envelope.version, received: received, isLate: isLate)
             }
         }
     }
 
-    private mutating func receive(_ message: [UInt8], version: UInt16, received: Timestamp) throws {
+    private mutating func receive(
+        _ message: [UInt8], version: UInt16, received: Timestamp, isLate: Bool
+    ) throws {
         guard var ratchet = state.ratchet else { return }
         let plain: [UInt8]
         do throws(RatchetError) {
@@ -87,7 +90,8 @@ extension ConnectionMachine {
         }
         state.agentVersion = max(state.agentVersion, min(version, SMPVersion.agents.upperBound))
         let lastBefore = state.sequence.lastReceived
-        let integrity = state.sequence.receive(plain, number: number, previousHash: previousHash)
+        let integrity = state.sequence.receive(
+            plain, number: number, previousHash: previousHash, isLate: isLate)
         if case .body(let body) = content {
             emit(
                 .deliver(

@@ -42,8 +42,10 @@ struct MessageSequence: Hashable, Sendable {
     }
 
     /// Counts a message that was received, and says whether it follows the one before it.
+    /// - Parameter isLate: it was in a queue that is being emptied. Later messages may have come in the new one, and
+    ///   stay the last: the other side relies on that number when keys change.
     mutating func receive(
-        _ message: [UInt8], number: Int64, previousHash: [UInt8]
+        _ message: [UInt8], number: Int64, previousHash: [UInt8], isLate: Bool = false
     ) -> MessageIntegrity {
         let integrity: MessageIntegrity
         if number <= lastReceived {
@@ -53,6 +55,7 @@ struct MessageSequence: Hashable, Sendable {
         } else {
             integrity = previousHash == lastReceivedHash ? .complete : .wrongHash
         }
+        guard !isLate || number > lastReceived else { return integrity }
         lastReceived = number
         lastReceivedHash = SHA256.hash(message)
         return integrity

@@ -239,6 +239,27 @@ import Testing
         #expect(pair.inviter.bodies == ["in the old queue", "later"] && pair.joiner.bodies == ["and back"])
     }
 
+    /// Else the messages of the new queue would be taken for lost, told as failed and sent again.
+    @Test func newKeysWhileTheOldQueueIsEmptiedCountWhatCameInTheNewOne() throws {
+        var (pair, announcement) = try Self.moving()
+        pair.joiner.write("in the old queue")
+        let late = try pair.fromJoiner()
+        for transmission in announcement { try pair.joiner.take(transmission) }
+        for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+        try pair.inviter.serve()
+        for transmission in try pair.fromInviter() { try pair.joiner.take(transmission) }
+        pair.joiner.write("in the new queue")
+        for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+        let last = pair.joiner.state.sequence.lastSent
+        #expect(pair.inviter.state.sequence.lastReceived == last)
+        for transmission in late { try pair.inviter.take(transmission) }
+        #expect(pair.inviter.bodies == ["in the new queue", "in the old queue"])
+        #expect(pair.inviter.state.sequence.lastReceived == last)
+        try pair.inviter.step { try $0.synchronise(now: Timestamp(seconds: 1_700_000_000)) }
+        try pair.exchange()
+        #expect(pair.joiner.lostAfter == [last])
+    }
+
     @Test func aServerThatMakesNoNewQueueLeavesTheOldOne() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.rotate(to: Known.server(3)) }
