@@ -14,6 +14,8 @@ enum ArchivedFile {
         let rest = Array(parts[2...])
         if ProfileFolders.databases.contains(rest.joined(separator: "/")) { return true }
         switch (rest.count, rest[0]) {
+        // What the user wants kept, or received to its end: numbers of files.
+        case (1, "pinned"), (1, "unfinished"): return true
         case (2, "files"): return isRandom(rest[1])
         case (3, "outbox"):
             return rest[1] == "spool" && isRandom(rest[2].split(separator: ".").first.map(String.init) ?? "")

@@ -122,6 +122,10 @@ public final class Snapshot {
             guard let name = item.file?.source?.path.split(separator: "/").last else { continue }
             try take("\(own)/staging/links-\(profile.id)/\(name)")
         }
+        // There may be none.
+        for name in ["\(own)/pinned", "\(own)/unfinished"] where try files.hold(name) == nil {
+            named.insert(name)
+        }
         let journal = path(own + "/outbox/journal.sqlite")
         guard access(journal, F_OK) == 0 else { return }
         for name in try OutboxCopy.recover(journalAt: journal, key: key) {

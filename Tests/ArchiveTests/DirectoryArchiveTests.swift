@@ -105,6 +105,22 @@ struct DirectoryArchiveTests {
         #expect(access(directory.path + "/export", F_OK) != 0)
     }
 
+    @Test("what was pinned or read in part is so again; of one chat alone nothing of it is taken along")
+    func retained() async throws {
+        let alice = try directory.profile(named: "alice")
+        let path = "profiles/\(alice.id)"
+        let place = try OpenFile(directory.path + "/" + path, flags: O_RDONLY | O_DIRECTORY)
+        try PrivateFolder.write(Array("3\n12\n".utf8), to: "pinned", in: place)
+        try PrivateFolder.write(Array("7\n".utf8), to: "unfinished", in: place)
+        let again = try restored(archive())
+        let copy = try OpenFile(again.path + "/" + path, flags: O_RDONLY | O_DIRECTORY)
+        #expect(try OpenFile("pinned", flags: O_RDONLY, in: copy).readAll(limit: 99) == Array("3\n12\n".utf8))
+        #expect(try OpenFile("unfinished", flags: O_RDONLY, in: copy).readAll(limit: 99) == Array("7\n".utf8))
+        let chat = try #require(try directory.chats(of: alice).first)
+        let part = try restored(archive("part.zip", only: (alice, [chat.reference])), "part")
+        #expect(access(part.path + "/" + path + "/pinned", F_OK) != 0)
+    }
+
     @Test("nothing in the archive says a name, a word or a key")
     func marks() async throws {
         let bytes = try OpenFile(folder.path("a.zip"), flags: O_RDWR | O_CREAT).size()

@@ -135,6 +135,8 @@ struct HostileArchiveTests {
             ("profiles/1/files/00112233445566778899aabbccddeeff", true),
             ("profiles/1/outbox/spool/00112233445566778899aabbccddeeff.second", true),
             ("profiles/1/staging/links-1/00112233445566778899aabbccddeeff", true), ("version", false),
+            ("profiles/1/pinned", true), ("profiles/1/unfinished", true), ("pinned", false),
+            ("profiles/1/pinned/1", false), ("profiles/1/muted", false),
             ("lock", false),
             ("profiles/1/lock", false), ("profiles/x/names.sqlite", false),
             ("profiles/1/files/../names.sqlite", false),
