@@ -125,6 +125,21 @@ struct LeavingTests {
         #expect(try mounts.read("alice/bob/kept.part") == [1, 2, 3])
     }
 
+    @Test("--background that cannot write its log ends with the error and leaves no dead mount behind")
+    func backgroundWithoutLog() async throws {
+        guard access("/run/systemd/journal/socket", F_OK) != 0 else { return }
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        #expect(try await mounts.leave("alice") == .code(0))
+        let profiles = try mounts.folder.names(in: "data/profiles")
+        for name in profiles { _ = try mounts.folder.makeFolder("data/profiles/\(name)/log") }
+        let failed = try await ChatFSProcess.run(mounts.arguments(toMount: "alice", ["--background"]))
+        #expect(failed.ending == .code(1) && !failed.errors.isEmpty, "\(failed.errors)")
+        #expect(try MountTable.mounts(below: mounts.folder.path).isEmpty)
+        for name in profiles { rmdir(mounts.path("data/profiles/\(name)/log")) }
+        try await mounts.mount("alice")
+        #expect(try await mounts.leave("alice") == .code(0))
+    }
+
     @Test("--background comes back when the folder is ready, and with the error when it cannot be")
     func background() async throws {
         let mounts = try await TwoMounts.start(mounting: [])

@@ -117,11 +117,18 @@ enum MountCommand {
                 Terminal.note("chatfs: " + words)
             }
             if let background {
-                let log = try LogDestination.detached(file: mount.logPath)
-                Log.send(to: log)
-                try background.ready()
-                // What the runtime says when it crashes.
-                if case .file(let file) = log { try file.takeStandardError() }
+                do throws(SystemError) {
+                    let log = try LogDestination.detached(file: mount.logPath)
+                    Log.send(to: log)
+                    try background.ready()
+                    // What the runtime says when it crashes.
+                    if case .file(let file) = log { try file.takeStandardError() }
+                } catch {
+                    // Whoever started it is told of the failure, or has gone: no mount stays behind.
+                    invocation.stop.request()
+                    await mount.serve(until: invocation.stop)
+                    throw error
+                }
             } else {
                 Terminal.print("\(mount.profileName) is mounted at \(mount.mountpoint)")
             }
