@@ -23,6 +23,9 @@ public struct KeySlot: Hashable, Sendable {
     public let number: UInt32
     public let created: Timestamp
     let salt: [UInt8]
+    /// What no other slot of any file has, `identityLength` bytes. No secret.
+    public var identity: [UInt8] { salt }
+    public static let identityLength = Argon2id.saltLength
     /// Of a passphrase only.
     let cost: Argon2id.Cost?
     private let wrapped: [UInt8]

@@ -37,7 +37,7 @@ extension KeyedFolder {
         let new = try change { slots throws(KeySlotsError) in
             let slot = try slots.add(.recoveryCode(code), for: dataKey, at: now)
             do throws(SystemError) {
-                made = try UnconfirmedSlot(slot.number, in: path)
+                made = try UnconfirmedSlot(of: slot, in: path)
             } catch {
                 throw KeySlotsError(.file, error.sentence, cause: error)
             }
@@ -73,14 +73,7 @@ extension KeyedFolder {
                 return
             }
             let key = DataKey.random()
-            do throws(KeyringError) {
-                try keyring.keep(key, named: slots.name)
-                guard let kept = try keyring.key(named: slots.name), kept.isEqual(to: key) else {
-                    throw KeyringError(.refused, "The keyring did not keep the key: nothing was changed.")
-                }
-            } catch {
-                throw UnlockingError(error)
-            }
+            try keep(key, slots.name, in: keyring)
             do throws(KeySlotsError) {
                 let new = try slots.add(.keyringKey(key), for: dataKey, at: SystemWallClock().now())
                 for old in slots.slots where old.kind == .keyring && old != new {
@@ -127,8 +120,10 @@ extension KeyedFolder {
 
     /// What a process that was killed left of a way that nobody has the secret of.
     func removeUnconfirmed() {
-        UnconfirmedSlot.sweep(in: path) { number in
-            _ = try? change { slots throws(KeySlotsError) in try slots.remove(number) }
+        UnconfirmedSlot.sweep(in: path) { isLeft in
+            _ = try? change { slots throws(KeySlotsError) in
+                for slot in slots.slots.filter(isLeft) { try slots.remove(slot.number) }
+            }
         }
     }
 

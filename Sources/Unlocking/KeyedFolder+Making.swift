@@ -80,8 +80,16 @@ extension KeyedFolder {
         }
     }
 
+    /// Has the keyring keep a key, and reads it back: one that accepts it and loses it would be the end of the folder.
     func keep(_ key: SecretBytes, _ name: String, in keyring: Keyring) throws(UnlockingError) {
-        do throws(KeyringError) { try keyring.keep(key, named: name) } catch { throw UnlockingError(error) }
+        do throws(KeyringError) {
+            try keyring.keep(key, named: name)
+            guard let kept = try keyring.key(named: name), kept.isEqual(to: key) else {
+                throw KeyringError(.refused, "The keyring did not keep the key: nothing was changed.")
+            }
+        } catch {
+            throw UnlockingError(error)
+        }
     }
 
     /// Asks twice.

@@ -1,10 +1,15 @@
 import CLinux
 import Glibc
+import KeySlots
 import Posix
 
 /// Says beside the keys (`keys.unconfirmed-NUMBER`) that nobody can have the secret of a new slot yet. Who makes the slot
 /// has it locked; where a process was killed with it, the next one that opens the folder removes the slot. All calls
 /// block.
+///
+///     0   "u": nobody can have the secret, "s": somebody may
+///     1   what tells the slot from others (`KeySlot.identity`): whoever is killed before the slot is in the file leaves
+///         a number that another process gives to a slot of its own
 struct UnconfirmedSlot {
     private static let prefix = KeyedFolder.keysFile + ".unconfirmed-"
     private static let unseen = UInt8(ascii: "u")
@@ -16,13 +21,14 @@ struct UnconfirmedSlot {
     private let name: String
 
     /// Before the slot is in the file of keys.
-    init(_ number: UInt32, in path: String) throws(SystemError) {
+    init(of slot: KeySlot, in path: String) throws(SystemError) {
         folder = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory)
-        name = Self.prefix + "\(number)"
+        name = Self.prefix + "\(slot.number)"
         file = try OpenFile(
             name, flags: O_RDWR | O_CREAT | chatfs_o_nofollow, in: folder)
         guard try file.tryLock() else { throw SystemError(code: EBUSY, operation: "add a way to unlock") }
-        try note(Self.unseen)
+        try file.write([Self.unseen] + slot.identity, at: 0)
+        try file.synchronise()
         try folder.synchronise()
     }
 
@@ -42,8 +48,8 @@ struct UnconfirmedSlot {
         withExtendedLifetime(file) {}
     }
 
-    /// - Parameter removeSlot: of a number that nobody has the secret of; there may be none.
-    static func sweep(in path: String, removeSlot: (UInt32) -> Void) {
+    /// - Parameter removeSlots: removes those of which nobody has the secret; there may be none.
+    static func sweep(in path: String, removeSlots: (@escaping (KeySlot) -> Bool) -> Void) {
         guard let folder = try? OpenFile(path, flags: O_RDONLY | chatfs_o_directory),
             let names = try? PrivateFolder.names(in: folder)
         else { return }
@@ -52,7 +58,13 @@ struct UnconfirmedSlot {
                 let file = try? OpenFile(name, flags: O_RDWR | chatfs_o_nofollow, in: folder),
                 (try? file.tryLock()) == true
             else { continue }
-            if (try? file.read(count: 1, at: 0)) != [shown] { removeSlot(number) }
+            let content: [UInt8] = (try? file.read(count: 1 + KeySlot.identityLength, at: 0)) ?? []
+            let identity = Array(content.dropFirst())
+            if content.first != shown {
+                removeSlots { slot in
+                    slot.kind == .recoveryCode && slot.number == number && slot.identity == identity
+                }
+            }
             unlinkat(folder.descriptor, name, 0)
         }
     }

@@ -49,6 +49,18 @@ import Testing
         #expect(outcome.ending == .code(1) && outcome.errors.contains("does not answer"), "\(outcome.errors)")
     }
 
+    @Test func aKeyringThatAcceptsTheKeyAndLosesItIsNotTrustedWithNewData() async throws {
+        var stage = try KeyStage()
+        try await stage.installKeyring()
+        try stage.setKeyring("forgets")
+        let made = try await stage.chatfs("profile create alice")
+        #expect(made.ending == .code(1) && made.errors.contains("did not keep the key"), "\(made.errors)")
+        #expect(access(stage.data + "/keys", F_OK) != 0 && access(stage.data + "/chatfs.db", F_OK) != 0)
+        try stage.setKeyring("works")
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        #expect(try await stage.chatfs("profile list").output == "alice\n")
+    }
+
     @Test func thePassphraseMovesIntoTheKeyringAndOutOfItAgain() async throws {
         var stage = try KeyStage()
         try await stage.make(passphrase: "a")

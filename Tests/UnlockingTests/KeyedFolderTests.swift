@@ -172,7 +172,7 @@ import Testing
                 // Noted as refused, and not removed yet.
                 var slots = try KeySlotsFile(path: path + "/keys").read()
                 let slot = try slots.add(.recoveryCode(.random()), for: key, at: Timestamp(seconds: 1))
-                let mark = try UnconfirmedSlot(slot.number, in: path)
+                let mark = try UnconfirmedSlot(of: slot, in: path)
                 try mark.noteShown()
                 try KeySlotsFile(path: path + "/keys").change { stored in stored = slots }
                 try mark.noteUnseen()
@@ -189,6 +189,21 @@ import Testing
         // The next code takes its place.
         let code = try newCode(for: key)
         #expect(try opens(code) && keyed.slots().slots.count == 2)
+    }
+
+    /// Of a process that was killed before its slot was in the file the number is left, which the next slot gets.
+    @Test func aPassphraseThatGotTheNumberOfACodeThatNeverWasStays() throws {
+        let key = try made(Ways(named: .someKey))
+        var slots = try keyed.slots()
+        let never = try slots.add(.recoveryCode(.random()), for: key, at: Timestamp(seconds: 1))
+        do { withExtendedLifetime(try UnconfirmedSlot(of: never, in: keyed.path)) {} }
+        try keyed.add(.passphrase("mine"), for: key)
+        #expect(try keyed.slots().slots.last?.number == never.number)
+        #expect(try keyed.unlock(with: Ways(named: .someKey)).isEqual(to: key))
+        #expect(try keyed.slots().slots.map(\.kind) == [.key, .passphrase])
+        #expect(try keyed.unlock(with: Ways(named: .passphrase("mine"))).isEqual(to: key))
+        let left = try PrivateFolder.names(in: OpenFile(keyed.path, flags: O_RDONLY))
+        #expect(!left.contains { $0.hasPrefix("keys.unconfirmed") })
     }
 
     @Test func theLastWayStays() throws {
