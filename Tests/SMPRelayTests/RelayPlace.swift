@@ -112,6 +112,34 @@ final class RawClient {
         return answer ?? .pong
     }
 
+    /// Asks several things at once and hears the answers, in the order of what was asked. As many as a relay takes
+    /// without having answered.
+    func ask(_ requests: [ClientRequest]) throws -> [Answer] {
+        guard var session else { throw WaitedInVain("a session") }
+        defer { self.session = session }
+        let ids = try requests.map { try session.submit($0, now: .zero) }
+        while let block = session.takeBlock() { try stream.send(block) }
+        var answers: [ClientRequest.ID: Answer] = [:]
+        while answers.count < ids.count {
+            for event in session.receive(try block(), now: .zero) {
+                switch event {
+                case .answered(let id, let answer): answers[id] = answer
+                case .delivered(let queue, let id, let body): delivered.append((id, body, queue))
+                case .failed, .closed: throw WaitedInVain("an answer: \(event)")
+                default: break
+                }
+            }
+        }
+        return ids.compactMap { answers[$0] }
+    }
+
+    /// What the relay says by itself in its next block.
+    func told() throws -> [ClientEvent] {
+        guard var session else { throw WaitedInVain("a session") }
+        defer { self.session = session }
+        return session.receive(try block(), now: .zero)
+    }
+
     /// Sends bytes in the place of transmissions, and answers what is said to them. Nothing else can be asked after that.
     func say(_ transmissions: [[UInt8]]) throws -> [Answer] {
         guard var blocks else { throw WaitedInVain("a session") }

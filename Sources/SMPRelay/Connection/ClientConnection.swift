@@ -124,12 +124,20 @@ struct ClientConnection {
 
     /// Sends what there is to say, as far as the socket takes it. True when something left.
     private mutating func send() throws -> Bool {
+        let hasSent = try drain()
+        // What is not taken keeps its capacity, so who reads nothing has nothing more fetched.
+        guard !stream.hasUnsent else { return hasSent }
         let (messages, wasStarved) = client.take()
         for message in messages {
             guard let answer = Self.answer(message.content) else { continue }
             session.submit(answer, correlationID: message.correlationID, entityID: message.entityID)
         }
         if wasStarved { service.submit([.ready(client)]) }
+        return try drain() || hasSent
+    }
+
+    /// Sends blocks until there are none or the socket takes no more.
+    private mutating func drain() throws -> Bool {
         var hasSent = false
         while try stream.flush(), let block = session.takeBlock() {
             try stream.send(block)
