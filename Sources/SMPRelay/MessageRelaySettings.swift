@@ -45,9 +45,10 @@ public struct MessageRelaySettings: Sendable {
         public var idle: Duration = .seconds(6 * 3600)
         /// Queues that a connection may make in an hour.
         public var newQueues = 1000
-        /// Other servers that something is handed on to at once, each a connection and a thread.
+        /// Other servers that something is handed on to at once, each a connection and a thread; and as many more that
+        /// are not reached yet.
         public var otherServers = 64
-        /// Of which one connection opens a way to so many.
+        /// Of which so many are one connection's; with the next it loses the one that it has not used for longest.
         public var waysOut = 16
         /// Messages that a queue holds; the next one is refused until all were fetched.
         public var messages = 128

@@ -68,11 +68,12 @@ final class QueueService: Sendable {
     }
 
     private func handOn(_ job: Job) -> Bool {
-        guard case .command(let received, let client, _) = job, let waysOut,
-            case .success(let command) = received.command, WaysOut.isAbout(command)
+        guard let waysOut else { return false }
+        if case .gone(let client) = job { waysOut.release(client.number) }
+        guard case .command(let received, let client, _) = job, case .success(let command) = received.command,
+            WaysOut.isAbout(command)
         else { return false }
-        Task {
-            let answer = await waysOut.answer(command, received.transmission)
+        waysOut.perform(command, received.transmission, of: client.number) { answer in
             client.tell(
                 Client.Message(
                     correlationID: received.transmission.correlationID,

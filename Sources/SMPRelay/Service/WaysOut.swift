@@ -7,22 +7,16 @@ import SMPClient
 /// Hands requests of clients on to other servers (PRXY, PFWD): those see this relay, and not who asks. What is handed on
 /// this relay cannot read.
 final class WaysOut: Sendable {
-    private struct State {
-        /// By the session with the server, which clients name.
-        var servers: [[UInt8]: ServerAddress] = [:]
-        /// In the order of their use; the connections to the first are closed when there are too many.
-        var connections: [(server: ServerAddress, queues: QueueConnections)] = []
-    }
-
     private let settings: MessageRelaySettings
     private let mayReach: @Sendable ([UInt8]) -> Bool
-    private let state = Lock(State())
+    private let ways: Lock<Ways>
 
     /// nil: nothing is handed on.
     init?(_ settings: MessageRelaySettings) {
         guard case .to(let mayReach) = settings.handsOn else { return nil }
         self.settings = settings
         self.mayReach = mayReach
+        ways = Lock(Ways(limit: settings.limits.otherServers, limitOfClient: settings.limits.waysOut))
     }
 
     static func isAbout(_ command: Command) -> Bool {
@@ -32,31 +26,64 @@ final class WaysOut: Sendable {
         }
     }
 
-    /// Answers one of these commands.
-    func answer(_ command: Command, _ transmission: Transmission) async -> Answer {
-        do throws(ServerError) {
-            switch command {
-            case .openProxy(let server, let password): return try await open(server, password)
-            case .forward(let version, let key, let box):
-                return try await forward(version, key, box, transmission)
-            default: throw .command(.prohibited)
+    /// Carries out one of these commands. Never blocks, and a way that a client asks for is its own when this returns:
+    /// what it asked before it was gone is released when it is.
+    func perform(
+        _ command: Command, _ transmission: Transmission, of client: UInt64,
+        tell: @escaping @Sendable (Answer) -> Void
+    ) {
+        switch command {
+        case .openProxy(let server, let password):
+            do throws(ServerError) {
+                let queues = try begin(server, password, client)
+                Task { tell(await open(server, queues)) }
+            } catch {
+                tell(.error(error))
             }
-        } catch {
-            return .error(error)
+        case .forward(let version, let key, let box):
+            Task {
+                do throws(ServerError) {
+                    tell(try await forward(version, key, box, transmission))
+                } catch {
+                    tell(.error(error))
+                }
+            }
+        default: tell(.error(.command(.prohibited)))
         }
     }
 
-    private func open(_ server: ServerAddress, _ password: [UInt8]?) async throws(ServerError) -> Answer {
+    /// A client is gone.
+    func release(_ client: UInt64) { ways.withLock { $0.release(client) } }
+
+    private func begin(
+        _ server: ServerAddress, _ password: [UInt8]?, _ client: UInt64
+    ) throws(ServerError) -> QueueConnections {
         if let own = settings.password {
             guard constantTimeEqual(Array(own.utf8), password ?? []) else { throw .proxy("BASIC_AUTH") }
         }
+        let (queues, outcome) = ways.withLock { $0.begin(server, of: client, make: make) }
+        close(outcome.dropped)
+        guard outcome.isThere else { throw Self.noRoom }
+        return queues
+    }
+
+    private func open(_ server: ServerAddress, _ queues: QueueConnections) async -> Answer {
         do throws(SMPError) {
-            let handing = try await connections(to: server).handing(to: server)
-            state.withLock { $0.servers[handing.server.sessionID] = server }
-            return .proxyOpened(handing.server)
+            let handing = try await queues.handing(to: server)
+            let outcome = ways.withLock { $0.opened(queues, session: handing.server.sessionID) }
+            close(outcome.dropped)
+            return outcome.isThere ? .proxyOpened(handing.server) : .error(Self.noRoom)
         } catch {
-            throw Self.refusal(error)
+            close(ways.withLock { $0.failed(queues) })
+            return .error(Self.refusal(error))
         }
+    }
+
+    /// Others have as many ways as there may be.
+    private static let noRoom = ServerError.proxy("BROKER NETWORK")
+
+    private func close(_ queues: QueueConnections?) {
+        if let queues { Task { await queues.close() } }
     }
 
     private func forward(
@@ -65,17 +92,12 @@ final class WaysOut: Sendable {
         guard transmission.correlationID.count == Transmission.correlationLength else {
             throw .command(.syntax)
         }
-        let known = state.withLock { state in
-            state.servers[transmission.entityID].flatMap { server in
-                state.connections.first { $0.server == server }
-            }
-        }
-        guard let (server, queues) = known, let handing = await queues.currentHanding(to: server),
+        guard let way = ways.withLock({ $0.use(transmission.entityID) }) else { throw .proxy("NO_SESSION") }
+        let (server, queues) = (way.server, way.queues)
+        defer { ways.withLock { _ = $0.ended(queues) } }
+        guard let handing = await queues.currentHanding(to: server),
             handing.server.sessionID == transmission.entityID
-        else {
-            state.withLock { $0.servers[transmission.entityID] = nil }
-            throw .proxy("NO_SESSION")
-        }
+        else { throw .proxy("NO_SESSION") }
         do throws(SMPError) {
             let request = handing.request(
                 version: version, key: key, box: box, correlationID: transmission.correlationID,
@@ -93,21 +115,6 @@ final class WaysOut: Sendable {
         } catch {
             throw Self.refusal(error)
         }
-    }
-
-    /// Those to a server, which goes to the end of the line. Each has its own, so that none waits for another.
-    private func connections(to server: ServerAddress) -> QueueConnections {
-        let (found, dropped) = state.withLock { state -> (QueueConnections, QueueConnections?) in
-            let index = state.connections.firstIndex { $0.server == server }
-            let entry = index.map { state.connections.remove(at: $0) } ?? (server: server, queues: make())
-            state.connections.append(entry)
-            guard state.connections.count > settings.limits.otherServers else { return (entry.queues, nil) }
-            let first = state.connections.removeFirst()
-            state.servers = state.servers.filter { $0.value != first.server }
-            return (entry.queues, first.queues)
-        }
-        if let dropped { Task { await dropped.close() } }
-        return found
     }
 
     private func make() -> QueueConnections {
@@ -128,10 +135,7 @@ final class WaysOut: Sendable {
     }
 
     func close() async {
-        let all = state.withLock { state in
-            defer { state = State() }
-            return state.connections.map(\.queues)
-        }
+        let all = ways.withLock { $0.ways.map(\.queues) }
         for queues in all { await queues.close() }
     }
 }

@@ -1,0 +1,107 @@
+import Base
+import Cryptography
+import Network
+import TestSupport
+import Testing
+
+@testable import SMP
+@testable import SMPRelay
+
+@Suite("What one client asks a relay to hand on, and what others do")
+struct WaysOutTests {
+    /// A way to another relay, as a client has it.
+    private struct OpenWay {
+        let client: RawClient
+        let session: ProxiedSession
+
+        init(_ client: RawClient, to server: ServerAddress) throws {
+            guard case .proxyOpened(let found) = try client.ask(.openProxy(to: server, password: nil)) else {
+                throw WaitedInVain("a way")
+            }
+            self.client = client
+            session = try ProxiedSession(found)
+        }
+
+        /// What the other relay answers to a message for a queue that it does not have: nil, that there is no way.
+        func answer() throws -> Answer? {
+            let request = try session.wrap(
+                ClientRequest(.text("hello"), of: [UInt8](repeating: 1, count: 24)))
+            let outer = request.outer
+            let answer = try client.ask(
+                outer.command, of: outer.entityID, correlationID: outer.correlationID)
+            guard case .forwarded(let box) = answer else { return nil }
+            return try session.open(box, of: request)
+        }
+    }
+
+    private static func relays(
+        _ change: (inout MessageRelaySettings) -> Void = { _ in }
+    ) throws -> (mine: RelayPlace, far: RelayPlace) {
+        let mine = try RelayPlace { settings in
+            settings.handsOn = .to { $0 != [127, 0, 0, 9] }
+            change(&settings)
+        }
+        return (mine, try RelayPlace { $0.listen = Endpoint(host: "0.0.0.0", port: 0) })
+    }
+
+    /// The same relay by another address.
+    private static func address(_ far: RelayPlace, _ number: Int) throws -> ServerAddress {
+        try #require(
+            ServerAddress(
+                fingerprint: far.relay.address.fingerprint, hosts: ["127.0.1.\(number)"],
+                port: far.relay.address.port))
+    }
+
+    @Test("who asks for servers that cannot be reached, or may not be, takes no way from others")
+    func unreachable() async throws {
+        let (mine, far) = try Self.relays()
+        try await blocking {
+            let (client, hostile) = (
+                try RawClient.connected(to: mine.relay.address),
+                try RawClient.connected(to: mine.relay.address)
+            )
+            let way = try OpenWay(client, to: Self.address(far, 1))
+            #expect(try way.answer() == .error(.authorization))
+            for number in 1...70 {
+                let nobody = try #require(
+                    ServerAddress(
+                        fingerprint: SystemRandomSource().bytes(32),
+                        hosts: ["127.0.0.\(number.isMultiple(of: 2) ? 9 : 1)"], port: UInt16(number)))
+                guard case .error(.proxy) = try hostile.ask(.openProxy(to: nobody, password: nil)) else {
+                    Issue.record("a way to nobody")
+                    return
+                }
+            }
+            #expect(try way.answer() == .error(.authorization))
+        }
+        await mine.stop()
+        await far.stop()
+    }
+
+    @Test(
+        "who opens more ways than one client may have loses its own, the oldest first, and takes none from others"
+    )
+    func many() async throws {
+        let (mine, far) = try Self.relays {
+            $0.limits.otherServers = 4
+            $0.limits.waysOut = 3
+        }
+        try await blocking {
+            let (client, greedy) = (
+                try RawClient.connected(to: mine.relay.address),
+                try RawClient.connected(to: mine.relay.address)
+            )
+            let way = try OpenWay(client, to: Self.address(far, 1))
+            #expect(try way.answer() == .error(.authorization))
+            let ways = try (2...12).map { try OpenWay(greedy, to: Self.address(far, $0)) }
+            #expect(try ways[0].answer() == nil)
+            for way in ways.suffix(3) { #expect(try way.answer() == .error(.authorization)) }
+            #expect(try way.answer() == .error(.authorization))
+            // One that was lost is opened again.
+            #expect(try OpenWay(greedy, to: Self.address(far, 2)).answer() == .error(.authorization))
+            #expect(try way.answer() == .error(.authorization))
+        }
+        await mine.stop()
+        await far.stop()
+    }
+}
