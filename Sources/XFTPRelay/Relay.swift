@@ -69,10 +69,8 @@ public final class Relay: Sendable {
                 Log("relay").warning("The bytes of a chunk are missing on disk.")
                 try records.markLost(record.id)
             }
-            let service = RelayService(
+            return RelayService(
                 settings: settings, identity: identity, records: records, files: files, quota: quota)
-            _ = try service.expire()
-            return service
         } catch let error as StoreError {
             throw RelayError(.records, error.sentence, cause: error)
         } catch {
@@ -107,7 +105,7 @@ public final class Relay: Sendable {
     /// chunks. Blocks.
     /// - Throws: `StoreError` of the records, `SystemError` of the folder.
     @discardableResult
-    public func expire() throws -> Int { try service.expire() }
+    public func expire() throws -> Int { try service.expire(asOf: service.now) }
 
     /// Bytes of chunks on disk.
     public var storedBytes: UInt64 { service.files.stored }

@@ -198,16 +198,25 @@ final class RelayRecords: Sendable {
         let recipients: Int
     }
 
-    /// FDEL. nil when the record was gone.
-    func delete(_ chunk: Int64) throws -> Deleted? {
+    /// With so many rows deleted a transaction ends: who else writes waits for it.
+    private static let rowsAtOnce = 5000
+
+    /// Forgets records, which costs one wait for the disk. Answers what went with each, nil when it was gone; where
+    /// there are many recipients, of the first ones alone, and the others are there still.
+    func delete(_ chunks: [Int64]) throws -> [Deleted?] {
         try database.durableTransaction { connection in
-            let deleted = try connection.first(
-                """
-                SELECT stored, (SELECT count(*) FROM recipient WHERE chunk = c.id) AS recipients
-                FROM chunk c WHERE id = ?
-                """, chunk
-            ) { Deleted(wasStored: $0.bool("stored"), recipients: Int($0.integer("recipients"))) }
-            try connection.execute("DELETE FROM chunk WHERE id = ?", chunk)
+            var (deleted, rows): ([Deleted?], Int) = ([], 0)
+            for chunk in chunks where rows < Self.rowsAtOnce {
+                let found = try connection.first(
+                    """
+                    SELECT stored, (SELECT count(*) FROM recipient WHERE chunk = c.id) AS recipients
+                    FROM chunk c WHERE id = ?
+                    """, chunk
+                ) { Deleted(wasStored: $0.bool("stored"), recipients: Int($0.integer("recipients"))) }
+                if found != nil { try connection.execute("DELETE FROM chunk WHERE id = ?", chunk) }
+                rows += found.map { 1 + $0.recipients } ?? 0
+                deleted.append(found)
+            }
             return deleted
         }
     }

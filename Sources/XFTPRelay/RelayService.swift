@@ -131,11 +131,18 @@ final class RelayService: Sendable {
     }
 
     func delete(_ record: ChunkRecord) throws -> XFTPResponse {
-        if let deleted = try records.delete(record.id) {
+        _ = try forget([record])
+        return .ok
+    }
+
+    /// Forgets records, or the first of them, and their bytes. Answers how many.
+    private func forget(_ chunks: [ChunkRecord]) throws -> Int {
+        let deleted = try records.delete(chunks.map(\.id))
+        for case (let record, let deleted?) in zip(chunks, deleted) {
             quota.giveBack(Quota.record(recipients: deleted.recipients))
             if deleted.wasStored { files.remove(record) }
         }
-        return .ok
+        return deleted.count { $0 != nil }
     }
 
     func acknowledge(_ recipientID: [UInt8]) throws -> XFTPResponse {
@@ -192,30 +199,30 @@ final class RelayService: Sendable {
 
     // MARK: Expiry
 
-    private func hasExpired(_ record: ChunkRecord) -> Bool { record.created < expiryLimit }
+    /// Seconds since 1970.
+    var now: Int64 { settings.clock.now().seconds }
 
-    /// Records created before this are gone: seconds since 1970.
-    private var expiryLimit: Int64 {
-        settings.clock.now().seconds - settings.expiry.components.seconds
-    }
+    private func hasExpired(_ record: ChunkRecord) -> Bool { record.created < expiryLimit(now) }
 
-    /// Deletes what has expired, and what never got its bytes. Answers how many chunks.
-    func expire() throws -> Int {
-        let now = settings.clock.now().seconds
-        let old = try deleteAll { try records.chunks(createdBefore: expiryLimit, limit: $0) }
-        let unfinished = try deleteAll { try records.unfinished(dueBefore: now, limit: $0) }
-        try records.forgetAnnouncements(dueBefore: now)
-        return old + unfinished
-    }
+    /// Records created before this are gone.
+    private func expiryLimit(_ now: Int64) -> Int64 { now - settings.expiry.components.seconds }
 
-    private func deleteAll(_ find: (_ limit: Int) throws -> [ChunkRecord]) throws -> Int {
+    /// Deletes what has expired, and what never got its bytes, some at a time. Answers how many chunks.
+    /// - Parameter goesOn: asked after each time.
+    func expire(asOf now: Int64, goesOn: () -> Bool = { true }) throws -> Int {
         var count = 0
-        while true {
-            let batch = try find(500)
-            if batch.isEmpty { return count }
-            for record in batch { _ = try delete(record) }
-            count += batch.count
+        let limit = expiryLimit(now)
+        for find in [
+            { try self.records.chunks(createdBefore: limit, limit: $0) },
+            { try self.records.unfinished(dueBefore: now, limit: $0) },
+        ] {
+            while case let batch = try find(500), !batch.isEmpty {
+                count += try forget(batch)
+                guard goesOn() else { return count }
+            }
         }
+        try records.forgetAnnouncements(dueBefore: now)
+        return count
     }
 
     // MARK: Refusals

@@ -2,7 +2,8 @@ import Base
 import Glibc
 import Posix
 
-/// The thread that deletes expired chunks now and then. Access to them ends on time without it.
+/// The thread that deletes expired chunks, at the start and now and then. Access to them ends on time without it, so
+/// nobody waits until it is done.
 final class Sweeper: Sendable {
     private let wakeUp: WakeUp
     private let state = Lock<(isStopping: Bool, hasEnded: Bool, waiting: [CheckedContinuation<Void, Never>])>(
@@ -10,15 +11,19 @@ final class Sweeper: Sendable {
 
     init(service: RelayService, expiry: Duration) throws(SystemError) {
         wakeUp = try WakeUp()
-        let pause = min(600, max(1, expiry.components.seconds / 8))
+        let pause = min(600, max(1, expiry.components.seconds / 8)) * 1000
+        let start = service.now
         Thread.start("relay-sweeper") { [self] in
-            while !sleep(seconds: pause) {
+            var next: Int64? = start
+            while let now = next {
                 do {
-                    let count = try service.expire()
+                    // Between two of its transactions others have their turn at the records.
+                    let count = try service.expire(asOf: now) { !self.sleep(milliseconds: 10) }
                     if count > 0 { Log("relay").information("\(count) chunks have expired.") }
                 } catch {
                     Log("relay").error("Expired chunks could not be deleted. \(sentence(of: error))")
                 }
+                next = sleep(milliseconds: pause) ? nil : service.now
             }
             let waiting = state.withLock { state in
                 state.hasEnded = true
@@ -29,9 +34,9 @@ final class Sweeper: Sendable {
     }
 
     /// True when it is time to stop.
-    private func sleep(seconds: Int64) -> Bool {
+    private func sleep(milliseconds: Int64) -> Bool {
         var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
-        poll(&requests, milliseconds: Int32(clamping: seconds * 1000))
+        poll(&requests, milliseconds: Int32(clamping: milliseconds))
         return state.withLock { $0.isStopping }
     }
 

@@ -1,0 +1,94 @@
+import Base
+import Cryptography
+import Network
+import Store
+import TestSupport
+import Testing
+import XFTP
+
+@testable import XFTPRelay
+
+/// Of records that are due there may be millions: a stranger makes them for 768 bytes of the quota each.
+@Suite struct ForgettingTests {
+    private static let count = 1200
+
+    /// A relay that was stopped, with so many records that are due, of which one cannot be deleted.
+    private static func stopped() async throws -> (place: RelayPlace, records: Database) {
+        let place = try RelayPlace()
+        await place.relay.stop()
+        let records = try Database(
+            path: place.folder.path("relay/records.db"), migrations: RelayRecords.migrations)
+        let created = place.clock.now().seconds - 49 * 3600
+        try records.transaction { connection in
+            for number in 0..<count {
+                try connection.execute(
+                    "INSERT INTO chunk (sender_id, sender_key, size, digest, created) VALUES (?, ?, 65536, ?, ?)",
+                    Array("\(number)".utf8), [1], [2], created)
+                try connection.execute(
+                    "INSERT INTO recipient (recipient_id, chunk, key) VALUES (?, ?, ?)",
+                    Array("\(number)".utf8), connection.lastInsertedID, [3])
+            }
+            try connection.executeScript(
+                """
+                CREATE TRIGGER kept BEFORE DELETE ON chunk WHEN OLD.id = 300
+                BEGIN SELECT RAISE(ABORT, 'kept by the test'); END
+                """)
+        }
+        return (place, records)
+    }
+
+    private static func left(_ records: Database) throws -> Int {
+        try records.read { connection in
+            try connection.first("SELECT count(*) AS count FROM chunk") { Int($0.integer("count")) } ?? 0
+        }
+    }
+
+    @Test func aRelayServesBeforeWhatIsDueIsForgotten() async throws {
+        let (stopped, records) = try await Self.stopped()
+        let place = try RelayPlace(folder: stopped.folder, clock: stopped.clock)
+        let talk = try await place.connect()
+        #expect(try await talk.ask(.ping) == .pong)
+        #expect(try Self.left(records) == Self.count)
+        await place.relay.stop()
+    }
+
+    /// What costs a wait for the disk is the transaction: in one of several records each goes or none does.
+    @Test func manyAreForgottenInOneTransaction() async throws {
+        let (stopped, records) = try await Self.stopped()
+        let place = try RelayPlace(folder: stopped.folder, clock: stopped.clock)
+        #expect(throws: StoreError.self) { try place.relay.expire() }
+        #expect(try Self.left(records) == Self.count)
+        try records.transaction { try $0.executeScript("DROP TRIGGER kept") }
+        try place.relay.expire()
+        #expect(try Self.left(records) == 0)
+        await place.relay.stop()
+    }
+
+    @Test func whatIsDueIsForgottenSoonAfterAStart() async throws {
+        let (stopped, records) = try await Self.stopped()
+        try records.transaction { try $0.executeScript("DROP TRIGGER kept") }
+        let place = try RelayPlace(folder: stopped.folder, clock: stopped.clock)
+        try await wait(until: "it is forgotten") { try Self.left(records) == 0 }
+        await place.relay.stop()
+    }
+
+    /// Of one with many recipients a transaction takes no others, so that uploads do not wait for it.
+    @Test func recordsOfManyRecipientsAreForgottenFewAtATime() throws {
+        let folder = try TemporaryFolder()
+        let records = try RelayRecords(path: folder.path("records.db"), random: SystemRandomSource())
+        let key = SigningKey.generate().publicKey
+        var made: [ChunkRecord] = []
+        for _ in 0..<4 {
+            let new = XFTPCommand.NewChunk(
+                senderKey: key, size: 65_536, digest: [1], recipientKeys: Array(repeating: key, count: 3000),
+                password: nil)
+            let ids = try #require(
+                try records.create(new, created: 0, in: Announcement(id: 1, now: 0), limit: 10))
+            made.append(try #require(try records.chunk(ofSender: ids.sender)))
+        }
+        let deleted = try records.delete(made.map(\.id))
+        #expect(deleted.map(\.?.recipients) == [3000, 3000])
+        #expect(try records.chunk(ofSender: made[2].senderID) != nil)
+        #expect(try records.delete(made.map(\.id)).map(\.?.recipients) == [nil, nil, 3000, 3000])
+    }
+}
