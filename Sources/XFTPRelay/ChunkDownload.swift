@@ -13,10 +13,10 @@ final class ChunkDownload: BodySource, @unchecked Sendable {
 
     let length: Int
     private let block: [UInt8]
-    private let file: OpenFile
+    private let file: OpenChunk
     private let size: Int
 
-    init(block: [UInt8], file: OpenFile, size: UInt32, box: StreamBox) {
+    init(block: [UInt8], file: OpenChunk, size: UInt32, box: StreamBox) {
         self.block = block
         self.file = file
         self.size = Int(size)

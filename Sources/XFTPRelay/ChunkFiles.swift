@@ -15,6 +15,14 @@ final class ChunkFiles: Sendable {
         var stored: UInt64 = 0
         /// How many uploads have begun.
         var uploads: UInt64 = 0
+        /// Chunks that are being read, by sender ID.
+        var reading: [[UInt8]: Reading] = [:]
+    }
+
+    private struct Reading {
+        var count = 0
+        /// Bytes that were deleted meanwhile: they are on the disk until nobody reads them.
+        var deleted: UInt64 = 0
     }
 
     init(folder: RelayFolder, quota: Quota) {
@@ -95,17 +103,60 @@ final class ChunkFiles: Sendable {
 
     /// Removes the bytes of a chunk whose record is gone.
     func remove(_ record: ChunkRecord) {
+        let size = UInt64(record.size)
         unlink(record.senderID)
-        state.withLock { $0.stored -= min($0.stored, UInt64(record.size)) }
-        quota.giveBack(UInt64(record.size))
+        let isFree = state.withLock { state in
+            state.stored -= min(state.stored, size)
+            state.reading[record.senderID]?.deleted += size
+            return state.reading[record.senderID] == nil
+        }
+        if isFree { quota.giveBack(size) }
     }
 
     private func unlink(_ senderID: [UInt8]) {
         unlinkat(folder.chunks.descriptor, Self.name(senderID), 0)
     }
 
-    /// Opens a chunk for reading. What is open stays readable when the chunk is deleted.
-    func open(_ record: ChunkRecord) throws(SystemError) -> OpenFile {
-        try OpenFile(Self.name(record.senderID), flags: O_RDONLY | O_NOFOLLOW, in: folder.chunks)
+    /// Opens a chunk for reading. What is open stays readable when the chunk is deleted, and counts in the quota.
+    func open(_ record: ChunkRecord) throws(SystemError) -> OpenChunk {
+        // Counted before it is open: who deletes it meanwhile sees that, or there is nothing to open any more.
+        state.withLock { $0.reading[record.senderID, default: Reading()].count += 1 }
+        do throws(SystemError) {
+            let file = try OpenFile(
+                Self.name(record.senderID), flags: O_RDONLY | O_NOFOLLOW, in: folder.chunks)
+            return OpenChunk(file: file) { [self] in closed(record.senderID) }
+        } catch {
+            closed(record.senderID)
+            throw error
+        }
+    }
+
+    private func closed(_ senderID: [UInt8]) {
+        let deleted = state.withLock { state -> UInt64 in
+            state.reading[senderID]?.count -= 1
+            guard let reading = state.reading[senderID], reading.count == 0 else { return 0 }
+            state.reading[senderID] = nil
+            return reading.deleted
+        }
+        if deleted > 0 { quota.giveBack(deleted) }
+    }
+}
+
+/// A chunk that is being read.
+final class OpenChunk: Sendable {
+    private let file: OpenFile
+    private let whenClosed: @Sendable () -> Void
+
+    fileprivate init(file: OpenFile, whenClosed: @escaping @Sendable () -> Void) {
+        self.file = file
+        self.whenClosed = whenClosed
+    }
+
+    deinit { whenClosed() }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
+        try file.read(into: buffer, at: offset)
     }
 }

@@ -162,7 +162,7 @@ final class RelayService: Sendable {
         return (box, .file(key: key.publicKey, nonce: nonce))
     }
 
-    func open(_ record: ChunkRecord) throws -> OpenFile {
+    func open(_ record: ChunkRecord) throws -> OpenChunk {
         guard record.isStored else { throw XFTPProtocolError.noFile }
         return try files.open(record)
     }

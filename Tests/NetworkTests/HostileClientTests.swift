@@ -120,6 +120,32 @@ import Testing
         try await stillServes(place)
     }
 
+    /// An answer that is held back holds what it comes from, whatever else its connection is used for.
+    @Test(arguments: ["pings", "requests"])
+    func anAnswerThatNobodyTakesIsGivenUpThoughItsConnectionIsUsed(_ kind: String) async throws {
+        var limits = HTTP2Server.Limits()
+        limits.stall = .seconds(1)
+        let place = try Place.open(limits: limits)
+        let peer = try RawPeer.connect(to: place)
+        try peer.say(
+            Frame.preface + Frame.settings + Frame.headers(stream: 1)
+                + Frame.data(stream: 1, ends: true, count(64 << 20)))
+        var hasEnded = false
+        for number in 0..<100 as Range<UInt32> where !hasEnded {
+            let more =
+                kind == "pings"
+                ? Frame.ping
+                // Answered with a body of 1 byte; the window of the connection is opened for it.
+                : Frame.headers(stream: 3 + 2 * number)
+                    + Frame.data(stream: 3 + 2 * number, ends: true, [UInt8(ascii: "e")])
+                    + Frame.make(8, [0, 0, 0, 1])
+            do { try peer.say(more) } catch { hasEnded = true }
+            usleep(100_000)
+        }
+        #expect(hasEnded)
+        try await stillServes(place)
+    }
+
     @Test func moreConnectionsThanAllowedAreClosed() async throws {
         var limits = HTTP2Server.Limits()
         limits.connections = 2

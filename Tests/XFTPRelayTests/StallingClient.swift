@@ -19,7 +19,8 @@ final class StallingClient {
     private static let fields: [UInt8] = [0x83, 0x87, 0x84, 0x41, 0x01, UInt8(ascii: "h")]
 
     /// Connects and shakes hands, in TLS and with the relay.
-    init(_ address: RelayAddress) throws {
+    /// - Parameter window: bytes of each answer that it lets come.
+    init(_ address: RelayAddress, window: UInt32 = 65_535) throws {
         bell = try WakeUp()
         let endpoint = Endpoint(host: address.hosts[0], port: address.port)
         let socket = try Socket.connect(
@@ -32,7 +33,7 @@ final class StallingClient {
             guard !deadline.hasPassed else { throw WaitedInVain("no handshake") }
             _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
         }
-        try say(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Self.frame(4))
+        try say(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Self.frame(4, [0, 4] + Self.bytes(window)))
         try request([], isWhole: true)
         try request(ClientHello(version: 3, identity: address.fingerprint).block() ?? [], isWhole: true)
     }
@@ -46,6 +47,22 @@ final class StallingClient {
         transmission.signature = chunk.sender.sign(transmission.signedBytes)
         let block = transmission.block() ?? []
         for _ in 0..<count { try request(block + bytes, isWhole: false) }
+    }
+
+    /// Asks for a chunk.
+    func beginDownload(of chunk: TestChunk) throws {
+        let key = AgreementKey.generate().publicKey
+        var transmission = Transmission(
+            sessionID: stream.channelBinding, correlationID: [], entityID: chunk.recipientIDs[0],
+            body: XFTPCommand.download(key: key).encoded)
+        transmission.signature = chunk.recipients[0].sign(transmission.signedBytes)
+        try request(transmission.block() ?? [], isWhole: true)
+    }
+
+    private static func bytes(_ number: UInt32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: number)
+        return bytes
     }
 
     private func request(_ body: [UInt8], isWhole: Bool) throws {

@@ -139,6 +139,9 @@ final class HTTP2Session {
         try check(result)
     }
 
+    /// Bytes of the stream's outgoing body that have no frame yet.
+    func unsentBody(stream: Int32) -> Int { outgoing[stream]?.remaining ?? 0 }
+
     /// Whether part of the stream's outgoing body has not been handed to the connection.
     func hasUnsentBody(stream: Int32) -> Bool { outgoing[stream] != nil }
 

@@ -4,7 +4,7 @@ import Posix
 
 /// The life of one client's connection on the server's thread for it.
 final class ServerConnection: HTTP2SessionEvents {
-    private struct Open {
+    private final class Open {
         let exchange: any ServerExchange
         let deadline: Deadline
         /// The request's body is still coming, and wanted.
@@ -13,6 +13,20 @@ final class ServerConnection: HTTP2SessionEvents {
         var isAnswered = false
         /// Bytes taken and dropped after an early answer.
         var dropped = 0
+        /// Of the answer, without a frame yet, and until when the client is to let some of them go. Each answer has
+        /// such a time of its own: it holds what it comes from, so nothing else that moves may prolong it.
+        var unsent = 0
+        var stall: Deadline?
+
+        init(_ exchange: any ServerExchange, deadline: Deadline) {
+            self.exchange = exchange
+            self.deadline = deadline
+        }
+
+        var end: Deadline? {
+            guard isReceiving else { return stall }
+            return stall.map { min($0, deadline) } ?? deadline
+        }
     }
 
     private let listener: Listener
@@ -59,10 +73,14 @@ final class ServerConnection: HTTP2SessionEvents {
         while !listener.isStopping {
             let step = try driver.step()
             if step.hasEnded { return }
-            if step.moved > 0 { stall = Deadline(after: limits.stall) }
+            if step.moved > 0 {
+                stall = Deadline(after: limits.stall)
+                for (stream, entry) in open where entry.isAnswered {
+                    note(entry, session.unsentBody(stream: stream))
+                }
+            }
             if !open.isEmpty { idle = Deadline(after: limits.idle) }
-            let receiving = open.values.filter(\.isReceiving).map(\.deadline).min()
-            let deadline = open.isEmpty ? idle : min(stall, receiving ?? stall)
+            let deadline = open.values.compactMap(\.end).reduce(open.isEmpty ? idle : stall, min)
             guard !deadline.hasPassed else {
                 throw NetworkError(.timeout, "A client was silent for too long.")
             }
@@ -70,17 +88,24 @@ final class ServerConnection: HTTP2SessionEvents {
         }
     }
 
+    /// So many bytes of an answer have no frame yet.
+    private func note(_ entry: Open, _ unsent: Int) {
+        guard unsent != entry.unsent else { return }
+        entry.unsent = unsent
+        entry.stall = unsent > 0 ? Deadline(after: limits.stall) : nil
+    }
+
     // MARK: HTTP2SessionEvents
 
     func headersArrived(stream: Int32, status: Int?) {
         guard let handler else { return }
-        open[stream] = Open(exchange: handler.requestBegan(), deadline: Deadline(after: limits.request))
+        open[stream] = Open(handler.requestBegan(), deadline: Deadline(after: limits.request))
     }
 
     func bodyArrived(stream: Int32, bytes: UnsafeRawBufferPointer) throws {
         guard let entry = open[stream] else { return }
         if entry.isAnswered {
-            open[stream]?.dropped += bytes.count
+            entry.dropped += bytes.count
             guard entry.dropped <= Self.maxDropped else {
                 throw NetworkError(.protocolViolation, "A client goes on with an upload that was refused.")
             }
@@ -91,7 +116,7 @@ final class ServerConnection: HTTP2SessionEvents {
 
     func messageEnded(stream: Int32) throws {
         guard let entry = open[stream] else { return }
-        open[stream]?.isReceiving = false
+        entry.isReceiving = false
         if !entry.isAnswered { try submit(entry.exchange.finish(), to: stream) }
     }
 
@@ -101,7 +126,10 @@ final class ServerConnection: HTTP2SessionEvents {
     }
 
     private func submit(_ answer: any BodySource, to stream: Int32) throws {
-        open[stream]?.isAnswered = true
+        if let entry = open[stream] {
+            entry.isAnswered = true
+            note(entry, answer.length)
+        }
         try session?.submitResponse(stream: stream, body: answer)
     }
 }
