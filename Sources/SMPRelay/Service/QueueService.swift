@@ -102,9 +102,11 @@ final class QueueService: Sendable {
     private func run(_ processor: consuming CommandProcessor) {
         var sweep = ContinuousClock.now
         while true {
+            // Some at a time, and what clients ask in between: nobody waits until all are gone.
+            var isSweeping = false
             if ContinuousClock.now >= sweep {
-                expire(&processor)
-                sweep = .now + Self.sweepInterval
+                isSweeping = expireSome(&processor)
+                if !isSweeping { sweep = .now + Self.sweepInterval }
             }
             let (jobs, isStopping) = state.withLock { state in
                 let count = min(state.jobs.count, Self.jobsAtOnce)
@@ -115,7 +117,7 @@ final class QueueService: Sendable {
                 perform(jobs, &processor)
             } else if isStopping {
                 break
-            } else {
+            } else if !isSweeping {
                 var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
                 let left = ContinuousClock.now.duration(to: sweep).components.seconds
                 poll(&requests, milliseconds: Int32(clamping: (max(0, left) + 1) * 1000))
@@ -188,11 +190,13 @@ final class QueueService: Sendable {
         client.wake()
     }
 
-    private func expire(_ processor: inout CommandProcessor) {
+    /// False when there are no more, or they cannot be deleted now.
+    private func expireSome(_ processor: inout CommandProcessor) -> Bool {
         do {
-            while try commit(&processor, { processor, records in try processor.expire(records) }) {}
+            return try commit(&processor) { processor, records in try processor.expire(records) }
         } catch {
             Log("relay").error("Old messages could not be deleted. \(sentence(of: error))")
+            return false
         }
     }
 }
