@@ -146,6 +146,26 @@ import Testing
         try await stillServes(place)
     }
 
+    /// Each asks TLS for an answer, which waits here when nobody reads it.
+    @Test func whoHasKeysUpdatedAndReadsNothingIsClosed() async throws {
+        let place = try Place.open()
+        let updater = try KeyUpdater(to: place)
+        // An answer that fills the buffers of both kernels: as much credit as there can be.
+        try updater.say(
+            Frame.preface + Frame.make(4, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF]) + Frame.headers(stream: 1)
+                + Frame.data(stream: 1, ends: true, count(1 << 30)) + Frame.make(8, [0x7F, 0, 0, 0]))
+        // Each is a record of 27 bytes, so this is less than a mebibyte, and so is what is said to it.
+        var hasEnded = false
+        for _ in 0..<38_000 where !hasEnded {
+            do { try updater.updateKeys() } catch { hasEnded = true }
+        }
+        #expect(hasEnded)
+        try await wait(until: "the connection is gone", within: .seconds(20)) {
+            place.server.connectionCount == 0
+        }
+        try await stillServes(place)
+    }
+
     @Test func moreConnectionsThanAllowedAreClosed() async throws {
         var limits = HTTP2Server.Limits()
         limits.connections = 2

@@ -99,6 +99,54 @@ final class RawPeer {
     }
 }
 
+/// A TLS client that says something, has the other side update its keys, and never reads.
+final class KeyUpdater {
+    private let socket: Socket
+    private let context: TLSContext
+    private let ssl: OpaquePointer
+    private let bell: WakeUp
+    private static let bound = Duration.seconds(20)
+
+    init(to place: Place) throws {
+        bell = try WakeUp()
+        socket = try RawPeer.connectedSocket(to: place.server.endpoint)
+        context = try TLSContext(
+            client: TLSClientSettings(
+                identityFingerprint: place.fingerprint, applicationProtocols: ["xftp/1"]))
+        guard let ssl = SSL_new(context.pointer) else { throw WaitedInVain("no memory") }
+        self.ssl = ssl
+        SSL_set_fd(ssl, socket.descriptor)
+        SSL_set_connect_state(ssl)
+        try untilDone { SSL_do_handshake(ssl) }
+    }
+
+    deinit { SSL_free(ssl) }
+
+    func say(_ bytes: [UInt8]) throws {
+        try untilDone { SSL_write(ssl, bytes, Int32(clamping: bytes.count)) }
+    }
+
+    func updateKeys() throws {
+        guard SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) == 1 else { throw WaitedInVain("no key update") }
+        try untilDone { SSL_do_handshake(ssl) }
+    }
+
+    private func untilDone(_ body: () -> Int32) throws {
+        let deadline = Deadline(after: Self.bound)
+        while true {
+            ERR_clear_error()
+            let result = body()
+            if result > 0 { return }
+            let reason = SSL_get_error(ssl, result)
+            guard reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE, !deadline.hasPassed else {
+                throw WaitedInVain("the other side has gone")
+            }
+            let events = Int16(reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)
+            _ = try socket.wait(for: events, until: deadline, stop: bell)
+        }
+    }
+}
+
 /// A server that does with its one connection what a test wants.
 struct RawServer {
     let endpoint: Endpoint

@@ -3,9 +3,10 @@ import COpenSSL
 /// The way out of an SSL object: records are gathered in a queue, so that many of them leave with
 /// one system call instead of one each.
 enum GatheringBIO {
-    /// The most that may wait. What we send ourselves never comes near; only a peer that makes TLS
-    /// answer (key updates, alerts) and does not read the answers gets there.
-    private static let limit = 4 << 20
+    /// The most that may wait. What we send ourselves, a gather of frames or a block when nothing waits, never comes
+    /// near; only a peer that makes TLS answer (key updates) and does not read the answers gets there, and its
+    /// connection ends.
+    private static let limit = 256 << 10
 
     // Made once, never changed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {
