@@ -55,6 +55,59 @@ struct WebSocketConnectionTests {
         #expect(heard.withLock { $0 } == Array(UInt8(0)..<100))
     }
 
+    @Test("to a server that reads nothing only so much is handed over, and what was is sent when it reads")
+    func nobodyReads() async throws {
+        let mayRead = Lock(false)
+        let heard = Lock(0)
+        let endpoint = try WebSocketPeer.serving { peer in
+            while !mayRead.withLock({ $0 }) { usleep(10_000) }
+            while try peer.skipFrame() == 1 { heard.withLock { $0 += 1 } }
+            try peer.say(WebSocketPeer.frame(8))
+        }
+        let limit = 1 << 20
+        let shared = WebSocketState(try WakeUp(), limit: limit)
+        let listener = HeardMessages()
+        let isOpen = Lock(false)
+        Thread.start("websocket") {
+            do throws(NetworkError) {
+                var connection = try WebSocketConnection.establish(
+                    endpoint, deadline: Deadline(after: .seconds(30)), shared: shared)
+                isOpen.withLock { $0 = true }
+                listener.ended(connection.run(listener))
+            } catch {
+                listener.ended(error)
+            }
+        }
+        try await wait(until: "it is open") { isOpen.withLock { $0 } }
+        let message = [UInt8](repeating: 0x61, count: limit / 4)
+        // What waits in the connection and before it is twice the limit; the kernels have some megabytes as well.
+        let tooMuch = 64 * limit / message.count
+        let given = await ThreadPool.shared.run {
+            var (given, refusals) = (0, 0)
+            while given < tooMuch, refusals < 50 {
+                do throws(NetworkError) {
+                    try shared.send(message)
+                    (given, refusals) = (given + 1, 0)
+                } catch {
+                    #expect(error.code == .exhausted)
+                    refusals += 1
+                    usleep(10_000)
+                }
+            }
+            return given
+        }
+        #expect(given >= 4 && given < tooMuch, "\(given) messages")
+        mayRead.withLock { $0 = true }
+        // On a machine that is busy it may have taken so long that the system has given the peer up (`PeerWatch`).
+        try await wait(until: "all are heard") {
+            heard.withLock { $0 } == given
+                || listener.errors.contains { $0.code == .timeout }
+        }
+        shared.close()
+        let end = try await listener.end().code
+        #expect(end == .closed || end == .timeout)
+    }
+
     @Test("a ping is answered with its own words, also between the parts of a message")
     func pings() async throws {
         let answers = Lock<[[UInt8]]>([])

@@ -110,8 +110,26 @@ final class WebSocketPeer {
         }
     }
 
+    /// The same without its payload, which takes a while to unmask.
+    func skipFrame() throws -> UInt8 {
+        while true {
+            if let (opcode, _, _, length) = Self.parts(of: heard) {
+                heard.removeFirst(length)
+                return opcode
+            }
+            try hear()
+        }
+    }
+
     /// A masked frame at the beginning of bytes, and how long it is; nil while it is not complete.
     static func frame(in bytes: [UInt8]) -> (frame: (opcode: UInt8, payload: [UInt8]), length: Int)? {
+        guard let (opcode, mask, payload, length) = parts(of: bytes) else { return nil }
+        return ((opcode, payload.enumerated().map { $1 ^ mask[$0 & 3] }), length)
+    }
+
+    private static func parts(
+        of bytes: [UInt8]
+    ) -> (opcode: UInt8, mask: [UInt8], payload: [UInt8], length: Int)? {
         var reader = ByteReader(bytes)
         guard let first = reader.byte(), let second = reader.byte(), second & 0x80 != 0 else { return nil }
         let length: Int? =
@@ -121,9 +139,7 @@ final class WebSocketPeer {
             case let short: Int(short)
             }
         guard let length, let mask = reader.bytes(4), let payload = reader.bytes(length) else { return nil }
-        return (
-            (first & 0x0F, payload.enumerated().map { $1 ^ mask[$0 & 3] }), bytes.count - reader.remaining
-        )
+        return (first & 0x0F, mask, payload, bytes.count - reader.remaining)
     }
 
     /// Waits until the client has closed.

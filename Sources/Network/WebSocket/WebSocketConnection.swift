@@ -73,21 +73,27 @@ struct WebSocketConnection {
 
     /// True when the socket took everything.
     private mutating func step(_ listener: any WebSocketListener) throws(NetworkError) -> Bool {
-        let (messages, isClosing) = shared.take()
-        if goodbye == nil {
-            for message in messages { appendFrame(WebSocketFrame.text, message) }
-            if isClosing {
-                appendFrame(WebSocketFrame.close, [0x03, 0xE8])
-                goodbye = Deadline(after: .seconds(1))
-            }
-        }
-        _ = try flush()
+        _ = try speak()
         var arrived: [UInt8] = []
         let isOpen = try receive(into: &arrived)
         try take(arrived, listener)
-        let isSent = try flush()
+        let isSent = try speak()
         guard isOpen else { throw Self.broken }
         return isSent
+    }
+
+    /// Sends what there is to say, as far as the socket takes it. True when it took everything.
+    private mutating func speak() throws(NetworkError) -> Bool {
+        // What the peer has not taken yet has more wait where it is bounded. Nothing comes after a goodbye.
+        let mayTake = try flush() || shared.isClosing
+        guard mayTake, goodbye == nil else { return outgoing.isEmpty }
+        let (messages, isClosing) = shared.take()
+        for message in messages { appendFrame(WebSocketFrame.text, message) }
+        if isClosing {
+            appendFrame(WebSocketFrame.close, [0x03, 0xE8])
+            goodbye = Deadline(after: .seconds(1))
+        }
+        return try flush()
     }
 
     private mutating func take(

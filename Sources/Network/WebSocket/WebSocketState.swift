@@ -12,9 +12,15 @@ final class WebSocketState: Sendable {
 
     let wakeUp: WakeUp
     private let state = Lock(State())
+    private let limit: Int
 
-    init(_ wakeUp: WakeUp) { self.wakeUp = wakeUp }
+    /// - Parameter limit: bytes that may wait to be taken.
+    init(_ wakeUp: WakeUp, limit: Int = WebSocketClient.maxMessageLength) {
+        self.wakeUp = wakeUp
+        self.limit = limit
+    }
 
+    var isClosing: Bool { state.withLock { $0.isClosing } }
     var isOpen: Bool { state.withLock { !$0.isClosing && !$0.hasEnded } }
 
     func send(_ text: [UInt8]) throws(NetworkError) {
@@ -22,7 +28,7 @@ final class WebSocketState: Sendable {
             guard !state.isClosing, !state.hasEnded else {
                 throw NetworkError(.closed, "The connection is closed.")
             }
-            guard state.waiting + text.count <= WebSocketClient.maxMessageLength else {
+            guard state.waiting + text.count <= limit else {
                 throw NetworkError(.exhausted, "The server takes no messages at present.")
             }
             state.waiting += text.count
@@ -38,6 +44,7 @@ final class WebSocketState: Sendable {
 
     func end() { state.withLock { $0.hasEnded = true } }
 
+    /// To be called when what was taken before has left, so that no more than the limit waits behind it; and at the end.
     func take() -> (messages: [[UInt8]], isClosing: Bool) {
         state.withLock { state in
             defer {
