@@ -18,8 +18,9 @@ public enum ProtocolLimits {
     /// Longest description of a file, and most parts of it. One of 1 GiB has some 30 KB.
     static let description = 1 << 20
     static let descriptionParts = 1000
-    /// Names, in characters: longer ones are cut.
-    static let name = 256
+    /// Names and what stands beside them: longer ones are cut. No system has files with longer ones, and with each byte
+    /// escaped one still fits into any message.
+    static let name = 1024
     /// Bytes of a link that members tell each other. One with post-quantum keys has some 3000.
     static let memberLink = 8000
     /// Plain bytes of a chunk that travels within a message; only the last is shorter.

@@ -55,10 +55,23 @@ struct ProfileTests {
         let json = #"{"displayName":"\#(name)","fullName":"\#(name)","image":"\#(picture)"}"#
         let profile = try #require(
             JSONValue.parse(Array(json.utf8)).flatMap { ContactProfile($0) })
-        #expect(profile.displayName.count == ProtocolLimits.name)
-        #expect(profile.fullName.count == ProtocolLimits.name)
+        #expect(profile.displayName.utf8.count == ProtocolLimits.name)
+        #expect(profile.fullName.utf8.count == ProtocolLimits.name)
         #expect(profile.image == nil)
         #expect(!ContactProfile(displayName: "A", image: picture).json.contains("image"))
+    }
+
+    @Test("what has to be said again of others fits into a message, however they write it")
+    func saidAgain() throws {
+        let scalars = "a" + String(repeating: "\u{301}", count: 31_000)
+        let escaped = String(repeating: "\u{7F}", count: 2000)
+        for name in [scalars + escaped, escaped + scalars] {
+            let json = #"{"fileName":"\#(name)","fileSize":9,"fileInline":"offer"}"#
+            let file = try #require(JSONValue.parse(Array(json.utf8)).flatMap { FileInvitation($0) })
+            let id = try #require(SharedMessageID(bytes: [UInt8](repeating: 9, count: 255)))
+            let accepted = ChatMessage(.fileAccepted(id, name: file.name), id: id)
+            _ = try ChatBody.write(accepted, capacity: .postQuantumMessage, compression: nil)
+        }
     }
 
     @Test("a group does not get the address, nor what is allowed in chats with one person")

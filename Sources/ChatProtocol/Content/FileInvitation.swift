@@ -27,8 +27,8 @@ public struct FileInvitation: Hashable, Sendable {
     }
 
     init?(_ json: JSONValue) {
-        guard let name = json["fileName"]?.string, let size = json["fileSize"]?.size else { return nil }
-        self.name = String(name.prefix(4 * ProtocolLimits.name))
+        guard let name = json["fileName"]?.name, let size = json["fileSize"]?.size else { return nil }
+        self.name = name
         self.size = size
         if let part = json["fileDescr"] {
             guard let part = DescriptionPart(part) else { return nil }

@@ -8,7 +8,7 @@ extension JSONValue {
     var time: Timestamp? { string.flatMap { Timestamp(iso8601: $0) } }
 
     /// A name that others chose: not too long; whoever shows it makes it safe.
-    var name: String? { string.map { String($0.prefix(ProtocolLimits.name)) } }
+    var name: String? { string.map { $0.beginning(bytes: ProtocolLimits.name) } }
 
     /// A picture as a data URI; nothing else, and not too long.
     func picture(limit: Int) -> String? {

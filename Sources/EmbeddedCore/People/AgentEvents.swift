@@ -9,24 +9,50 @@ final class AgentEvents: Sendable {
 
     init(_ store: ProfileStore) { self.store = store }
 
-    /// Until the agent ends. What cannot be stored is tried again: the agent keeps it.
+    /// Until the agent ends.
     func follow(_ agent: any ConnectionAgent) async {
-        let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
         await blocking.attempt("take in what groups wrote early") { [self] in try takeHeld() }
         for await event in agent.events {
-            var number = 1
-            while !Task.isCancelled {
-                do throws(ChatError) {
-                    let receipt = try await blocking.run { [self] in try take(event) }
-                    await acknowledge(event, withReceipt: receipt, to: agent)
-                    break
-                } catch {
-                    number += 1
-                    log.warning("What came over the network could not be stored: \(error.sentence)")
-                    guard let delay = retry.delay(beforeTry: number) else { break }
-                    try? await Task.sleep(for: delay)
+            guard let receipt = await takeIn(event) else { continue }
+            await acknowledge(event, withReceipt: receipt, to: agent)
+        }
+    }
+
+    /// What cannot be stored now is tried again: the agent keeps it. What fails for a reason of its own would fail for
+    /// ever, with all that is behind it, and whoever wrote it could want that: it is passed over.
+    /// - Returns: whether a receipt is due; nil when the task was cancelled first.
+    private func takeIn(_ event: AgentEvent) async -> Bool? {
+        let retry = RetryPolicy(first: .seconds(1), maxDelay: .seconds(60), tries: .max)
+        var (number, isHopeless) = (1, false)
+        while !Task.isCancelled {
+            do throws(ChatError) {
+                return try await blocking.run { [self, isHopeless] in
+                    try isHopeless ? passOver(event) : take(event)
                 }
+            } catch {
+                guard isHopeless || error.isOfStore else {
+                    log.warning(
+                        "What came over the network was passed over, because it cannot be stored: \(error.sentence)"
+                    )
+                    isHopeless = true
+                    continue
+                }
+                number += 1
+                log.warning("What came over the network could not be stored: \(error.sentence)")
+                guard let delay = retry.delay(beforeTry: number) else { return nil }
+                try? await Task.sleep(for: delay)
             }
+        }
+        return nil
+    }
+
+    /// Blocks.
+    private func passOver(_ event: AgentEvent) throws -> Bool {
+        try store.commit { change in
+            if try event.number > change.tables.people.lastEvent() {
+                try change.tables.people.setLastEvent(event.number)
+            }
+            return false
         }
     }
 
@@ -203,4 +229,9 @@ final class AgentEvents: Sendable {
             outcome, of: connection, number: number, at: store.clock.now())
         if let message { try change.settle(message, of: connection, outcome) }
     }
+}
+
+extension ChatError {
+    /// The store cannot do it now, whatever it is.
+    fileprivate var isOfStore: Bool { [.storage, .file(.noSpace), .wrongVersion].contains(code) }
 }

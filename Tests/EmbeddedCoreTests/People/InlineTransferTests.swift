@@ -135,14 +135,11 @@ struct InlineTransferTests {
         let stage = try await InlineStage()
         let (file, _) = try await stage.begin("a", size: 60_000, chunks: 1)
         let database = try stage.alice.world.database()
-        try database.transaction {
-            try $0.executeScript(
-                "CREATE TRIGGER full BEFORE INSERT ON inline_chunk BEGIN SELECT RAISE(ABORT, 'full'); END")
-        }
+        try database.transaction { try $0.execute("UPDATE file SET status = 'unreadable'") }
         try await stage.sendRest(of: file, after: 1)
         try await Task.sleep(for: .milliseconds(300))
         #expect(try stage.rows() == (1, 1))
-        try database.transaction { try $0.executeScript("DROP TRIGGER full") }
+        try database.transaction { try $0.execute("UPDATE file SET status = 'rcv_transfer'") }
         let received = try await stage.item("a") { $0 == .rcvComplete }
         #expect(try received.content() == file.bytes)
         try await stage.end()

@@ -26,6 +26,15 @@ final class ToldAgent: ConnectionAgent {
         self.outcome = outcome
     }
 
+    /// Tells something by itself.
+    /// - Parameter number: above those of all messages that are sent.
+    func tell(_ content: AgentEvent.Content, of connection: ConnectionID, number: Int64) {
+        feed.yield(AgentEvent(number: number, connection: connection, content: content))
+    }
+
+    /// Whether an event was acknowledged.
+    func isTaken(_ number: Int64) -> Bool { state.withLock { $0.taken.contains(number) } }
+
     var sent: Int { state.withLock { $0.bodies.count } }
 
     var making: ProfileAgent.Making {

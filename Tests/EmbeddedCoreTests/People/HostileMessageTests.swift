@@ -1,0 +1,99 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import JSON
+import SMP
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+/// Alice's profile with one contact, bob, over an agent of the test's.
+struct ToldStage {
+    let world: World
+    let core: EmbeddedCore
+    let agent: ToldAgent
+    let chat: Int64
+    private let numbers = Lock(Int64(1_000_000))
+
+    init() async throws {
+        world = try World(["alice"])
+        agent = ToldAgent(isEarly: false) { _ in nil }
+        let first = try await world.open("alice")
+        let now = world.clock.now()
+        chat = try first.store.commit { change in
+            try change.tables.people.insert(ConnectionID(1))
+            let chat = try change.tables.chats.insertContact("bob", of: first.profile.id, at: now)
+            try change.tables.people.keep(
+                ContactConversation(profile: ContactProfile(displayName: "bob"), versions: 1...16),
+                of: ConnectionID(1), chat: chat)
+            return chat
+        }
+        await first.shutDown()
+        core = try await world.open("alice", over: agent.making)
+    }
+
+    /// Tells something of bob's connection, and waits until it was taken in.
+    func tell(_ content: AgentEvent.Content) async throws {
+        let number = numbers.withLock { number in
+            number += 1
+            return number
+        }
+        agent.tell(content, of: ConnectionID(1), number: number)
+        try await wait(until: "it was taken in") { agent.isTaken(number) }
+    }
+
+    /// Bob says something.
+    func say(_ event: MessageEvent) async throws {
+        let message = ChatMessage(event, id: SharedMessageID(from: SystemRandomSource()))
+        let body = Array(message.json.utf8)
+        try await tell(
+            .received(ReceivedMessage(body: body, received: world.clock.now(), integrity: .complete)))
+    }
+
+    func say(_ text: String) async throws {
+        try await say(.message(NewMessage(ChatContent(.text, text: text))))
+    }
+
+    var lines: [Line] { get async throws { try await Line.all(core.log(of: "bob")) } }
+}
+
+@Suite("Messages that are to stop a profile")
+struct HostileMessageTests {
+    /// 1001 characters, 65,001 bytes; written again with escapes, more than a message holds.
+    static let name =
+        "a" + String(repeating: "\u{301}", count: 32_000) + String(repeating: "\u{7F}", count: 1000)
+
+    @Test("a file whose name is longer written again than it came stops nothing that follows")
+    func longName() async throws {
+        let stage = try await InlineStage()
+        let json = #"""
+            {"v":"1-16","msgId":"AAAA","event":"x.msg.new","params":{
+            "content":{"type":"image","text":"","image":"data:image/png;base64,AA=="},
+            "file":{"fileName":"\#(Self.name)","fileSize":1000,"fileInline":"offer"}}}
+            """#
+        try await stage.eve.say(json: json)
+        _ = try await stage.eve.offer([1], named: "next")
+        try await stage.item("next") { $0 == .rcvInvitation(described: true) }
+        let items = try await stage.alice.core.items(of: stage.chat, before: nil, count: 9)
+        #expect(items.count == 2 && items.allSatisfy { $0.file?.name.utf8.count ?? 0 <= 1024 })
+        try await stage.end()
+    }
+
+    @Test("an event that can never be stored is passed over, and what follows is taken in")
+    func neverStored() async throws {
+        let stage = try await ToldStage()
+        try stage.world.database().transaction {
+            try $0.executeScript(
+                """
+                CREATE TRIGGER poison BEFORE INSERT ON message_line WHEN instr(NEW.line, CAST('poison' AS BLOB))
+                BEGIN SELECT RAISE(ABORT, 'poison'); END
+                """)
+        }
+        try await stage.say("poison")
+        try await stage.say("next")
+        #expect(try await stage.lines.map(\.text) == ["next"])
+        await stage.core.shutDown()
+    }
+}
