@@ -21,8 +21,8 @@ public enum ProtocolLimits {
     /// Names and what stands beside them: longer ones are cut. No system has files with longer ones, and with each byte
     /// escaped one still fits into any message.
     static let name = 1024
-    /// Bytes of a link that members tell each other. One with post-quantum keys has some 3000.
-    static let memberLink = 8000
+    /// Bytes of a link that people tell each other. One with post-quantum keys has some 3000.
+    static let link = 8000
     /// Plain bytes of a chunk that travels within a message; only the last is shorter.
     public static let inlineChunk = 15_780
     /// Chunks of a file that is offered within messages, and of one that comes there without having been asked for.

@@ -99,12 +99,12 @@ extension GroupEvent {
         "x.grp.mem.intro": { introduction($0) },
         "x.grp.mem.inv": { json in
             json["memberId"]?.memberID.flatMap { id in
-                json["memberIntro"]?.memberLink.map { .memberInvitation(id, link: $0) }
+                json["memberIntro"]?["groupConnReq"]?.link.map { .memberInvitation(id, link: $0) }
             }
         },
         "x.grp.mem.fwd": { json in
             json["memberInfo"].flatMap(MemberInformation.init).flatMap { member in
-                json["memberIntro"]?.memberLink.map { .newcomer(member, link: $0) }
+                json["memberIntro"]?["groupConnReq"]?.link.map { .newcomer(member, link: $0) }
             }
         },
         "x.grp.mem.con": { $0["memberId"]?.memberID.map { .memberConnected($0) } },
@@ -149,12 +149,5 @@ extension GroupEvent {
     private static func roleChange(_ json: JSONValue) -> GroupEvent? {
         guard let id = json["memberId"]?.memberID, let role = json["role"]?.string else { return nil }
         return .role(MemberReference(id: id, role: MemberRole(word: role)))
-    }
-}
-
-extension JSONValue {
-    /// The link in what members tell each other through who introduced them (`memberIntro`).
-    fileprivate var memberLink: String? {
-        self["groupConnReq"]?.string.flatMap { $0.utf8.count <= ProtocolLimits.memberLink ? $0 : nil }
     }
 }

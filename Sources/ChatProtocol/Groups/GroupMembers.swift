@@ -90,7 +90,7 @@ public struct GroupInvitation: Hashable, Sendable {
     init?(_ json: JSONValue) {
         guard let host = json["fromMember"].flatMap(MemberReference.init),
             let invited = json["invitedMember"].flatMap(MemberReference.init),
-            let link = json["connRequest"]?.string,
+            let link = json["connRequest"]?.link,
             let profile = json["groupProfile"].flatMap(GroupProfile.init)
         else { return nil }
         self.init(host: host, invited: invited, link: link, profile: profile)

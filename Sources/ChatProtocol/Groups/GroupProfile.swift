@@ -27,7 +27,7 @@ public struct GroupProfile: Hashable, Sendable {
         guard let name = json["displayName"]?.name, !name.isEmpty else { return nil }
         self.init(
             displayName: name, fullName: json["fullName"]?.name ?? "",
-            shortDescription: json["shortDescr"]?.string, description: json["description"]?.string,
+            shortDescription: json["shortDescr"]?.name, description: json["description"]?.string,
             image: json["image"]?.picture(limit: ProtocolLimits.profilePicture),
             preferences: json["groupPreferences"].map { GroupPreferences($0) } ?? GroupPreferences())
     }

@@ -24,6 +24,13 @@ public struct ChatMessage: Hashable, Sendable {
         self.init(json)
     }
 
+    /// Reads what this program has written of a message into its store: as long as it is, for what came within the limit
+    /// may be longer with other escapes.
+    public init?(stored bytes: [UInt8]) {
+        guard let json = JSONValue.parse(bytes) else { return nil }
+        self.init(json)
+    }
+
     init?(_ json: JSONValue, isForwarded: Bool = false) {
         guard json.isObject, let name = json["event"]?.name,
             let event = MessageEvent(name, json["params"] ?? .empty, isForwarded: isForwarded)

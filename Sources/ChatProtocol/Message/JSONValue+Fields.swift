@@ -10,6 +10,9 @@ extension JSONValue {
     /// A name that others chose: not too long; whoever shows it makes it safe.
     var name: String? { string.map { $0.beginning(bytes: ProtocolLimits.name) } }
 
+    /// A link, where it is not too long for one.
+    var link: String? { string.flatMap { $0.utf8.count <= ProtocolLimits.link ? $0 : nil } }
+
     /// A picture as a data URI; nothing else, and not too long.
     func picture(limit: Int) -> String? {
         string.flatMap { $0.utf8.count <= limit && $0.hasPrefix("data:image/") ? $0 : nil }

@@ -31,9 +31,9 @@ public struct ContactProfile: Hashable, Sendable {
         guard let name = json["displayName"]?.name, !name.isEmpty else { return nil }
         self.init(
             displayName: name, fullName: json["fullName"]?.name ?? "",
-            shortDescription: json["shortDescr"]?.string,
+            shortDescription: json["shortDescr"]?.name,
             image: json["image"]?.picture(limit: ProtocolLimits.profilePicture),
-            contactLink: json["contactLink"]?.string,
+            contactLink: json["contactLink"]?.link,
             preferences: json["preferences"].map(Preferences.init) ?? Preferences(),
             isBot: json["peerType"]?.string == "bot")
     }

@@ -13,8 +13,8 @@ struct ArrivedRequests {
     static let maxWaiting = 100
     /// So many are accepted within an hour without the user, the others wait.
     static let maxAccepted = 60
-    /// Characters that are kept of what somebody writes along.
-    static let longestText = 1000
+    /// Bytes that are kept of what somebody writes along.
+    static let longestText = 4000
 
     private var table: RequestTable { change.tables.requests }
 
@@ -75,7 +75,7 @@ struct ArrivedRequests {
         guard var request = message?.event.asRequest else { return nil }
         request.profile.image = nil
         if let text = request.message?.text {
-            request.message = ChatContent(.text, text: String(text.prefix(longestText)))
+            request.message = ChatContent(.text, text: text.beginning(bytes: longestText))
         }
         return request
     }
@@ -96,7 +96,7 @@ extension WaitingRequest {
     /// nil for what cannot be read.
     /// - Parameter contact: who invites into a group.
     init?(_ request: RequestTable.Request, from contact: String?) {
-        switch ChatMessage(decoding: request.message)?.event {
+        switch ChatMessage(stored: request.message)?.event {
         case .contactRequest(let asked):
             self.init(
                 number: request.number, name: asked.profile.displayName, time: request.time,

@@ -187,7 +187,7 @@ final class RequestAnswers: Sendable {
 extension RequestTable.Request {
     /// Of a contact into a group.
     fileprivate var invitation: GroupInvitation? {
-        guard case .group(.invitation(let invitation)) = ChatMessage(decoding: message)?.event else {
+        guard case .group(.invitation(let invitation)) = ChatMessage(stored: message)?.event else {
             return nil
         }
         return invitation

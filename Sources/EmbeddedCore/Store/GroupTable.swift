@@ -59,7 +59,7 @@ struct GroupTable {
         ) { row -> (Int64, GroupConversation)? in
             guard let own = MemberID(bytes: row.bytes("own_id")),
                 let host = MemberID(bytes: row.bytes("host_id")),
-                let message = ChatMessage(decoding: row.bytes("introduction")),
+                let message = ChatMessage(stored: row.bytes("introduction")),
                 case .group(.profile(let profile)) = message.event
             else { return nil }
             let role = try row.value("own_role", as: MemberRole.self)
@@ -197,19 +197,20 @@ struct GroupTable {
     }
 
     func member(_ id: MemberID, of chat: Int64) throws -> GroupMember? {
-        let found = try connection.first(
+        try connection.first(
             "SELECT role, introduction, status, is_blocked FROM network_member WHERE chat = ? AND member = ?",
             chat, id.bytes
-        ) { row -> GroupMember? in
-            guard let message = ChatMessage(decoding: row.bytes("introduction")),
-                case .information(let profile) = message.event
-            else { return nil }
+        ) { row in
+            // Who cannot say who they are may not do more because of it.
+            var profile = ContactProfile(displayName: "unknown member")
+            if case .information(let known) = ChatMessage(stored: row.bytes("introduction"))?.event {
+                profile = known
+            }
             return GroupMember(
                 id: id, role: try row.value("role", as: MemberRole.self), profile: profile,
                 status: try row.value("status", as: StoredStatus.self).status,
                 isBlocked: row.bool("is_blocked"))
         }
-        return found ?? nil
     }
 
     /// Without the picture, which is shown nowhere.

@@ -36,15 +36,18 @@ struct PeopleTable {
     func person(_ id: ConnectionID) throws -> Person? {
         try connection.first(
             """
-            SELECT n.number, n.chat, n.introduction, n.is_ended, n.is_connected, c.ended IS NOT NULL AS is_over
+            SELECT n.number, n.chat, n.introduction, n.is_ended, n.is_connected, c.ended IS NOT NULL AS is_over,
+                c.contact_name
             FROM connection n LEFT JOIN chat c ON c.id = n.chat WHERE n.profile = ? AND n.number = ?
             """, profile, id.number
         ) { row in
-            let introduction = row.bytesOrNil("introduction").flatMap { ChatMessage(decoding: $0) }
-            var conversation: ContactConversation?
-            if let introduction, case .information(let profile) = introduction.event {
-                conversation = ContactConversation(
-                    profile: profile, versions: introduction.versions, hasEnded: row.bool("is_over"))
+            let conversation = row.bytesOrNil("introduction").map { introduction in
+                let message = ChatMessage(stored: introduction)
+                // Whose row is damaged is heard all the same.
+                var profile = ContactProfile(displayName: row.textOrNil("contact_name") ?? "")
+                if case .information(let known) = message?.event { profile = known }
+                return ContactConversation(
+                    profile: profile, versions: message?.versions, hasEnded: row.bool("is_over"))
             }
             return Person(
                 connection: ConnectionID(row.integer("number")), chat: row.integerOrNil("chat"),

@@ -210,7 +210,7 @@ struct StrangerTests {
             try ask(Int64(number), "n\(number)", text: String(repeating: "x", count: 5000))
         }
         let requests = try await core.requests()
-        #expect(requests.count == 100 && requests.allSatisfy { $0.text.count == 1000 })
+        #expect(requests.count == 100 && requests.allSatisfy { $0.text.count == 4000 })
         #expect(try forgotten().count == 30)
         await core.shutDown()
     }

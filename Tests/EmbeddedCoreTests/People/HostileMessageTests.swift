@@ -96,4 +96,20 @@ struct HostileMessageTests {
         #expect(try await stage.lines.map(\.text) == ["next"])
         await stage.core.shutDown()
     }
+
+    @Test("what a contact says of themselves may be as long as a message, and they are heard all the same")
+    func longProfile() async throws {
+        let stage = try await ToldStage()
+        let profile = ContactProfile(
+            displayName: "bob", shortDescription: String(repeating: "\u{7F}", count: 11_000))
+        try stage.core.store.commit { change in
+            try change.tables.people.keep(
+                ContactConversation(profile: profile, versions: nil), of: ConnectionID(1), chat: stage.chat)
+        }
+        try await stage.say("next")
+        try stage.world.database().transaction { try $0.execute("UPDATE connection SET introduction = x'7b'") }
+        try await stage.say("last")
+        #expect(try await stage.lines.map(\.text) == ["next", "last"])
+        await stage.core.shutDown()
+    }
 }

@@ -64,6 +64,20 @@ struct GroupTableTests {
         #expect(try stage.change { try $0.groups.size(of: chat) } == 3)
     }
 
+    @Test("what a member says of itself takes away nothing of what is known of it, however long it is")
+    func longProfile() throws {
+        var kept = member(10)
+        (kept.role, kept.isBlocked) = (.observer, true)
+        kept.profile.shortDescription = String(repeating: "\u{7F}", count: 11_000)
+        try stage.change { try $0.groups.keep(kept, of: chat) }
+        let found = try #require(try stage.change { try $0.groups.member(kept.id, of: chat) })
+        #expect(found.role == .observer && found.isBlocked && found.profile.displayName == "member 10")
+        // Nor does damage.
+        try stage.execute("UPDATE network_member SET introduction = x'7b'")
+        let damaged = try #require(try stage.change { try $0.groups.member(kept.id, of: chat) })
+        #expect(damaged.role == .observer && damaged.isBlocked && damaged.status == .joined)
+    }
+
     @Test("ten thousand members are remembered, and who is known can still change")
     func manyMembers() throws {
         try stage.execute(

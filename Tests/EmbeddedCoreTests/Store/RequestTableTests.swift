@@ -1,6 +1,7 @@
 import Agent
 import Base
 import ChatCore
+import ChatProtocol
 import TestSupport
 import Testing
 
@@ -95,6 +96,19 @@ struct RequestTableTests {
         let newer = try #require(try stage.change { try $0.requests.request(first.number) })
         #expect(newer.asked.number == 9 && newer.message == [4, 5] && newer.time == later)
         #expect(try stage.change { try $0.requests.waiting(sameAs: [8]) }?.message == [2])
+    }
+
+    @Test("who says very much of themselves is listed all the same")
+    func longProfile() throws {
+        try stage.change { try $0.requests.insert(address: ConnectionID(4), link: "l", .ask) }
+        let long = String(repeating: "\u{7F}", count: 11_000)
+        let request = MessageEvent.ContactRequest(
+            profile: ContactProfile(displayName: "eve", shortDescription: long), requestID: nil)
+        let message = Array(ChatMessage(.contactRequest(request), id: nil).json.utf8)
+        try stage.change {
+            try $0.requests.insert(ContactRequestID(7), sameAs: nil, message: message, at: Self.now, .waiting)
+        }
+        #expect(WaitingRequest(try #require(try all(.waiting).first), from: nil)?.name == "eve")
     }
 
     @Test("an answer that cannot be given is tried again, or asked for again where it never can be")
