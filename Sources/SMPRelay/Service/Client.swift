@@ -65,6 +65,9 @@ final class Client: Sendable {
     /// Gives the capacity back of a delivery that was not to be.
     func releaseDelivery() { state.withLock { $0.deliveries -= 1 } }
 
+    /// What was put off could not be looked at: `take` says so again.
+    func remainsStarved() { state.withLock { $0.isStarved = true } }
+
     func tell(_ message: Message) {
         state.withLock { state in
             state.messages.append(message)

@@ -179,15 +179,20 @@ final class QueueService: Sendable {
         }
     }
 
-    /// What the client did not cause is told to the operator, and to it that it may try again.
+    /// What the client did not cause is told to the operator, and to it that it may try again. Messages that were put
+    /// off are fetched when it next says or hears something, not at once: what failed may fail for long.
     private func fail(_ job: Job) {
-        guard case .command(let received, let client, _) = job else { return }
-        client.tell(
-            Client.Message(
-                correlationID: received.transmission.correlationID,
-                entityID: received.transmission.entityID, content: .answer(.error(.internalError)),
-                isAnswer: true))
-        client.wake()
+        switch job {
+        case .command(let received, let client, _):
+            client.tell(
+                Client.Message(
+                    correlationID: received.transmission.correlationID,
+                    entityID: received.transmission.entityID, content: .answer(.error(.internalError)),
+                    isAnswer: true))
+            client.wake()
+        case .ready(let client): client.remainsStarved()
+        case .gone: break
+        }
     }
 
     /// False when there are no more, or they cannot be deleted now.

@@ -1,0 +1,90 @@
+import Base
+import Cryptography
+import Network
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import SMP
+@testable import SMPRelay
+
+@Suite("Messages that were put off because a client had no capacity")
+struct PutOffTests {
+    /// A service and what its clients ask, without connections.
+    private struct Asking {
+        let folder: TemporaryFolder
+        let service: QueueService
+        private let watcher: Client
+        private let key = SigningKey.generate()
+        private let authority = SessionAuthority(sessionID: [1], key: .generate(), secret: nil)
+
+        var path: String { folder.path("queues.db") }
+
+        init() throws {
+            folder = try TemporaryFolder()
+            service = try QueueService.start(
+                path: folder.path("queues.db"),
+                settings: MessageRelaySettings(
+                    folder: folder.path,
+                    identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity))
+            watcher = Client(number: 0, wakeUp: try WakeUp())
+        }
+
+        func job(_ command: Command, of entity: [UInt8] = [], by client: Client) -> QueueService.Job {
+            var transmission = Transmission(
+                correlationID: SystemRandomSource().bytes(24), entityID: entity,
+                body: command.encoded(version: 17))
+            switch command {
+            case .create, .subscribe:
+                transmission.authorization = key.sign(transmission.signedBytes(sessionID: [1]))
+            default: break
+            }
+            return .command(ServerSession.Received(transmission, .success(command)), client, authority)
+        }
+
+        var newQueue: Command {
+            .create(
+                Command.NewQueue(
+                    recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
+                    mode: .messaging))
+        }
+
+        /// Has all of it done, in its order.
+        func done(_ jobs: [QueueService.Job]) async throws {
+            service.submit(jobs)
+            service.submit([job(.ping, by: watcher)])
+            try await wait(until: "it is done") { !watcher.take().messages.isEmpty }
+        }
+    }
+
+    private static func deliveries(_ messages: [Client.Message]) -> Int {
+        messages.count { if case .delivery = $0.content { true } else { false } }
+    }
+
+    @Test("are asked for again where the records could not be read when it had")
+    func unreadable() async throws {
+        let asking = try Asking()
+        let client = Client(number: 1, wakeUp: try WakeUp())
+        try await asking.done((0..<9).map { _ in asking.job(asking.newQueue, by: client) })
+        let queues = client.take().messages.compactMap { message in
+            if case .answer(.created(let ids)) = message.content { ids } else { nil }
+        }
+        #expect(queues.count == 9)
+        try await asking.done(queues.map { asking.job(.text("hello"), of: $0.senderID, by: client) })
+        try await asking.done(queues.map { asking.job(.subscribe, of: $0.recipientID, by: client) })
+        let first = client.take()
+        #expect(Self.deliveries(first.messages) == 8 && first.wasStarved)
+
+        let beside = try Database(path: asking.path, migrations: QueueRecords.migrations)
+        try beside.transaction { try $0.execute("ALTER TABLE message RENAME TO elsewhere") }
+        try await asking.done([.ready(client)])
+        try beside.transaction { try $0.execute("ALTER TABLE elsewhere RENAME TO message") }
+        let failed = client.take()
+        #expect(failed.messages.isEmpty && failed.wasStarved)
+        try await asking.done([.ready(client)])
+        let last = client.take()
+        #expect(Self.deliveries(last.messages) == 1 && !last.wasStarved)
+        await asking.service.stop()
+    }
+}
