@@ -41,21 +41,26 @@ package enum IPAddress {
     }
 }
 
-extension RelayAddress {
-    /// Whether one of its hosts is, by what it says, in this machine or its own network: a loopback,
-    /// private or link-local address in any of the spellings that inet_aton(3) reads, or a name that
-    /// stands for this machine. What a name resolves to is checked when it is connected to.
-    public var leadsIntoOwnNetwork: Bool {
-        hosts.contains { host in
-            var address = in_addr()
-            if inet_aton(host, &address) != 0 {
-                return IPAddress.isInternal(withUnsafeBytes(of: &address) { Array($0) })
-            }
-            if let octets = IPAddress.octetsOfIPv6(host) { return IPAddress.isInternal(octets) }
-            var name = host.lowercased()
-            while name.hasSuffix(".") { name.removeLast() }
-            return name == "localhost"
-                || [".localhost", ".local", ".localdomain"].contains(where: name.hasSuffix)
+extension IPAddress {
+    /// Whether a host is, by what it says, in this machine or its own network: a loopback, private or link-local
+    /// address in any of the spellings that inet_aton(3) reads, or a name that stands for this machine.
+    static func isInternal(host: String) -> Bool {
+        var address = in_addr()
+        if inet_aton(host, &address) != 0 {
+            return isInternal(withUnsafeBytes(of: &address) { Array($0) })
         }
+        if let octets = octetsOfIPv6(host) { return isInternal(octets) }
+        var name = host.lowercased()
+        while name.hasSuffix(".") { name.removeLast() }
+        return name == "localhost"
+            || [".localhost", ".local", ".localdomain"].contains(where: name.hasSuffix)
+    }
+}
+
+extension RelayAddress {
+    /// Whether one of its hosts is, by what it says, in this machine or its own network. What a name resolves to is
+    /// checked when it is connected to.
+    public var leadsIntoOwnNetwork: Bool {
+        hosts.contains(where: IPAddress.isInternal(host:))
     }
 }

@@ -43,18 +43,13 @@ enum RelayResolver {
     }
 
     /// The hosts of a relay as a proxy takes them: names stay names, onion addresses come first. The proxy
-    /// decides what a name leads to; internal numeric addresses and `localhost` are refused here as ever.
+    /// decides what a name leads to; internal addresses in any spelling and names of this machine are refused here as
+    /// ever.
     static func endpointsForProxy(
         of relay: RelayAddress, policy: RelayPolicy
     ) throws(XFTPError) -> [Endpoint] {
         let isConfigured = policy.isConfigured(relay)
-        let hosts = relay.hosts.filter { host in
-            let octets = IPAddress.octetsOfIPv4(host) ?? IPAddress.octetsOfIPv6(host)
-            let isInternal =
-                octets.map(IPAddress.isInternal)
-                ?? (host.lowercased() == "localhost" || host.lowercased().hasSuffix(".localhost"))
-            return isConfigured || !isInternal
-        }
+        let hosts = relay.hosts.filter { isConfigured || !IPAddress.isInternal(host: $0) }
         guard !hosts.isEmpty else { throw internalAddress(of: relay) }
         let isOnion: (String) -> Bool = { $0.lowercased().hasSuffix(".onion") }
         return (hosts.filter(isOnion) + hosts.filter { !isOnion($0) }).map {
