@@ -15,6 +15,8 @@ final class ChunkFiles: Sendable {
         var stored: UInt64 = 0
         /// How many uploads have begun.
         var uploads: UInt64 = 0
+        /// Sender IDs of chunks that are being given their place.
+        var placing: Set<[UInt8]> = []
         /// Chunks that are being read, by sender ID.
         var reading: [[UInt8]: Reading] = [:]
     }
@@ -82,16 +84,34 @@ final class ChunkFiles: Sendable {
         quota.giveBack(UInt64(upload.record.size))
     }
 
-    /// Gives the complete bytes of an upload their place and makes them durable. The caller then marks
-    /// the record and says with `settle` what came of it.
+    /// Has no other upload of a chunk take its place meanwhile; false when one does just now.
+    func beginPlacing(_ record: ChunkRecord) -> Bool {
+        state.withLock { $0.placing.insert(record.senderID).inserted }
+    }
+
+    func endPlacing(_ record: ChunkRecord) { state.withLock { _ = $0.placing.remove(record.senderID) } }
+
+    /// Whether there are bytes in the place of a chunk.
+    func isPlaced(_ record: ChunkRecord) -> Bool {
+        faccessat(folder.chunks.descriptor, Self.name(record.senderID), F_OK, 0) == 0
+    }
+
+    /// Gives the complete bytes of an upload their place and makes them durable. Of one whose record counts on its bytes
+    /// already it must not be called. The caller then marks the record and says with `settle` what came of it.
     func place(_ upload: ChunkUpload) throws(SystemError) {
         let name = Self.name(upload.record.senderID)
         // Renamed first: one flush of the file system's journal then covers data and name.
         try check("store a chunk") {
             renameat(folder.incoming.descriptor, upload.name, folder.chunks.descriptor, name)
         }
-        try upload.file.synchronise()
-        try folder.chunks.synchronise()
+        do throws(SystemError) {
+            try upload.file.synchronise()
+            try folder.chunks.synchronise()
+        } catch {
+            // Nobody counts on them, and the quota does not.
+            unlink(upload.record.senderID)
+            throw error
+        }
     }
 
     /// Ends the reservation of an upload that was placed.

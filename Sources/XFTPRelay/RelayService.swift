@@ -178,9 +178,21 @@ final class RelayService: Sendable {
 
     /// Judges a complete upload and keeps it: when this returns, the chunk survives whatever happens.
     func finish(_ upload: ChunkUpload) throws -> XFTPResponse {
+        // Two uploads of one chunk may end at once: neither is to take the place of bytes that are acknowledged.
+        guard files.beginPlacing(upload.record) else {
+            files.discard(upload)
+            throw XFTPProtocolError.internalError
+        }
+        defer { files.endPlacing(upload.record) }
         do {
             guard upload.isComplete else { throw XFTPProtocolError.size }
             guard upload.isAuthentic else { throw XFTPProtocolError.digest }
+            if files.isPlaced(upload.record),
+                try records.chunk(ofSender: upload.record.senderID)?.isStored == true
+            {
+                files.discard(upload)
+                return .ok
+            }
             try files.place(upload)
         } catch {
             files.discard(upload)

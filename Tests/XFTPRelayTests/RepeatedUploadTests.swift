@@ -1,0 +1,62 @@
+import Base
+import Glibc
+import Network
+import TestSupport
+import Testing
+import XFTP
+
+@testable import XFTPRelay
+
+/// A chunk that comes twice: from a client that has lost its connection, or from one that means harm.
+@Suite struct RepeatedUploadTests {
+    /// The block of an upload and half of its bytes, and the rest when that is wanted.
+    private final class Halting: BodySource {
+        private let bytes: [UInt8]
+        private let given = Lock(0)
+        private let isHeld = Lock(true)
+        var length: Int { bytes.count }
+
+        init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+        func goOn() { isHeld.withLock { $0 = false } }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+            let start = given.withLock { $0 }
+            while start >= bytes.count / 2, isHeld.withLock({ $0 }) { usleep(1000) }
+            let end = start < bytes.count / 2 ? bytes.count / 2 : bytes.count
+            let piece = bytes[start..<min(end, start + buffer.count)]
+            buffer.copyBytes(from: piece)
+            given.withLock { $0 += piece.count }
+            return piece.count
+        }
+    }
+
+    @Test func anUploadThatEndsLaterTakesNoPlaceOfOneThatIsAcknowledged() async throws {
+        let place = try RelayPlace()
+        let talk = try await place.connect()
+        var chunk = TestChunk(size: 1 << 20)
+        try await chunk.create(on: talk)
+        let other = try await place.connect()
+        let body = Halting(
+            other.block(.upload, entity: chunk.senderID, key: chunk.sender) + chunk.bytes)
+        let answer = CollectedBody(limit: 1 << 20)
+        async let late: Void = other.client.send(body, to: answer, deadline: .seconds(60))
+        try await wait(until: "it has begun") { try place.folder.names(in: "relay/incoming").count == 1 }
+        #expect(try await chunk.put(on: talk) == .ok)
+        let file = "relay/chunks/" + Base64URL.encode(chunk.senderID)
+        let acknowledged = try #require(Self.inode(place.folder.path(file)))
+        body.goOn()
+        try await late
+        #expect(XFTPResponse(decoding: try Transmission(block: answer.bytes).body) == .ok)
+        #expect(Self.inode(place.folder.path(file)) == acknowledged)
+        #expect(place.relay.storedBytes == 1 << 20)
+        #expect(try place.folder.names(in: "relay/incoming").isEmpty)
+        #expect(try await chunk.get(on: talk) == .success(chunk.bytes))
+        await place.relay.stop()
+    }
+
+    private static func inode(_ path: String) -> UInt? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? UInt(status.st_ino) : nil
+    }
+}
