@@ -23,12 +23,12 @@ struct ChunkRecord: Hashable, Sendable {
 /// The records of a relay in SQLite. Every change outlives the process when its call returns and, a new
 /// record apart, a power cut. Blocks.
 final class RelayRecords: Sendable {
-    private let database: Database
+    let database: Database
     private let random: any RandomSource
 
     /// As in the official relay: random, and not to be guessed.
     private static let idLength = 16
-    private static let columns =
+    static let columns =
         "c.id, c.sender_id, c.sender_key, c.size, c.digest, c.created, c.stored, c.announcement"
 
     /// - Parameter key: with which they are encrypted; nil: not.
@@ -76,7 +76,7 @@ final class RelayRecords: Sendable {
             """),
     ]
 
-    private static func record(_ row: borrowing Row) -> ChunkRecord {
+    static func record(_ row: borrowing Row) -> ChunkRecord {
         ChunkRecord(
             id: row.integer("id"), senderID: row.bytes("sender_id"), senderKey: row.bytes("sender_key"),
             size: UInt32(clamping: row.integer("size")), digest: row.bytes("digest"),
@@ -177,8 +177,14 @@ final class RelayRecords: Sendable {
     /// Notes that the bytes are on disk: from here on the chunk is acknowledged.
     func markStored(_ chunk: Int64) throws -> Marking {
         try database.durableTransaction { connection in
+            let announcement = try connection.first("SELECT announcement FROM chunk WHERE id = ?", chunk) {
+                $0.integerOrNil("announcement")
+            }
             let marked = try connection.execute(
                 "UPDATE chunk SET stored = 1, announcement = NULL WHERE id = ? AND stored = 0", chunk)
+            if marked > 0, case let announcement?? = announcement {
+                try self.forget(announcement, connection)
+            }
             if marked > 0 { return .marked }
             return try connection.exists("SELECT 1 FROM chunk WHERE id = ?", chunk) ? .wasStored : .isGone
         }
@@ -191,71 +197,10 @@ final class RelayRecords: Sendable {
         }
     }
 
-    /// What went with a record.
-    struct Deleted {
-        /// Bytes were on disk at that moment.
-        let wasStored: Bool
-        let recipients: Int
-    }
-
-    /// With so many rows deleted a transaction ends: who else writes waits for it.
-    private static let rowsAtOnce = 5000
-
-    /// Forgets records, which costs one wait for the disk. Answers what went with each, nil when it was gone; where
-    /// there are many recipients, of the first ones alone, and the others are there still.
-    func delete(_ chunks: [Int64]) throws -> [Deleted?] {
-        try database.durableTransaction { connection in
-            var (deleted, rows): ([Deleted?], Int) = ([], 0)
-            for chunk in chunks where rows < Self.rowsAtOnce {
-                let found = try connection.first(
-                    """
-                    SELECT stored, (SELECT count(*) FROM recipient WHERE chunk = c.id) AS recipients
-                    FROM chunk c WHERE id = ?
-                    """, chunk
-                ) { Deleted(wasStored: $0.bool("stored"), recipients: Int($0.integer("recipients"))) }
-                if found != nil { try connection.execute("DELETE FROM chunk WHERE id = ?", chunk) }
-                rows += found.map { 1 + $0.recipients } ?? 0
-                deleted.append(found)
-            }
-            return deleted
-        }
-    }
-
     /// FACK: this one recipient has no more access. False when it had none.
     func removeRecipient(_ id: [UInt8]) throws -> Bool {
         try database.durableTransaction {
             try $0.execute("DELETE FROM recipient WHERE recipient_id = ?", id) > 0
-        }
-    }
-
-    /// Up to `limit` records that waited for their bytes until `time` in vain.
-    func unfinished(dueBefore time: Int64, limit: Int) throws -> [ChunkRecord] {
-        try database.read { connection in
-            try connection.query(
-                """
-                SELECT \(Self.columns) FROM announcement a JOIN chunk c ON c.announcement = a.id
-                WHERE a.due < ? ORDER BY a.due LIMIT ?
-                """, time, limit, row: Self.record)
-        }
-    }
-
-    /// Forgets announcements of which nothing is waited for any more.
-    func forgetAnnouncements(dueBefore time: Int64) throws {
-        try database.transaction {
-            _ = try $0.execute(
-                """
-                DELETE FROM announcement WHERE due < ?
-                AND NOT EXISTS (SELECT 1 FROM chunk WHERE announcement = announcement.id)
-                """, time)
-        }
-    }
-
-    /// Up to `limit` records created before `time`, oldest first.
-    func chunks(createdBefore time: Int64, limit: Int) throws -> [ChunkRecord] {
-        try database.read { connection in
-            try connection.query(
-                "SELECT \(Self.columns) FROM chunk c WHERE c.created < ? ORDER BY c.created LIMIT ?", time,
-                limit, row: Self.record)
         }
     }
 

@@ -162,6 +162,34 @@ import XFTP
         await place.relay.stop()
     }
 
+    /// What a connection announced is remembered as long as something of it is waited for, and counts in no quota.
+    @Test func nothingStaysOfAnAnnouncementOfWhichNothingIsWaitedFor() async throws {
+        let place = try RelayPlace()
+        let records = try Database(
+            path: place.folder.path("relay/records.db"), migrations: RelayRecords.migrations)
+        func count() throws -> Int? {
+            try records.read { connection in
+                try connection.first("SELECT count(*) AS count FROM announcement") {
+                    Int($0.integer("count"))
+                }
+            }
+        }
+        let talk = try await place.connect()
+        var chunks = [TestChunk(), TestChunk(), TestChunk()]
+        for index in chunks.indices { try await chunks[index].create(on: talk) }
+        #expect(try await talk.ask(.delete, entity: chunks[0].senderID, key: chunks[0].sender) == .ok)
+        #expect(try await chunks[1].put(on: talk) == .ok)
+        #expect(try count() == 1)
+        #expect(try await talk.ask(.delete, entity: chunks[2].senderID, key: chunks[2].sender) == .ok)
+        #expect(try count() == 0)
+        // The same connection goes on.
+        try await chunks[0].create(on: talk)
+        #expect(try count() == 1)
+        #expect(try await chunks[0].put(on: talk) == .ok)
+        #expect(try count() == 0)
+        await place.relay.stop()
+    }
+
     /// The official client makes the records of a large file first, and its line may be slow.
     @Test func whatIsBroughtKeepsTheRestOfItsAnnouncement() async throws {
         let place = try RelayPlace()
