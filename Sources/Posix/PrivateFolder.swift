@@ -112,7 +112,9 @@ public struct PrivateFolder: Sendable {
     public static func names(in directory: OpenFile) throws(SystemError) -> [String] {
         let copy = try check("read a folder") { openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
-            throw SystemError(code: errno, operation: "read a folder")
+            let code = errno
+            close(copy)
+            throw SystemError(code: code, operation: "read a folder")
         }
         defer { closedir(stream) }
         var names: [String] = []
