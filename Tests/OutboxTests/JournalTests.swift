@@ -68,6 +68,22 @@ import Testing
         #expect(try journal.insert(other) > other.id)
     }
 
+    /// As `chatfs export` reads while a sent message is deleted.
+    @Test func whatIsSynchronisedWaitsForNoReader() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("journal.sqlite")
+        let journal = try Journal(path: path, random: SystemRandomSource())
+        let reader = try Database(path: path, migrations: Journal.migrations, durability: .eventual)
+        try reader.read { connection in
+            #expect(try !connection.exists("SELECT 1 FROM draft"))
+            _ = try journal.insert(MachineFixture.record())
+            let before = try folder.read("journal.sqlite-wal").count
+            // A checkpoint waits for readers, and then gives up without a word. A durable commit is one more in the log.
+            try journal.synchronise()
+            #expect(try folder.read("journal.sqlite-wal").count > before)
+        }
+    }
+
     @Test(arguments: [
         "state = 'queued'", "state = 'failed'", "state = 'unsure'", "state = 'sent'", "state = 'lost'",
         "chat = 'nobody'", "broken = 3",

@@ -106,8 +106,9 @@ final class Journal: Sendable {
         try database.transaction { try $0.execute("UPDATE outbox SET seen = ?", uptime) }
     }
 
-    /// Makes everything that was written so far durable: SQLite synchronises its log before it copies from it.
-    func synchronise() throws { try database.checkpoint() }
+    /// Makes everything that was written so far durable, by a durable transaction: that waits for nobody who reads, as
+    /// a checkpoint would.
+    func synchronise() throws { try database.commitOverUnfinished() }
 
     /// Adds the row of a draft that is being written, and answers its id, never used before.
     func insert(_ record: DraftRecord) throws -> Int64 {
