@@ -31,6 +31,27 @@ extension Namespace {
         }
     }
 
+    /// Shows a draft whose name is in use, under a free one like it.
+    @discardableResult
+    public func show(
+        draft: DraftID, namedLike name: EntryName, in folder: NodeID
+    ) throws(NamespaceError) -> Node {
+        let free = try change { index, _ in try index.freeName(name, in: folder) }
+        return try show(draft: draft, named: free, in: folder)
+    }
+
+    /// The names of all drafts but these are free again: nothing is left of them. Before the first is shown, since
+    /// a draft may have the name of one that is gone.
+    public func forgetDrafts(except known: Set<DraftID>) throws(NamespaceError) {
+        try change { index, _ in
+            for record in try index.drafts() {
+                if case .draft(let draft) = record.owner, !known.contains(draft) {
+                    try index.remove(record.id)
+                }
+            }
+        }
+    }
+
     /// Shows a draft that an earlier mount left unfinished in `.chatfs/recovered`.
     @discardableResult
     public func show(recovered draft: DraftID, named name: EntryName) throws(NamespaceError) -> Node {

@@ -176,8 +176,8 @@ extension Namespace {
     }
 
     /// After all chats and drafts were shown: what the index knows beyond them went while nothing was
-    /// mounted. Drafts are forgotten with their names; of a chat that is gone so are the files, their names
-    /// stay out of use, and its folder would get its own name back.
+    /// mounted, or is shown nowhere. Drafts are forgotten with their names; of a chat that is gone so are the files,
+    /// their names stay out of use, and its folder would get its own name back.
     public func removeUnseen() throws(NamespaceError) {
         try change { index, shown in
             for draft in try index.drafts() where shown.node(draft.owner) == nil {
