@@ -22,8 +22,16 @@ struct KilledWriterTests {
             writer.send(signal)
             #expect(try await writer.ending() == .signal(signal))
         }
+        // As programs for downloads do: the length is set before the first byte.
+        let allocated = try await RunningProcess.start(Self.lengthSetter(mounts.toBob, "allocated"))
+        try await allocated.line("that the length is set") { $0 == "set" }
+        allocated.send(SIGKILL)
+        #expect(try await allocated.ending() == .signal(SIGKILL))
         try await mounts.waitUntilQuiet()
         #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == [])
+        #expect(try mounts.state("allocated") == "draft")
+        let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.toBob + "/allocated")
+        #expect(problem?.contains("was killed") == true)
         let status = try await ChatFSProcess.run(["status", mounts.folder.path("a")])
         for name in signals.keys {
             #expect(try mounts.state(name) == "draft")
@@ -50,6 +58,24 @@ struct KilledWriterTests {
         #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == ["hup", "int", "term"])
         #expect(try await again.terminate() == .code(0))
         try await bob.terminate()
+    }
+
+    private static func lengthSetter(_ folder: String, _ name: String) throws -> ChildProcess.Settings {
+        var settings = ChildProcess.Settings(
+            try Shell.find("python3"),
+            [
+                "-c",
+                """
+                import os, sys
+                f = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+                os.ftruncate(f, 1000000)
+                print('set', flush=True)
+                sys.stdin.read()
+                """,
+                folder + "/" + name,
+            ])
+        settings.input = .pipe
+        return settings
     }
 
     /// What is closed by a program's end, and what children do with descriptors that they inherit.

@@ -28,7 +28,7 @@ import Testing
         #expect(writers.areFinished && writers.lastWriter(one)?.isFinished == true)
         writers.flushed(one, .foreign)
         #expect(writers.areFinished)
-        writers.truncated()
+        writers.truncated(to: 5)
         #expect(!writers.areFinished)
     }
 
@@ -75,11 +75,21 @@ import Testing
         #expect(again)
     }
 
+    @Test func aLengthThatIsSetIsWrittenByNobodyKnowsWhomAndAnEmptiedFileIsNot() {
+        var writers = DraftWriters()
+        let one = writers.open()
+        writers.truncated(to: 0)
+        #expect(writers.lastWriter(one) == nil)
+        writers.truncated(to: 5)
+        let writer = writers.lastWriter(one)
+        #expect(writer != nil && writer?.thread == nil && writer?.isFinished == false)
+    }
+
     @Test func whatIsNotOpenChangesNothing() {
         var writers = DraftWriters()
         let before = writers
         writers.close(3)
-        writers.truncated()
+        writers.truncated(to: 5)
         for close in DescriptorClose.allCases where close != .killed { writers.flushed(3, close) }
         _ = writers.wrote(through: 3, by: 7)
         #expect(writers == before)

@@ -187,7 +187,7 @@ struct SimulatedOutbox {
             try tell(.wrote(size: 10, at: MachineFixture.time))
         } else {
             for opening in promise.openings.keys { promise.openings[opening] = .wrote }
-            try tell(.truncationBegins)
+            try tell(.truncationBegins(to: 0))
             promise.isEmpty = true
             (promise.failed, promise.killed) = (false, false)
             try tell(.truncated(size: 0, at: MachineFixture.time))

@@ -195,7 +195,7 @@ public final class Draft: Sendable {
             try failingAsIncomplete(file) {
                 try requireAllowed(size)
                 if size > old { try requireSpace(for: 0, whenLong: size) }
-                _ = try handleLocked(.truncationBegins)
+                _ = try handleLocked(.truncationBegins(to: size))
                 try file.truncate(to: size)
             }
             tellLocked(.truncated(size: size, at: context.clock.now()))

@@ -8,7 +8,7 @@ enum DraftEvent: Sendable {
     /// Bytes are about to be written through an opening, by a thread (0 when the kernel does not say which).
     case writeBegins(opening: Int, thread: Int32)
     /// Its length is about to be set, through which opening nobody knows.
-    case truncationBegins
+    case truncationBegins(to: UInt64)
     case wrote(size: UInt64, at: Timestamp)
     case truncated(size: UInt64, at: Timestamp)
     /// A write or truncation did not get all in; `size` is what is there.

@@ -80,9 +80,9 @@ struct DraftMachine: Equatable, Sendable {
             let isNewAttempt = writers.wrote(through: number, by: thread)
             if isNewAttempt, record.gap == .killedWriter { record.gap = nil }
             return becomeUnfinished()
-        case .truncationBegins:
+        case .truncationBegins(let size):
             guard acceptsWrites else { throw .notPermitted }
-            writers.truncated()
+            writers.truncated(to: size)
             return becomeUnfinished()
         case .wrote(let size, let time): return try change(size: size, at: time)
         case .truncated(let size, let time): return try truncate(to: size, at: time)

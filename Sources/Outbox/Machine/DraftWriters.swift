@@ -22,14 +22,15 @@ public struct DraftOpening: Hashable, Sendable {
 /// |---|---|
 /// | open | unfinished |
 /// | wrote | unfinished, with this writer |
-/// | truncated, through which nobody knows | all: unfinished |
+/// | truncated, through which nobody knows | all: unfinished; unless it was emptied, with a writer nobody knows |
 /// | flushed, finished | finished |
 /// | flushed, killed | unfinished; all openings of before died with it |
 /// | flushed, foreign | as it was |
 /// | close | gone |
 struct DraftWriters: Sendable, Equatable {
     struct Writer: Equatable {
-        /// Nil when nothing was written, or when the kernel wrote what a program left in mapped memory.
+        /// Nil when nothing was written, only a length was set, or the kernel wrote what a program left in mapped
+        /// memory.
         var thread: pid_t?
         var hasWritten = false
         var isFinished = false
@@ -68,7 +69,13 @@ struct DraftWriters: Sendable, Equatable {
         return number >= firstAfterDeath
     }
 
-    mutating func truncated() { for number in openings.keys { openings[number]?.isFinished = false } }
+    /// Who sets a length has begun to write, as programs do that allocate a file first; who empties it has not.
+    mutating func truncated(to size: UInt64) {
+        for number in openings.keys {
+            openings[number]?.isFinished = false
+            if size > 0 { openings[number]?.hasWritten = true }
+        }
+    }
 
     mutating func flushed(_ number: Int, _ close: DescriptorClose) {
         switch close {
