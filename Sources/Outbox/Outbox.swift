@@ -166,6 +166,10 @@ public final class Outbox: Sendable {
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     public func rename(_ draft: Draft, to name: [UInt8]) throws(OutboxError) {
         if let path = PartPath(name) { try path.require() } else { try Self.requireValid(name) }
+        if let target = directory.draft(named: name, in: draft.chat), draft.isLessDurable(than: target) {
+            // A long one before others have to wait for their names.
+            try draft.synchronise()
+        }
         try naming.withLock { () throws(OutboxError) in
             let target = directory.draft(named: name, in: draft.chat)
             if target === draft { return }
@@ -175,7 +179,11 @@ public final class Outbox: Sendable {
             let old = draft.snapshot.name
             var prepared: [PreparedTransition] = []
             // It takes the place of what it replaces in the same transaction.
-            if let target { prepared.append(try target.prepare(.replaced)) }
+            if let target {
+                prepared.append(try target.prepare(.replaced))
+                // What survives a power cut is not given up for what does not.
+                if draft.isLessDurable(than: target) { try draft.synchroniseLocked() }
+            }
             prepared.append(try draft.prepare(.renamed(name)))
             try context.perform(prepared)
             directory.rename(draft, from: old, to: name, replacing: target)

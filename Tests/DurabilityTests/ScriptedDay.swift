@@ -64,6 +64,11 @@ enum ScriptedDay {
         try stage.promise(.never, "gone.txt")
         try await stage.copyIn("replaced.part", to: "alice/bob")
         try stage.rename("alice/bob/replaced.part", "alice/bob/replaced.txt")
+        // Made durable, then replaced by what its writer has not synchronised.
+        try await stage.writeDurably("again.txt", content(of: "again.txt"))
+        try stage.promise(.durable, "again.txt")
+        try await stage.copyIn("again.part", to: "alice/bob")
+        try stage.rename("alice/bob/again.part", "alice/bob/again.txt")
         try await stage.end(alice, by: SIGTERM)
         try stage.promise(.sent, "kept.txt")
 

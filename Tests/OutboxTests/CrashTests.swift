@@ -203,6 +203,18 @@ import Testing
         #expect(try remains.reopen().states().isEmpty)
     }
 
+    @Test func whatReplacesASynchronisedFileSurvivesAPowerCutToo() async throws {
+        let bench = try Workbench()
+        let old = try bench.outbox.create(name: name("a"), in: alice)
+        try old.write("old")
+        try old.synchronise()
+        old.closed(for: .writing)
+        let new = try bench.write(Array("new".utf8), to: "a.part")
+        try bench.outbox.rename(new, to: name("a"))
+        let next = try Remains(of: bench.folder, bench.core).reopen(boot: "next boot")
+        #expect(try await next.replayed(1).map(\.bytes) == [Array("new".utf8)])
+    }
+
     @Test func theBytesOfADraftAreUnreadableOnDisk() throws {
         let bench = try Workbench()
         let secret = Array("attack at dawn".utf8)

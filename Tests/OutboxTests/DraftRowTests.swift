@@ -60,6 +60,13 @@ import Testing
         #expect(machine.perform(.removed).row == .delete(isDurable: true))
     }
 
+    @Test(arguments: ["writing", "written", "quiet", "local", "staging"])
+    func soIsAReplacement(phase: String) throws {
+        #expect(try row(phase, .replaced) == .delete(isDurable: false))
+        var machine = try durable(phase)
+        #expect(machine.perform(.replaced).row == .delete(isDurable: true))
+    }
+
     @Test func handingOverWritesNothingSoThatADeathRepeatsIt() throws {
         #expect(try row("queued", .deliveryBegins) == nil)
         var sending = try #require(Fixture.sample("sending"))

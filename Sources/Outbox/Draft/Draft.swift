@@ -206,14 +206,22 @@ public final class Draft: Sendable {
     /// crash it is recovered, or sent when it was closed too.
     /// - Throws: `noSpace`, `storage`.
     public func synchronise() throws(OutboxError) {
-        try mutex.withLock { () throws(OutboxError) in
-            guard !machine.isRemoved else { return }
-            try described {
-                try openFile().synchronise()
-                try context.spool.synchronise()
-            }
-            _ = try handleLocked(.synchronised)
+        try mutex.withLock { () throws(OutboxError) in try synchroniseLocked() }
+    }
+
+    /// A power cut may take this one where it leaves the other.
+    func isLessDurable(than other: Draft) -> Bool {
+        other.machine.record.isDurable && !machine.record.isDurable
+    }
+
+    /// `synchronise` under the mutex.
+    func synchroniseLocked() throws(OutboxError) {
+        guard !machine.isRemoved else { return }
+        try described {
+            try openFile().synchronise()
+            try context.spool.synchronise()
         }
+        _ = try handleLocked(.synchronised)
     }
 
     // MARK: - Attributes

@@ -105,7 +105,8 @@ struct DraftMachine: Equatable, Sendable {
         case .renamed(let name): return try rename(to: name, moment())
         case .replaced:
             guard state == .draft else { throw .notPermitted }
-            return vanish(row: .delete(isDurable: false))
+            // Its bytes go next: a power cut must not bring back its row without them.
+            return vanish(row: .delete(isDurable: record.isDurable))
         case .removed: return try remove()
         case .retryRequested: return retry(moment())
         case .started: return start()
