@@ -38,6 +38,15 @@ import Testing
         #expect(!written.having(.wrote(size: 1, at: Fixture.time)).record.isDurable)
     }
 
+    @Test func aWriteThatFailsLeavesNoRowThatSaysComplete() throws {
+        // The row could not say that it began.
+        #expect(try row("written", .writeFailed(size: 10)) == .saveOrMark(isDurable: false))
+        #expect(try row("writing", .writeFailed(size: 10)) == nil)
+        var written = try durable("written")
+        #expect(written.perform(.writeFailed(size: 10)).row == .saveOrMark(isDurable: true))
+        #expect(written.phase == .writing && written.record.gap == .failedWrite)
+    }
+
     @Test func whatIsQueuedIsDurableAndSoIsTakingItBack() throws {
         #expect(try row("staging", .staged(attempt: 1, Fixture.staged)) == .save(isDurable: true))
         #expect(try row("queued", .opened(.writing)) == .save(isDurable: true))

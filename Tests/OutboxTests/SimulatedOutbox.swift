@@ -147,7 +147,10 @@ struct SimulatedOutbox {
         case 0: try open()
         case 1...3: if let opening, machine.acceptsWrites { try change(opening) }
         case 4:
-            guard machine.acceptsWrites, Bool.random(using: &random) else { return }
+            guard let opening, machine.acceptsWrites, Bool.random(using: &random) else { return }
+            promise.openings[opening] = .wrote
+            promise.isVague = false
+            try tell(.writeBegins(opening: opening, thread: 0))
             promise.failed = true
             try tell(.writeFailed(size: machine.record.size))
         case 5...7: if let opening { try close(opening) }

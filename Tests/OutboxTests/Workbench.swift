@@ -141,6 +141,8 @@ func copyFolder(_ source: String, to target: String) throws {
         } else {
             let copy = try OpenFile(target + "/" + entry, flags: O_WRONLY | O_CREAT | O_EXCL)
             try copy.write(try file.read(count: Int(try file.size()), at: 0), at: 0)
+            let mode = try file.status().st_mode & 0o777
+            try check("set a mode") { fchmod(copy.descriptor, mode) }
         }
     }
 }

@@ -25,6 +25,8 @@ public final class Draft: Sendable {
         var holds = 0
         /// Its bytes are removed.
         var bytesAreGone = false
+        /// Its row says more than is true, and its spool file that it does.
+        var isMarked = false
     }
 
     /// Orders the operations. Locked after that of names (`Outbox`), those of several drafts by rising id, and
@@ -171,9 +173,10 @@ public final class Draft: Sendable {
             let (end, overflow) = offset.addingReportingOverflow(UInt64(bytes.count))
             guard !bytes.isEmpty else { return }
             try failingAsIncomplete(file) {
+                // Before anything can fail: who was finished has more to say.
+                _ = try handleLocked(.writeBegins(opening: opening.number, thread: thread))
                 try requireAllowed(overflow ? .max : end)
                 if end > size { try requireSpace(for: UInt64(bytes.count), whenLong: end) }
-                _ = try handleLocked(.writeBegins(opening: opening.number, thread: thread))
                 try file.write(bytes, at: offset)
             }
             tellLocked(.wrote(size: max(size, end), at: context.clock.now()))
@@ -193,9 +196,9 @@ public final class Draft: Sendable {
         try mutex.withLock { () throws(OutboxError) in
             let (file, old) = try fileForWriting()
             try failingAsIncomplete(file) {
+                _ = try handleLocked(.truncationBegins(to: size))
                 try requireAllowed(size)
                 if size > old { try requireSpace(for: 0, whenLong: size) }
-                _ = try handleLocked(.truncationBegins(to: size))
                 try file.truncate(to: size)
             }
             tellLocked(.truncated(size: size, at: context.clock.now()))
@@ -253,6 +256,21 @@ public final class Draft: Sendable {
         var next = machine
         let transition = try apply(event, to: &next)
         return PreparedTransition(draft: self, machine: next, transition: transition)
+    }
+
+    /// Its row is as it should be; or it could not be written, and is not to be trusted.
+    func noteRow(isRight: Bool) {
+        let spool: String? = current.withLock { state in
+            guard state.isMarked == isRight else { return nil }
+            state.isMarked = !isRight
+            return state.machine.record.spool
+        }
+        guard let spool else { return }
+        do {
+            try context.spool.mark(spool, !isRight)
+        } catch {
+            context.log.error("the row of a draft is wrong, and nothing says so: \(error.sentence)")
+        }
     }
 
     func commit(_ machine: DraftMachine) { current.withLock { $0.machine = machine } }

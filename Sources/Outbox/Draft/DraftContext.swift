@@ -83,6 +83,7 @@ final class DraftContext: Sendable {
                 isDurable = isDurable || durable
                 isRequired = true
             case .saveIfPossible: break
+            case .saveOrMark(let durable): isDurable = isDurable || durable
             }
             if let stored = one.machine.phase.stored {
                 saved.append(Journal.Entry(one.machine.record, stored))
@@ -96,7 +97,12 @@ final class DraftContext: Sendable {
             if isRequired { throw OutboxError(beneath: error) }
             // It only matters after a crash.
             log.warning("a change of a draft could not be noted: \(Base.sentence(of: error))")
+            for one in prepared {
+                if case .saveOrMark = one.transition.row { one.draft.noteRow(isRight: false) }
+            }
+            return
         }
+        for one in prepared where one.transition.row != nil { one.draft.noteRow(isRight: true) }
         step(.wroteRows)
     }
 }

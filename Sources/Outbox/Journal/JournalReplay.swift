@@ -12,7 +12,8 @@ struct JournalReplay {
     func drafts() throws -> [Draft] {
         var machines: [DraftMachine] = []
         var (recovered, dropped): ([Journal.Entry], [Int64]) = ([], [])
-        for entry in try context.journal.entries() {
+        for row in try context.journal.entries() {
+            let entry = trusted(row)
             switch DraftRestoration(of: entry, at: context.moment, spooled: { spooledSize(of: entry) })
             {
             case .kept(let machine): machines.append(machine)
@@ -30,6 +31,12 @@ struct JournalReplay {
             keeping: Set(machines.compactMap { $0.phase.staged?.folder }),
             sendsBefore: context.clock.now().advanced(by: .seconds(-86_400)))
         return machines.map { Draft(restoring: $0, context: context) }
+    }
+
+    /// What a row says, but for one that says "complete" because a later one could not be written.
+    private func trusted(_ row: Journal.Entry) -> Journal.Entry {
+        guard row.state == .closed, context.spool.isMarked(row.record.spool) else { return row }
+        return Journal.Entry(row.record, .open)
     }
 
     /// Bytes that an unfinished draft has, 0 when its file is surely not there. They are durable from here on.

@@ -52,6 +52,20 @@ final class Spool: Sendable {
         try OpenFile(Self.second(name), flags: O_RDWR | flags | chatfs_o_nofollow, in: directory)
     }
 
+    /// Notes at a file that its row is not to be trusted, where that cannot be written, or takes that back. Takes no
+    /// space on a full disk: it is a bit of its mode which means nothing else here. Durable.
+    func mark(_ name: String, _ isMarked: Bool) throws(SystemError) {
+        let mode: mode_t = isMarked ? 0o700 : 0o600
+        try check("mark a file") { fchmodat(directory.descriptor, name, mode, 0) }
+        try OpenFile(name, flags: O_RDONLY | chatfs_o_nofollow, in: directory).synchronise()
+    }
+
+    func isMarked(_ name: String) -> Bool {
+        var status = stat()
+        return fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IXUSR != 0
+    }
+
     /// A file that is not there is as good as removed; one that cannot be removed is swept at the next
     /// start.
     func remove(_ name: String) {

@@ -59,8 +59,8 @@ struct DraftMachine: Equatable, Sendable {
     /// The row says what it says also after this event, whatever the transition is.
     func changesNoRow(_ event: DraftEvent) -> Bool {
         switch event {
-        case .writeBegins, .truncationBegins: phase != .written
-        case .wrote, .truncated, .writeFailed: true
+        case .writeBegins, .truncationBegins, .writeFailed: phase != .written
+        case .wrote, .truncated: true
         default: false
         }
     }
@@ -88,10 +88,7 @@ struct DraftMachine: Equatable, Sendable {
         case .truncated(let size, let time): return try truncate(to: size, at: time)
         case .writeFailed(let size):
             guard acceptsWrites else { throw .impossible }
-            record.gap = .failedWrite
-            record.size = size
-            record.isDurable = false
-            return DraftTransition(effects: [.discardEarlyCopy])
+            return failWrite(size: size)
         case .flushed(let number, let close, let sequence): return flush(number, close, sequence, moment())
         case .released(let opening, let sequence): return try release(opening, sequence, moment())
         case .synchronised: return keepDurably()
@@ -208,6 +205,19 @@ struct DraftMachine: Equatable, Sendable {
         guard phase == .written else { return DraftTransition() }
         phase = .writing
         return DraftTransition(row: .save(isDurable: record.isDurable))
+    }
+
+    private mutating func failWrite(size: UInt64) -> DraftTransition {
+        var transition = DraftTransition(effects: [.discardEarlyCopy])
+        // Not even that it began could be noted: the row still says that it is complete.
+        if phase == .written {
+            phase = .writing
+            transition.row = .saveOrMark(isDurable: record.isDurable)
+        }
+        record.gap = .failedWrite
+        record.size = size
+        record.isDurable = false
+        return transition
     }
 
     private mutating func change(size: UInt64, at time: Timestamp) throws(DraftRefusal) -> DraftTransition {

@@ -13,6 +13,9 @@ enum RowChange: Hashable, Sendable {
     case save(isDurable: Bool)
     /// Where it fails, only a later crash undoes it: that is logged.
     case saveIfPossible
+    /// Where it fails, the spool file is marked instead (`Spool.mark`): it says to the next process that the row is
+    /// not to be trusted.
+    case saveOrMark(isDurable: Bool)
     /// As `save`.
     case delete(isDurable: Bool)
 }

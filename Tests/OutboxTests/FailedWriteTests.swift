@@ -1,0 +1,94 @@
+import Base
+import ChatCore
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Outbox
+
+/// A file of which every descriptor was closed once, and into which a later write fails: `{ cat a; cat b; } > file` on
+/// a disk that is full at `b`. The row said that it is complete; nothing of it may be sent.
+@Suite struct FailedWriteTests {
+    /// The first program has closed its copy of the descriptor, the second could not write.
+    private func halfWritten(_ bench: Workbench, _ failing: (Draft) throws -> Void) throws -> Draft {
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        try draft.write("part")
+        draft.flushed(.ofItsMaker, .finished)
+        #expect(throws: OutboxError.self) { try failing(draft) }
+        return draft
+    }
+
+    private static let failures: [@Sendable (Draft) throws -> Void] = [
+        { try $0.write("x", at: 2_000_000) }, { try $0.truncate(to: 2_000_000) },
+    ]
+
+    private func expectNothingSent(_ bench: Workbench) async throws {
+        for _ in 0..<3 { bench.beQuiet() }
+        try await bench.settle()
+        #expect(!bench.core.sent.contains { $0.message.fileName == "a" })
+    }
+
+    @Test(arguments: failures.indices)
+    func itIsNotSentAfterAKill(number: Int) async throws {
+        let bench = try Workbench()
+        let draft = try halfWritten(bench, Self.failures[number])
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect(next.states() == [.recovered])
+        try await expectNothingSent(next)
+        // Nor without one.
+        draft.closed(.ofItsMaker)
+        try await expectNothingSent(bench)
+        #expect(draft.snapshot.problem?.contains("incomplete") == true)
+    }
+
+    /// The row cannot be written either, as on a full disk, until the process ends or is killed.
+    @Test(arguments: [false, true])
+    func norWhereTheRowCouldNotBeWritten(isKilled: Bool) async throws {
+        let bench = try Workbench()
+        let draft = try halfWritten(bench) { draft in
+            try bench.refuseRows()
+            try draft.write(" and more", at: 4)
+        }
+        draft.flushed(.ofItsMaker, .finished)
+        draft.closed(.ofItsMaker)
+        bench.beQuiet()
+        if !isKilled { await bench.outbox.shutDown() }
+        #expect(draft.snapshot.problem?.contains("incomplete") == true)
+        try bench.acceptRows()
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect(next.states() == [.recovered])
+        try await expectNothingSent(next)
+    }
+
+    @Test func writtenAnewItIsSentAfterAKillToo() async throws {
+        let bench = try Workbench()
+        let draft = try halfWritten(bench) { draft in
+            try bench.refuseRows()
+            try draft.write(" and more", at: 4)
+        }
+        try bench.acceptRows()
+        draft.closed(.ofItsMaker)
+        let again = try draft.opened(for: .writing)
+        try draft.truncate(to: 0)
+        try draft.write("whole")
+        draft.flushed(again, .finished)
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect(try await next.replayed(1).map(\.bytes) == [Array("whole".utf8)])
+    }
+}
+
+extension Workbench {
+    /// From now on no row changes, as on a full disk.
+    fileprivate func refuseRows() throws {
+        try outbox.context.journal.database.transaction { connection in
+            try connection.executeScript(
+                """
+                CREATE TRIGGER full BEFORE UPDATE OF state ON draft BEGIN SELECT RAISE(ABORT, 'full'); END
+                """)
+        }
+    }
+
+    fileprivate func acceptRows() throws {
+        try outbox.context.journal.database.transaction { try $0.executeScript("DROP TRIGGER full") }
+    }
+}
