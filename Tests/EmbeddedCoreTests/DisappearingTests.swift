@@ -74,6 +74,49 @@ import Testing
         #expect(left == 0)
     }
 
+    @Test func aFileThatIsNotSentYetStaysUntilItIsAndItsTimeBeginsThen() async throws {
+        let (alice, bob) = (try await world.open("alice"), try await world.open("bob"))
+        let sides = [(alice, "bob"), (bob, "alice")]
+        try world.directory.setTimeToLive(.seconds(60), in: chat(), of: self.alice)
+        world.relay.state.withLock { $0.allowance = 0 }
+        let item = try await alice.send(try alice.compose(pattern(300_000)), to: chat())
+        let path = try #require(item.file?.source).path
+        world.clock.advance(by: .seconds(61))
+        for core in [alice, bob] { await core.disappearing.look() }
+        for (core, name) in sides { #expect(try await count(of: name, in: core) == 1) }
+        #expect(access(path, F_OK) == 0)
+        world.relay.state.withLock { $0.allowance = .max }
+        _ = try await alice.item(in: "bob") { $0 == .sndComplete }
+        _ = try await bob.item(in: "alice") { $0 == .rcvInvitation(described: true) }
+        world.clock.advance(by: .seconds(59))
+        for core in [alice, bob] { await core.disappearing.look() }
+        for (core, name) in sides { #expect(try await count(of: name, in: core) == 1) }
+        world.clock.advance(by: .seconds(2))
+        for core in [alice, bob] { await core.disappearing.look() }
+        for (core, name) in sides { #expect(try await count(of: name, in: core) == 0) }
+        #expect(access(path, F_OK) != 0)
+        await alice.shutDown()
+        await bob.shutDown()
+    }
+
+    @Test func aFileThatCannotBeSentStaysForItsTimeAfterThatIsKnown() async throws {
+        let alice = try await world.open("alice")
+        try world.directory.setTimeToLive(.seconds(60), in: chat(), of: self.alice)
+        world.relay.state.withLock { $0.allowance = 0 }
+        _ = try await alice.send(try alice.compose(pattern(300_000)), to: chat())
+        world.clock.advance(by: .seconds(61))
+        world.relay.state.withLock {
+            $0.failure = TransferFailure(problem: FileProblem(.other, "Never."), isTemporary: false)
+        }
+        _ = try await alice.item(in: "bob") { if case .sndError = $0 { true } else { false } }
+        await alice.disappearing.look()
+        #expect(try await count(of: "bob", in: alice) == 1)
+        world.clock.advance(by: .seconds(61))
+        await alice.disappearing.look()
+        #expect(try await count(of: "bob", in: alice) == 0)
+        await alice.shutDown()
+    }
+
     @Test func eitherSideSetsItForBothAndOffIsOff() async throws {
         let bob = try world.directory.profile(named: "bob")
         let theirs = try #require(try world.directory.chats(of: bob).first { $0.displayName == "alice" })

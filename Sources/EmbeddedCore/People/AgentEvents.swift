@@ -170,10 +170,11 @@ final class AgentEvents: Sendable {
     ) throws {
         let chat = try change.tables.chats.insertContact(
             profile.displayName, of: store.profile.id, at: store.clock.now())
-        try change.tables.retention.follow(profile, in: chat)
+        let side = ChatSide(profile: store.profile.id, chat: chat)
+        try change.follow(profile, in: side)
         let conversation = ContactConversation(profile: profile, versions: versions)
         try change.tables.people.keep(conversation, of: connection, chat: chat)
-        try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
+        try change.post(.chatUpdated, to: side)
     }
 
     private func take(

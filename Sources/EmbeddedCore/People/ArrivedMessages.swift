@@ -51,7 +51,7 @@ struct ArrivedMessages {
         case .fileCancelled(let key): try withdraw(key)
         case .profileChanged(let profile):
             try change.tables.chats.renameContact(profile.displayName, of: side.chat)
-            try change.tables.retention.follow(profile, in: side.chat)
+            try change.follow(profile, in: side)
             try change.post(.chatUpdated, to: side)
         case .ended(let end):
             try change.tables.chats.end(side.chat, StoredChatEnding(end))
@@ -60,6 +60,7 @@ struct ArrivedMessages {
             try change.post(.chatUpdated, to: side)
         case .seen(let key): try messages.noteSeen(key, in: side.chat)
         case .groupProfileChanged(let profile):
+            try change.follow(profile, in: side)
             try change.tables.chats.renameContact(profile.displayName, of: side.chat)
             try change.post(.chatUpdated, to: side)
         case .memberChanged(let member): try change.tables.groups.keep(member, of: side.chat)

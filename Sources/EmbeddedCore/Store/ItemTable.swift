@@ -168,12 +168,29 @@ struct ItemTable {
 
     // MARK: - Disappearing
 
+    /// Of items, as a condition: the file is not on its way to a relay, nor that of the sender whose message it is. Until
+    /// then it is nowhere else, and its time has not begun.
+    private static let isSent = """
+        NOT EXISTS (SELECT 1 FROM file f WHERE f.item = coalesce(i.origin, i.id) AND f.transport = 'xftp' \
+        AND f.status IN (\(StoredFileStatus.list(StoredFileStatus.uploading))))
+        """
+
+    /// The time of a sent message begins, on all sides of this data directory. False where it stays for good.
+    func beginTime(of item: ItemID, at time: Timestamp) throws -> Bool {
+        try connection.execute(
+            """
+            UPDATE item SET disappears = ? + disappears - created
+            WHERE (id = ? OR origin = ?) AND disappears IS NOT NULL
+            """, time, item.rawValue, item.rawValue) > 0
+    }
+
     /// Up to `count` whose time is over, the oldest first.
     func disappeared(at time: Timestamp, count: Int) throws -> [(item: ItemID, chat: ChatReference)] {
         try connection.query(
             """
             SELECT i.id, c.id AS chat, c.kind FROM item i JOIN chat c ON c.id = i.chat
-            WHERE i.profile = ? AND i.disappears IS NOT NULL AND i.disappears <= ? ORDER BY i.disappears LIMIT ?
+            WHERE i.profile = ? AND i.disappears IS NOT NULL AND i.disappears <= ? AND \(Self.isSent)
+            ORDER BY i.disappears LIMIT ?
             """, profile, time, count
         ) { row in
             let kind = try row.value("kind", as: StoredChatKind.self)
@@ -184,7 +201,10 @@ struct ItemTable {
     /// When the next one does; nil when none will.
     func nextToDisappear() throws -> Timestamp? {
         try connection.first(
-            "SELECT min(disappears) AS next FROM item WHERE profile = ? AND disappears IS NOT NULL", profile
+            """
+            SELECT min(i.disappears) AS next FROM item i
+            WHERE i.profile = ? AND i.disappears IS NOT NULL AND \(Self.isSent)
+            """, profile
         ) { $0.timestampOrNil("next") } ?? nil
     }
 

@@ -167,6 +167,14 @@ final class ProfileChange {
     /// To be called of each message that has a time.
     func noteDisappearing(at time: Timestamp?) { if time != nil { hasDisappearing = true } }
 
+    /// To be called when a file has been sent, or will not be: the time of its message begins.
+    func beginTime(of file: FileID) throws {
+        guard let item = try tables.items.item(of: file)?.id,
+            try tables.items.beginTime(of: item, at: time)
+        else { return }
+        (hasDisappearing, concernsOthers) = (true, true)
+    }
+
     /// What the profile is called now.
     var ownName: String {
         get throws { try tables.directory.profiles.name(of: profile) ?? "" }

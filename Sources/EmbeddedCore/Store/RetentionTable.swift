@@ -35,8 +35,7 @@ struct RetentionTable {
         case .here: try ChatTable(connection).timeToLive(of: chat)
         case .contact(let contact):
             contact.allowsDisappearing ? try ChatTable(connection).timeToLive(of: chat) : nil
-        case .group(let preferences):
-            preferences.haveDisappear ? preferences.timeToLive.map { Int64($0) } : nil
+        case .group(let preferences): preferences.timeToStay
         }
     }
 
@@ -106,18 +105,27 @@ struct RetentionTable {
         try OutgoingTable(connection, of: profile).add(OutgoingMessage(introduction, to: id))
     }
 
-    /// The contact of a chat has said what it wants: whoever said so last has it.
-    func follow(_ contact: ContactProfile, in chat: Int64) throws {
+    /// The contact of a chat has said what it wants: whoever said so last has it. Before it is stored that they have said so.
+    /// - Returns: whether messages that are sent from now on stay as long as before.
+    func follow(_ contact: ContactProfile, in chat: Int64) throws -> Bool {
+        let before = try timeToLive(of: chat)
         try connection.execute(
             "UPDATE chat SET ttl = ? WHERE id = ?", contact.preferences.timeToLive.map { Int64($0) }, chat)
+        return before == contact.timeToStay
     }
 }
 
 extension ContactProfile {
     /// This side always does.
     fileprivate var allowsDisappearing: Bool { preferences.allow(.timedMessages, to: Preferences()) }
+
+    /// How long messages stay that are sent after it has said this, in seconds; nil: for good.
+    var timeToStay: Int64? { allowsDisappearing ? preferences.timeToLive.map { Int64($0) } : nil }
 }
 
 extension GroupPreferences {
     fileprivate var haveDisappear: Bool { self[.timedMessages]?.isOn ?? false }
+
+    /// The same.
+    var timeToStay: Int64? { haveDisappear ? timeToLive.map { Int64($0) } : nil }
 }

@@ -11,6 +11,8 @@ struct MessageLine {
         case edit
         case deletion
         case state
+        /// The contact, or who owns the group, has set how long messages stay that are sent from then on.
+        case retention
     }
 
     /// The file of a message.
@@ -40,6 +42,8 @@ struct MessageLine {
     /// Of `state`: what became of a message of this profile, and why.
     var state: String?
     var error: String?
+    /// Of `retention`, in seconds; nil: they stay for good.
+    var timeToLive: Int64?
 
     init(
         _ event: Event, of id: SharedMessageID, at time: Timestamp, _ direction: ChatItem.Direction,
@@ -64,7 +68,7 @@ struct MessageLine {
             "text": content.map { JSONText.string($0.text) }, "quote": quote.map(Self.json),
             "file": file.map(Self.json), "forwarded": isForwarded ? "true" : nil,
             "live": isLive ? "true" : nil, "state": state.map { JSONText.string($0) },
-            "error": error.map { JSONText.string($0) },
+            "error": error.map { JSONText.string($0) }, "ttl": timeToLive.map { String($0) },
         ])
         return Array(text.utf8) + [UInt8(ascii: "\n")]
     }

@@ -145,6 +145,7 @@ final class Uploads: Sendable {
             }
             try change.tables.uploads.complete(
                 file, senderDescription: result.senderDescription, link: link)
+            try change.beginTime(of: file)
             if let link { change.tell(.sndStandaloneFileComplete(file, links: [link.text])) }
             for copy in try change.tables.items.copies(of: file)
             where result.recipientDescriptions.indices.contains(copy.number) {
@@ -167,7 +168,10 @@ final class Uploads: Sendable {
                     isFinal ? .sndError : .sndWarning, of: file, from: StoredFileStatus.uploading,
                     problem: problem)
             else { return }
-            if isFinal { try deletions.addRemains(ofUpload: file, change) }
+            if isFinal {
+                try deletions.addRemains(ofUpload: file, change)
+                try change.beginTime(of: file)
+            }
             guard let item = try change.tables.items.item(of: file) else {
                 return change.tell(
                     isFinal

@@ -155,6 +155,7 @@ struct Line {
     var item: Int64?
     var state: String?
     var error: String?
+    var timeToLive: Int64?
 
     init(_ bytes: ArraySlice<UInt8>) throws {
         let json = try #require(JSONValue.parse(Array(bytes)))
@@ -170,6 +171,7 @@ struct Line {
         item = json["file"]?["item"]?.integer
         state = json["state"]?.string
         error = json["error"]?.string
+        timeToLive = json["ttl"]?.integer
     }
 
     static func all(_ log: [UInt8]) throws -> [Line] {

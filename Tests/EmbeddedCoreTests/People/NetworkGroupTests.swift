@@ -282,11 +282,12 @@ struct NetworkGroupTests {
         let text = NewMessage(ChatContent(.text, text: "hello"), timeToLive: 30)
         try await host.say(.message(text), over: connection)
         try await host.pass(.message(NewMessage(ChatContent(.text, text: "for good"))), over: connection)
-        _ = try await alice.lines(of: "short club", count: 3)
+        _ = try await alice.lines(of: "short club", count: 4)
         alice.world.clock.advance(by: .seconds(61))
         await (try alice.core).disappearing.look()
-        let lines = try await alice.lines(of: "short club", count: 3).filter { $0.event != "state" }
-        #expect(lines.map(\.event) == ["disappeared", "disappeared", "message"])
+        let lines = try await alice.lines(of: "short club", count: 4).filter { $0.event != "state" }
+        #expect(lines.map(\.event) == ["retention", "disappeared", "disappeared", "message"])
+        #expect(lines[0].timeToLive == 60)
         try await end()
     }
 

@@ -53,6 +53,15 @@ struct RetentionTests {
             try await bob.core.chats().contains { $0.displayName == "alicia" }
         }
         #expect(try await timeToLive(bob, "alicia") == .seconds(60))
+        // Each is told what the other one has set, and nothing that they know.
+        let told: [(machine: Machine, name: String, times: [Int64?])] = [
+            (alice, "bob", [nil, 60]), (bob, "alicia", [3600, 3600]),
+        ]
+        for (machine, name, times) in told {
+            let lines = try await Line.all(machine.core.log(of: name))
+            #expect(lines.map(\.timeToLive) == times)
+            #expect(lines.allSatisfy { $0.event == "retention" && $0.direction == "received" })
+        }
         for machine in [alice, bob] { try await machine.core.shutDown() }
     }
 
