@@ -99,13 +99,15 @@ final class AgentEvents: Sendable {
         case .messageFailed(let number, let reason):
             try settle(number, .failed(reason.sentence), of: connection, change)
         case .delivered(let number): try settle(number, .delivered, of: connection, change)
-        case .conditionChanged(let condition) where condition.isGone:
-            if try groups(change).lose(connection) { break }
-            guard let chat = try change.tables.people.person(connection)?.chat else { break }
-            let side = ChatSide(profile: store.profile.id, chat: chat)
-            try change.tables.chats.end(chat, .contactLeft)
-            try change.giveUpInline(in: side)
-            try change.post(.chatUpdated, to: side)
+        case .conditionChanged(let condition):
+            if condition.isGone, try groups(change).lose(connection) { break }
+            guard let person = try change.tables.people.person(connection), let chat = person.chat,
+                person.conversation != nil
+            else { break }
+            // That their server takes nothing for them does not say that they write nothing: only they end the chat.
+            let refusal: StoredChatRefusal? = condition.isGone ? .nobody : nil
+            guard try change.tables.chats.setRefusal(refusal, of: chat) else { break }
+            try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .connectionFailed(let reason):
             if try change.tables.memberConnections.row(over: connection) != nil {
                 log.debug("a connection with a member of a group was not made: \(reason.sentence)")
@@ -121,7 +123,7 @@ final class AgentEvents: Sendable {
         case .requested(let asked, let information):
             try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
         // That a server has a message is told by the file that it announces.
-        case .sent, .delayed, .conditionChanged, .deleted: break
+        case .sent, .delayed, .deleted: break
         }
         return false
     }

@@ -139,7 +139,7 @@ final class MessageSender: Sendable {
         try change.tables.sharedMessages.keep(
             MessageRecord(time: time, hasFile: true), of: MessageKey(id, by: .own), in: chat, item: item)
         guard try change.say(ChatMessage(.message(new), id: id), in: chat, of: item) else {
-            throw ChatError(.sendingRefused, StoredChatRefusal.nobody.sentence)
+            throw ChatError(.sendingRefused, StoredChatRefusal.nobody.sentence(in: .group))
         }
     }
 

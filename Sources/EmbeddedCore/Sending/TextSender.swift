@@ -53,7 +53,7 @@ struct TextSender: Sendable {
     private func say(_ message: ChatMessage, in chat: Int64, _ change: ProfileChange) throws {
         do {
             guard try change.say(message, in: chat) else {
-                throw ChatError(.sendingRefused, StoredChatRefusal.nobody.sentence)
+                throw ChatError(.sendingRefused, StoredChatRefusal.nobody.sentence(in: .group))
             }
         } catch let error as ChatProtocolError where error.code == .tooLong {
             throw ChatError.textTooLong

@@ -38,7 +38,7 @@ struct ChatTable {
                 displayName: kind == .notes ? Self.notesName : row.text("name"),
                 updatedAt: row.timestamp("updated"),
                 sendingRefused: try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence
-                    ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence,
+                    ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence(in: kind),
                 isNamedByUser: row.bool("is_named"))
         }
     }
@@ -212,9 +212,11 @@ struct ChatTable {
         return connection.lastInsertedID
     }
 
-    /// Why nothing can be sent at present; nil: it can.
-    func setRefusal(_ refusal: StoredChatRefusal?, of chat: Int64) throws {
-        try connection.execute("UPDATE chat SET refused = ? WHERE id = ?", refusal, chat)
+    /// Why nothing can be sent at present; nil: it can. False where that was known.
+    @discardableResult
+    func setRefusal(_ refusal: StoredChatRefusal?, of chat: Int64) throws -> Bool {
+        try connection.execute(
+            "UPDATE chat SET refused = ? WHERE id = ? AND refused IS NOT ?", refusal, chat, refusal) > 0
     }
 
     // MARK: - Groups

@@ -57,11 +57,13 @@ enum StoredChatRefusal: String, SQLBindable, CaseIterable {
     case noFiles = "no_files"
     case nobody
 
-    var sentence: String {
+    func sentence(in kind: StoredChatKind) -> String {
         switch self {
         case .waiting: "The members of this group have to let you in first."
         case .reader: "Your role in this group only lets you read."
         case .noFiles: "This group does not allow you to send files."
+        case .nobody where kind == .direct:
+            "The contact's messaging server takes nothing for them any more: connect with a new link."
         case .nobody: "No member of this group can be reached at present."
         }
     }

@@ -107,9 +107,38 @@ struct HostileMessageTests {
                 ContactConversation(profile: profile, versions: nil), of: ConnectionID(1), chat: stage.chat)
         }
         try await stage.say("next")
-        try stage.world.database().transaction { try $0.execute("UPDATE connection SET introduction = x'7b'") }
+        try stage.world.database().transaction {
+            try $0.execute("UPDATE connection SET introduction = x'7b'")
+        }
         try await stage.say("last")
         #expect(try await stage.lines.map(\.text) == ["next", "last"])
+        await stage.core.shutDown()
+    }
+
+    @Test("whose server takes nothing more for them may still write, and is heard")
+    func takesNothing() async throws {
+        let stage = try await ToldStage()
+        try await stage.tell(.conditionChanged(ConnectionCondition(phase: .connected, isGone: true)))
+        let chat = try await stage.core.chat(named: "bob")
+        #expect(
+            await refusal { try await stage.core.send(ComposedText(id: "1", text: "a"), to: chat) }?.code
+                == .sendingRefused)
+        try await stage.say("still here")
+        try await stage.say(
+            .message(NewMessage(ChatContent(.file), file: FileInvitation(name: "a.txt", size: 7))))
+        #expect(try await stage.lines.map(\.text) == ["still here", ""])
+        #expect(try await stage.core.newest(in: "bob").file?.name == "a.txt")
+        // It has another queue now.
+        try await stage.tell(.conditionChanged(ConnectionCondition(phase: .connected)))
+        try await stage.core.send(ComposedText(id: "2", text: "b"), to: chat)
+        // What they have ended has ended.
+        try await stage.say(.contactDeleted)
+        try await stage.tell(.conditionChanged(ConnectionCondition(phase: .connected)))
+        try await stage.say("too late")
+        #expect(try await stage.lines.compactMap(\.text) == ["still here", "", "b"])
+        #expect(
+            await refusal { try await stage.core.send(ComposedText(id: "3", text: "c"), to: chat) }?.code
+                == .sendingRefused)
         await stage.core.shutDown()
     }
 }
