@@ -71,7 +71,14 @@ struct MessageIntake<Records: ConversationRecords> {
         }
     }
 
+    private func isSpaceForDescription() throws(Records.Failure) -> Bool {
+        let limits = Self.waitingDescriptionLimits
+        guard try records.waitingDescriptions(by: author) < limits.ofAuthor else { return false }
+        return try records.waitingDescriptions(by: nil) < limits.inChat
+    }
+
     func update(_ update: MessageUpdate) throws(Records.Failure) -> [ConversationEffect] {
+        guard !isHidden else { return [] }
         let key = MessageKey(update.id, by: author)
         switch try records.message(key)?.state {
         case .deleted: return []

@@ -109,6 +109,12 @@ struct GroupTests {
         try chat.receive(.group(.restriction(try Sample.member(4), isBlocked: true)), 2)
         try chat.receive(.message(Self.hello), 3, by: 4)
         #expect(chat.records.shown.isEmpty && chat.records.items.count == 1)
+        for (id, target) in [(UInt8(30), UInt8(3)), (31, 29)] {
+            let other = MessageUpdate(try Sample.id(target), content: ChatContent(.text, text: "blocked"))
+            try chat.receive(.update(other), id, by: 4)
+        }
+        #expect(chat.records.items.count == 1)
+        #expect(chat.records.items[try chat.key(3, by: 4)]?.content == Self.hello.content)
         try chat.receive(
             .group(
                 .newMember(
