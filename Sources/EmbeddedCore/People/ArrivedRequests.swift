@@ -9,7 +9,7 @@ struct ArrivedRequests {
     let change: ProfileChange
     let time: Timestamp
 
-    /// So many wait at most; who asks then is turned away.
+    /// So many wait at most at the address, and so many invitations of one contact; who asks then is turned away.
     static let maxWaiting = 100
     /// So many are accepted within an hour without the user, the others wait.
     static let maxAccepted = 60
@@ -45,10 +45,12 @@ struct ArrivedRequests {
         let message = Array(ChatMessage(.group(.invitation(invitation)), id: nil).json.utf8)
         let mark = Array("\(chat) \(invitation.profile.displayName)".utf8)
         let none = ContactRequestID(0)
-        if let known = try table.waiting(sameAs: mark) {
+        if let known = try table.waiting(sameAs: mark, in: chat) {
             return try table.replace(known.number, by: none, message: message, at: time)
         }
-        guard try table.waitingCount() < Self.maxWaiting else { return }
+        guard try table.waitingCount(in: chat) < Self.maxWaiting else {
+            return log.notice("An invitation was passed over: \(Self.maxWaiting) others of the contact wait.")
+        }
         try table.insert(none, sameAs: mark, message: message, at: time, .waiting, chat: chat)
     }
 

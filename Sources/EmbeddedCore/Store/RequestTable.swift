@@ -112,9 +112,11 @@ struct RequestTable {
         try requests("id = ?", number).first
     }
 
-    /// The one under which the same person waits already.
-    func waiting(sameAs id: [UInt8]) throws -> Request? {
-        try requests("state = 'waiting' AND same_as = ?", id).first
+    /// The one under which the same person waits already, or the same group.
+    /// - Parameter chat: of the contact who invites into it; nil of who asks at the address. Each chooses the id, so
+    ///   nobody is told by it from others of another chat.
+    func waiting(sameAs id: [UInt8], in chat: Int64? = nil) throws -> Request? {
+        try requests("state = 'waiting' AND same_as = ?", id).first { $0.chat == chat }
     }
 
     func all(_ state: StoredRequestState) throws -> [Request] { try requests("state = ?", state) }
@@ -141,9 +143,13 @@ struct RequestTable {
         try requests("(state = ? OR state = 'accepted' AND problem IS NOT NULL)", StoredRequestState.waiting)
     }
 
-    func waitingCount() throws -> Int64 {
+    /// - Parameter chat: of the contact who invites; nil: of those who ask at the address.
+    func waitingCount(in chat: Int64? = nil) throws -> Int64 {
         try connection.first(
-            "SELECT count(*) AS number FROM contact_request WHERE profile = ? AND state = 'waiting'", profile
+            """
+            SELECT count(*) AS number FROM contact_request
+            WHERE profile = ? AND state = 'waiting' AND chat IS ?
+            """, profile, chat
         ) { $0.integer("number") } ?? 0
     }
 
