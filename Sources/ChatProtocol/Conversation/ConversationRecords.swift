@@ -16,7 +16,8 @@ public protocol ConversationRecords {
     func description(of key: MessageKey) throws(Failure) -> PartialDescription?
 
     /// Descriptions, whole or not, of messages that are not here.
-    var waitingDescriptions: Int { get throws(Failure) }
+    /// - Parameter author: nil: of all.
+    func waitingDescriptions(by author: Author?) throws(Failure) -> Int
 
     /// As far as the file of a message is here that comes within messages. nil where its chunks are not taken: nobody
     /// has asked for it, it is here, or it failed.

@@ -13,8 +13,9 @@ struct MessageIntake<Records: ConversationRecords> {
     /// take it for 78 h.
     static var deletionWindow: Duration { .seconds(78 * 3600) }
 
-    /// Descriptions that are kept of messages that are not here, so that nobody fills the disk with them.
-    static var waitingDescriptionLimit: Int { 64 }
+    /// Descriptions that are kept of messages that are not here, so that nobody fills the disk with them: of one author,
+    /// and of all in a chat, of whom who passes on what others write may invent any number.
+    static var waitingDescriptionLimits: (ofAuthor: Int, inChat: Int) { (64, 1024) }
 
     func new(_ id: SharedMessageID?, _ message: NewMessage) throws(Records.Failure) -> [ConversationEffect] {
         // Without an id nothing later can mean it, and it cannot be told from a repetition.
@@ -31,9 +32,11 @@ struct MessageIntake<Records: ConversationRecords> {
     private func content(_ key: MessageKey, of file: FileInvitation?) throws(Records.Failure)
         -> [ConversationEffect]
     {
+        // Nobody sees it, so nothing that it needs is kept.
+        if isHidden { return [] }
         switch file?.way {
         case .described(let part): return try description(key, part)
-        case .sentInline where file?.transfer != nil && !isHidden: return try transferBegins(key)
+        case .sentInline where file?.transfer != nil: return try transferBegins(key)
         case nil, .sentInline, .offeredInline, .unsupported: return []
         }
     }
@@ -55,13 +58,16 @@ struct MessageIntake<Records: ConversationRecords> {
         -> [ConversationEffect]
     {
         let key = MessageKey(id, by: author)
-        let known = try records.message(key)
-        guard known?.state != .deleted else { return [] }
-        var partial = try records.description(of: key) ?? PartialDescription()
-        let isWaiting = known?.hasFile != true
-        if isWaiting, partial.count == 0, try records.waitingDescriptions >= Self.waitingDescriptionLimit {
-            return []
+        let isWaiting: Bool
+        switch try records.message(key) {
+        case nil: isWaiting = true
+        case let known? where known.state == .onlyChanged: isWaiting = true
+        // It is here without a file, or is not shown: nothing waits for this.
+        case let known? where known.state == .deleted || !known.hasFile: return []
+        case .some: isWaiting = false
         }
+        var partial = try records.description(of: key) ?? PartialDescription()
+        if isWaiting, partial.count == 0, try !isSpaceForDescription() { return [] }
         switch partial.take(part) {
         case .known, .refused: return []
         case .grew: return [.descriptionGrew(key, partial)]

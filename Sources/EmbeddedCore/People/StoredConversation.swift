@@ -22,7 +22,9 @@ struct StoredConversation: ConversationRecords {
         try messages.description(of: key, in: chat)
     }
 
-    var waitingDescriptions: Int { get throws(any Error) { try messages.waitingDescriptions(in: chat) } }
+    func waitingDescriptions(by author: Author?) throws(any Error) -> Int {
+        try messages.waitingDescriptions(by: author, in: chat)
+    }
 
     func transfer(of key: MessageKey) throws(any Error) -> InlineTransfer? {
         try network.inlineTransfers.transfer(of: key, in: chat)

@@ -85,12 +85,13 @@ struct SharedMessageTable {
     }
 
     /// Of messages that are not here.
-    func waitingDescriptions(in chat: Int64) throws -> Int {
+    /// - Parameter author: nil: of all.
+    func waitingDescriptions(by author: Author?, in chat: Int64) throws -> Int {
         try connection.first(
             """
-            SELECT count(*) AS count FROM shared_message
-            WHERE chat = ? AND description IS NOT NULL AND has_file = 0
-            """, chat
+            SELECT count(*) AS count FROM shared_message WHERE chat = ? AND author = coalesce(?, author)
+            AND description IS NOT NULL AND has_file = 0 AND coalesce(state, 'changed') = 'changed'
+            """, chat, author.map(Self.word)
         ) { Int($0.integer("count")) } ?? 0
     }
 
@@ -152,14 +153,20 @@ struct SharedMessageTable {
             UPDATE shared_message SET time = ?, state = ?, has_file = ?, item = ? WHERE \(Self.isMeant)
             """, record.time, StoredState(record.state), record.hasFile, item?.rawValue, chat,
             Self.word(key.author), key.id.bytes)
+        // What is here without a file has none to describe.
+        if record.state == .present, !record.hasFile { try forgetDescription(of: key, in: chat) }
+    }
+
+    private func forgetDescription(of key: MessageKey, in chat: Int64) throws {
+        try connection.execute(
+            "UPDATE shared_message SET description = NULL, parts = 0, is_described = 0 WHERE \(Self.isMeant)",
+            chat, Self.word(key.author), key.id.bytes)
     }
 
     /// It and its description go; that it was there stays.
     func forget(_ key: MessageKey, in chat: Int64, at time: Timestamp) throws {
         try keep(MessageRecord(time: time, state: .deleted, hasFile: false), of: key, in: chat, item: nil)
-        try connection.execute(
-            "UPDATE shared_message SET description = NULL, parts = 0, is_described = 0 WHERE \(Self.isMeant)",
-            chat, Self.word(key.author), key.id.bytes)
+        try forgetDescription(of: key, in: chat)
     }
 
     /// The same of a text whose time is over, where anything is known of it: what still comes of it is passed over.

@@ -148,6 +148,31 @@ struct GroupTests {
         #expect(chat.records.items[own]?.record.state == .deleted)
     }
 
+    @Test("nobody uses up what the descriptions of others wait in")
+    func waitingDescriptions() throws {
+        var chat = try GroupFixture()
+        let part = DescriptionPart(text: "part", number: 1, isLast: true)
+        try chat.receive(.group(.restriction(try Sample.member(4), isBlocked: true)), 255)
+        // What is not shown needs no description, with its message or after it.
+        for id in UInt8(1)...40 {
+            var described = Self.file
+            described.file?.way = .described(part)
+            try chat.receive(.message(described), id, by: 4)
+            try chat.receive(.message(Self.file), 40 + id, by: 4)
+            try chat.receive(.description(of: try Sample.id(40 + id), part), 80 + id, by: 4)
+        }
+        #expect(chat.records.partial.isEmpty)
+        // Of what is not here each has its own.
+        for id in UInt8(121)...185 {
+            try chat.receive(.description(of: try Sample.id(id), part), id, by: 3)
+        }
+        #expect(chat.records.partial.count == 64)
+        try chat.receive(.description(of: try Sample.id(1), part), 2)
+        try chat.receive(.message(Self.file), 1)
+        let host = MessageKey(try Sample.id(1), by: .member(chat.group.host))
+        #expect(chat.records.items[host]?.description == "part")
+    }
+
     @Test("members come, are introduced once, change, leave and are removed")
     func members() throws {
         var chat = try GroupFixture()

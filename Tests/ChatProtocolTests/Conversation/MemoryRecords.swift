@@ -57,7 +57,9 @@ struct MemoryRecords: ConversationRecords {
 
     func member(_ id: MemberID) -> GroupMember? { members[id] }
     func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
-    var waitingDescriptions: Int { partial.keys.count { items[$0]?.record.hasFile != true } }
+    func waitingDescriptions(by author: Author?) -> Int {
+        partial.keys.count { items[$0]?.record.hasFile != true && (author ?? $0.author) == $0.author }
+    }
 
     /// Those that a user sees.
     var shown: [MessageKey: Item] { items.filter { $0.value.record.state != .deleted && !$0.value.isHidden } }
@@ -134,7 +136,8 @@ struct MemoryRecords: ConversationRecords {
     }
 
     private func item(_ message: IncomingMessage) -> Item {
-        let record = MessageRecord(time: message.time, hasFile: message.message.file != nil)
+        let hasFile = message.message.file != nil && !message.isHidden
+        let record = MessageRecord(time: message.time, hasFile: hasFile)
         return Item(
             record: record, content: message.message.content, file: message.message.file,
             isHidden: message.isHidden)

@@ -59,6 +59,7 @@ struct SharedMessageModelTests {
                 (entry.time, entry.state, entry.hasFile, entry.item) = (
                     record.time, record.state, record.hasFile, item
                 )
+                if record.state == .present, !record.hasFile { entry.description = nil }
                 model[key] = entry
             case 3:
                 let description = PartialDescription(
@@ -113,8 +114,13 @@ struct SharedMessageModelTests {
                 }
                 let waiting = model.filter {
                     $0.key.chat == chat && $0.value.description != nil && !$0.value.hasFile
+                        && [nil, .onlyChanged].contains($0.value.state)
                 }
-                #expect(try table.waitingDescriptions(in: chat) == waiting.count)
+                #expect(try table.waitingDescriptions(by: nil, in: chat) == waiting.count)
+                for author in Self.authors {
+                    let own = waiting.filter { $0.key.author == author }
+                    #expect(try table.waitingDescriptions(by: author, in: chat) == own.count)
+                }
                 for member in [StoreStage.member(1), StoreStage.member(2)] {
                     let keys = model.filter {
                         $0.key.chat == chat && $0.key.author == .member(member) && $0.value.item != nil

@@ -97,7 +97,9 @@ private enum ChatFixture {
         func connection(with id: MemberID) -> MemberConnection.Phase? { connections[id]?.phase }
         func transfer(of key: MessageKey) -> InlineTransfer? { transfers[key] }
         func unaskedTransfers(by author: Author) -> [MessageKey] { unasked.filter { $0.author == author } }
-        var waitingDescriptions: Int { partial.count }
+        func waitingDescriptions(by author: Author?) -> Int {
+            partial.keys.count { (author ?? $0.author) == $0.author }
+        }
 
         /// The same with what makes and ends connections.
         mutating func note(_ effect: ConversationEffect, of own: MemberID, _ host: MemberID) {
