@@ -26,7 +26,10 @@ struct MembershipChange<Records: ConversationRecords> {
             if author != group.host, id != author { return [.memberGone(author)] }
             return try known(author, as: profile)
         case .linkAcceptance(let acceptance, let member):
-            guard role.mayModerate, member.id == group.own.id, acceptance == .accepted else { return [] }
+            // Who is in gets another role as other members do; nobody gives what is above themselves.
+            guard role.mayModerate, role >= member.role, member.id == group.own.id, acceptance == .accepted,
+                group.membership == .waiting
+            else { return [] }
             group.become(member.role)
             group.become(.joined)
             return [.groupProfileChanged(group.profile)]
