@@ -10,11 +10,19 @@ final class Disappearing: Sendable {
         /// The look that was asked for last.
         var last: Task<Void, Never>?
         var isOver = false
+        /// When the timer is to tell.
+        var next: Timestamp?
     }
 
     private let store: ProfileStore
     private let removals: Removals
     private let state = Lock(State())
+
+    /// After which a look that failed is repeated.
+    static let pause = Duration.seconds(60)
+
+    /// When it looks next by itself; nil: when something comes.
+    var next: Timestamp? { state.withLock { $0.next } }
 
     /// How many go in one transaction.
     private static let batch = 200
@@ -25,7 +33,7 @@ final class Disappearing: Sendable {
     }
 
     /// Deletes what is due, and sets the timer for the next. To be called when something may have come. What cannot be
-    /// deleted now is tried again with the next call. One look after the other: what one deletes, another does not find.
+    /// deleted now is tried again a minute later, or with the next call. One look after the other: what one deletes, another does not find.
     func look() async {
         let look = state.withLock { state in
             let earlier = state.last
@@ -62,6 +70,9 @@ final class Disappearing: Sendable {
             }
         } catch {
             log.warning("Messages whose time is over could not be deleted: \(error.sentence)")
+            await blocking.attempt("set a timer") { [self] in
+                try setTimer(store.clock.now().advanced(by: Self.pause))
+            }
         }
     }
 
@@ -89,7 +100,10 @@ final class Disappearing: Sendable {
     }
 
     private func setTimer(_ time: Timestamp?) throws {
-        let known = state.withLock { $0.isOver ? nil : $0.timer }
+        let known = state.withLock { state in
+            state.next = time
+            return state.isOver ? nil : state.timer
+        }
         if let known { return known.set(time) }
         guard let time, !state.withLock({ $0.isOver }) else { return }
         let made = try WallTimer { [weak self] in self?.lookSoon() }

@@ -41,7 +41,7 @@ public final class EmbeddedCore: ChatCore {
     private let receiver: FileReceiver
     private let claims: FileClaims
     private let approvals: RelayApprovals
-    private let removals: Removals
+    let removals: Removals
     let disappearing: Disappearing
     private let inlineFiles: InlineFiles
     private let inbox: Inbox

@@ -120,7 +120,7 @@ final class Removals: Sendable {
         let files = try await blocking.run { [self] in
             let files = try store.commit { change in
                 let id = try change.tables.chats.id(of: chat, of: store.profile.id)
-                let files = try items.map { try delete($0, in: id, mode, reason, change) }
+                let files = try items.compactMap { try delete($0, in: id, mode, reason, change) }
                 change.tell(.chatItemsDeleted(items.map { (chat, $0) }, reason))
                 return files
             }
@@ -138,8 +138,10 @@ final class Removals: Sendable {
     private func delete(
         _ item: ItemID, in chat: Int64, _ mode: DeletionMode, _ reason: DeletionReason,
         _ change: ProfileChange
-    ) throws -> FileID {
+    ) throws -> FileID? {
         guard let found = try change.tables.items.deletable(item, in: chat) else {
+            // Somebody else was faster.
+            if reason == .disappeared { return nil }
             throw ChatError.noSuchItem
         }
         if mode == .broadcast { try deleteCopies(of: found, item, in: chat, change) }

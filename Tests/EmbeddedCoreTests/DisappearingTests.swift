@@ -117,6 +117,39 @@ import Testing
         await alice.shutDown()
     }
 
+    @Test func whatIsGoneAlreadyHoldsUpNothingElse() async throws {
+        let alice = try await world.open("alice")
+        let items = [
+            try await alice.send(try alice.compose([1]), to: chat()),
+            try await alice.send(try alice.compose([2]), to: chat()),
+        ]
+        try await alice.deleteItems([items[0].id], in: chat(), mode: .internal)
+        try await alice.removals.delete(
+            items.map(\.id), in: chat(), mode: .internal, .disappeared)
+        #expect(try await count(of: "bob", in: alice) == 0)
+        await alice.shutDown()
+    }
+
+    @Test func whatCannotBeDeletedNowIsTriedAgainByItself() async throws {
+        let alice = try await world.open("alice")
+        try world.directory.setTimeToLive(.seconds(60), in: chat(), of: self.alice)
+        _ = try await alice.send(try alice.compose([1]), to: chat())
+        await alice.disappearing.look()
+        #expect(alice.disappearing.next == world.clock.now().advanced(by: .seconds(60)))
+        let database = try world.database()
+        try database.transaction {
+            try $0.executeScript(
+                "CREATE TRIGGER full BEFORE DELETE ON item BEGIN SELECT RAISE(ABORT, 'full'); END")
+        }
+        world.clock.advance(by: .seconds(600))
+        await alice.disappearing.look()
+        #expect(alice.disappearing.next == world.clock.now().advanced(by: Disappearing.pause))
+        try database.transaction { try $0.executeScript("DROP TRIGGER full") }
+        await alice.disappearing.look()
+        #expect(try await count(of: "bob", in: alice) == 0 && alice.disappearing.next == nil)
+        await alice.shutDown()
+    }
+
     @Test func eitherSideSetsItForBothAndOffIsOff() async throws {
         let bob = try world.directory.profile(named: "bob")
         let theirs = try #require(try world.directory.chats(of: bob).first { $0.displayName == "alice" })
