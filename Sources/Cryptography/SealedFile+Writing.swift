@@ -72,9 +72,10 @@ extension SealedFile {
         let slot = Int64(Self.headerSize + length)
         try wrappingSystemError { () throws(SystemError) in
             let target = try place(of: nextPlace(of: number))
-            if chatfs_allocate(target.descriptor, offset, slot) != 0 && errno == ENOSPC {
-                throw SystemError(code: ENOSPC, operation: "write a file")
-            }
+            guard chatfs_allocate(target.descriptor, offset, slot) != 0 else { return }
+            // Not every filesystem can reserve: only what says that there is no room counts.
+            let failure = SystemError(code: errno, operation: "write a file")
+            if failure.isFullDisk { throw failure }
         }
     }
 
