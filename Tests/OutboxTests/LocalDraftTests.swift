@@ -27,6 +27,7 @@ import Testing
     @Test(arguments: [
         "a.bin", ".bashrc", "part", "party.jpg", "4914", "sediment.txt", "sed", "a.part.zip", "template",
         "#1.txt", ".config.json", "tmp.txt", "report.final.pdf", "~home", "ünïcode.tmp.txt", "#", "##",
+        ".env.backup", ".npmrc.sample", "sedentary", "tmp.attachment",
     ])
     func anOrdinaryNameIsSent(_ text: String) async throws {
         let bench = try Workbench()

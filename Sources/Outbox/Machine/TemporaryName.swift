@@ -34,20 +34,27 @@ public enum TemporaryName {
     /// `.name.XXXXXX`: a leading dot, a name, a dot and six letters or digits.
     private static func isRsync(_ name: ArraySlice<UInt8>) -> Bool {
         guard name.first == UInt8(ascii: "."), name.count >= 9 else { return false }
-        return name[name.endIndex - 7] == UInt8(ascii: ".") && name.suffix(6).allSatisfy(isLetterOrDigit)
+        return name[name.endIndex - 7] == UInt8(ascii: ".") && isRandom(name.suffix(6))
     }
 
     private static func isRandom(_ name: ArraySlice<UInt8>, after prefix: String, count: Int) -> Bool {
         name.count == prefix.utf8.count + count && name.starts(with: prefix.utf8)
-            && name.suffix(count).allSatisfy(isLetterOrDigit)
+            && isRandom(name.suffix(count))
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"):
-            true
-        default: false
-        }
+    /// Letters and digits as mkstemp(3) draws them. Small letters alone are a word (`.env.backup`, `sedentary`): of
+    /// six that are drawn, one time in two hundred.
+    private static func isRandom(_ letters: ArraySlice<UInt8>) -> Bool {
+        letters.allSatisfy { isDigitOrCapital($0) || isSmall($0) }
+            && letters.contains(where: isDigitOrCapital)
+    }
+
+    private static func isSmall(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+    }
+
+    private static func isDigitOrCapital(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
     }
 }
