@@ -126,6 +126,9 @@ final class NotedFiles: FileOperations {
     func synchronise(_ handle: FileHandle) -> Answer<Void> {
         answer("synchronise \(handle.id.rawValue)", ())
     }
+    func synchronise(folder: NodeID) -> Answer<Void> {
+        answer("synchronise folder \(folder.rawValue)", ())
+    }
     func release(_ handle: FileHandle) {
         state.withLock { $0.calls.append("release \(handle.id.rawValue)") }
     }

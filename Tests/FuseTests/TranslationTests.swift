@@ -70,6 +70,7 @@ struct TranslationTests {
             mayWait: false),
         Asked("removexattr", 24, bytes(of: "user.a"), "remove user.a of 3", mayWait: false),
         Asked("readdir", 28, bytes(of: [0, 0, 4096, 0, 0] as [UInt64]), "prepare 3"),
+        Asked("fsyncdir", 30, bytes(of: [0, 0] as [UInt64]), "synchronise folder 3"),
         Asked("readdirplus", 44, bytes(of: [0, 0, 4096, 0, 0] as [UInt64]), "prepare 3"),
     ]
 
@@ -105,7 +106,6 @@ struct TranslationTests {
         ("fsync without a handle", 20, bytes(of: [0, 0] as [UInt64]), EBADF),
         ("flush without a handle", 25, bytes(of: [0, 0, 0] as [UInt64]), 0),
         ("release without a handle", 18, bytes(of: [0, 0, 0] as [UInt64]), 0),
-        ("fsyncdir", 30, bytes(of: [0, 0] as [UInt64]), 0),
     ]
 
     @Test("what there is not, and what has no handle, reaches no files", arguments: impossible)

@@ -55,6 +55,8 @@ public protocol FileOperations: Sendable {
     func flush(_ handle: FileHandle, by thread: pid_t)
     /// fsync(2): what was written survives a power cut.
     func synchronise(_ handle: FileHandle) -> Answer<Void>
+    /// The same of a folder: so do the names that were given and taken in it.
+    func synchronise(folder: NodeID) -> Answer<Void>
     /// The last reference of the kernel is gone.
     func release(_ handle: FileHandle)
 

@@ -313,6 +313,11 @@ extension FileSystem {
 
     public func synchronise(_ handle: FileHandle) -> Answer<Void> { handle.source.synchronise() }
 
+    /// The journal is one for all folders, and its names count (`FirstTree`).
+    public func synchronise(folder: NodeID) -> Answer<Void> {
+        .blocking { [outbox] () throws(any Error) in try outbox.synchronise() }
+    }
+
     public func release(_ handle: FileHandle) {
         handles.release(handle)
         if handle.source.isForWriting, PastedTree.holds(handle.id) { pastedFolders.changed(handle.id) }

@@ -13,7 +13,9 @@ extension Operations {
         request.answer(prepared) { request, _ in listing.answer(request) }
     }
 
-    static func fsyncdir(_ request: consuming Request) { request.succeed() }
+    static func fsyncdir(_ request: consuming Request, _ folder: NodeID) {
+        request.answer(request.context.fileSystem.synchronise(folder: folder))
+    }
 }
 
 /// A part of a folder that the kernel wants listed. A position is the number of the entry before it, so a listing that

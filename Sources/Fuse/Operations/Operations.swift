@@ -52,7 +52,9 @@ enum Operations {
         table.readdirplus = { request, folder, size, offset, _ in
             Operations.readdir(Request(request, "readdirplus", folder), Listing(folder, size, offset, true))
         }
-        table.fsyncdir = { request, node, _, _ in Operations.fsyncdir(Request(request, "fsyncdir", node)) }
+        table.fsyncdir = { request, node, _, _ in
+            Operations.fsyncdir(Request(request, "fsyncdir", node), NodeID(node))
+        }
     }
 
     private static func addOpenFiles(to table: inout fuse_lowlevel_ops) {
