@@ -15,6 +15,9 @@ public enum ChatErrorCode: Hashable, Sendable {
     /// It cannot be known whether the core has the message: sending it again may send it twice, so
     /// only the user can say so.
     case sendingUnsure
+    /// The core may have the message and could not be asked yet: the same message again finds out, and
+    /// is sent once.
+    case sendingUndecided
     case tooLarge
     case alreadyReceiving
     case file(FileProblem.Kind)

@@ -2,7 +2,7 @@
 ///
 /// A message is sent exactly once for each `ComposedMessage.id`, however often `send` is called and whoever dies in
 /// between: when `send` returns, the core has it durably, and the same id again returns the item that is there. When
-/// it throws, the core does not have it, except with `.sendingUnsure`. The caller has made the staged CryptoFile
+/// it throws, the core does not have it, except with `.sendingUnsure` and `.sendingUndecided`. The caller has made the staged CryptoFile
 /// durable; the core owns it from the moment in which `send` returns, and until then leaves it where it is. What
 /// becomes of the message (upload, delivery, failure) is told by the `snd…` events.
 public protocol MessageSending: OpenProfile {
@@ -14,7 +14,8 @@ public protocol MessageSending: OpenProfile {
 
     /// Sends one message with a file.
     /// - Throws: `.noSuchChat`, `.sendingRefused`, `.tooLarge`, `.file(.noRelay)`; `.file(.damaged)` for a staged file
-    ///   that is not what the message says; `.sendingUnsure` when it cannot be known whether the core has it.
+    ///   that is not what the message says; `.sendingUnsure` when it cannot be known whether the core has it,
+    ///   `.sendingUndecided` when it is not known yet.
     func send(_ message: ComposedMessage, to chat: ChatReference) async throws(ChatError) -> ChatItem
 
     /// Sends several, in their order, each as `send` does; one that is refused holds up none of the

@@ -68,9 +68,7 @@ public final class ControlClient: Sendable {
     public func send(_ message: ComposedMessage, to chat: String) throws(DesktopError) {
         try channel.send(ControlRequest(message, to: chat))
         let reply = try channel.receive(ControlReply.self)
-        if let problem = reply.problem {
-            throw DesktopError(reply.isUnsure == true ? .unsure : .refused, problem)
-        }
+        try reply.check()
         guard reply.item != nil else { throw DesktopError.malformed }
     }
 
@@ -78,10 +76,7 @@ public final class ControlClient: Sendable {
     /// - Parameter chat: as `Chat.named` takes it.
     public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
         try channel.send(TextRequest(say: text.text, message: text.id, to: chat))
-        let reply = try channel.receive(ControlReply.self)
-        if let problem = reply.problem {
-            throw DesktopError(reply.isUnsure == true ? .unsure : .refused, problem)
-        }
+        try channel.receive(ControlReply.self).check()
     }
 
     /// Asks something of the cache. Returns after about a second at the latest, also when a file is still

@@ -204,7 +204,9 @@ public final class ControlServer: Sendable {
             unlink(message.source.path)
             return ControlReply(item: item.id.rawValue)
         } catch {
-            return ControlReply(problem: error.sentence, isUnsure: error.code == .sendingUnsure)
+            // Who asks again stages it anew.
+            if error.code == .sendingUndecided { unlink(message.source.path) }
+            return ControlReply(error)
         }
     }
 }

@@ -5,7 +5,7 @@ public typealias DesktopError = CodedError<DesktopErrorCode>
 
 /// What a `DesktopError` says.
 public enum DesktopErrorCode: Hashable, Sendable {
-    /// The daemon does not answer, or the other side hung up.
+    /// The daemon does not answer, or cannot say yet what became of a message, or the other side hung up.
     case noAnswer
     /// The other side said what makes no sense.
     case malformed

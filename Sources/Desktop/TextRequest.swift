@@ -21,7 +21,7 @@ struct TextRequest: Codable, Hashable {
             try await core.send(text, to: chat.reference)
             return ControlReply()
         } catch {
-            return ControlReply(problem: error.sentence, isUnsure: error.code == .sendingUnsure)
+            return ControlReply(error)
         }
     }
 }

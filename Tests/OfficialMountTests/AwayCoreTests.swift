@@ -32,6 +32,27 @@ struct AwayCoreTests {
         #expect(stage.simplex.count("/_send") == 1)
         try await stage.leave()
     }
+
+    @Test("a file whose answer was lost while the core stays away is not changed, and is sent once")
+    func answerLost() async throws {
+        let stage = try await ScriptedMount.start()
+        try await stage.mount(["--quiet-time", "10ms"])
+        stage.simplex.change { $0.silent = ["/_send"] }
+        let source = try stage.folder.write(Array("content".utf8), to: "report.pdf")
+        let entry = stage.folder.path("Chats/bob/report.pdf")
+        #expect(try await Shell.run("cp", [source, entry]).succeeded)
+        try await wait(until: "the core is asked") { stage.simplex.count("/_send") == 1 }
+        stage.server.setAway(true)
+        try await wait(until: "the entry says that it waits") {
+            try ExtendedAttribute.text("user.chatfs.state", of: entry) == "queued"
+        }
+        let newer = try stage.folder.write(Array("newer content".utf8), to: "newer.pdf")
+        let outcome = try await Shell.run("cp", [newer, entry])
+        #expect(!outcome.succeeded && outcome.errors.contains("not permitted"), "\(outcome.errors)")
+        #expect(
+            try ExtendedAttribute.text("user.chatfs.error", of: entry)?.contains("not known yet") == true)
+        try await stage.leave()
+    }
 }
 
 extension ScriptedMount {

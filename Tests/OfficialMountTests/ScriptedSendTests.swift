@@ -49,4 +49,32 @@ struct ScriptedSendTests {
         #expect(stage.simplex.count("/_send") == 2)
         try await stage.leave()
     }
+
+    @Test("whose answer is lost while the core stays away is sent once, with the same command again")
+    func undecided() async throws {
+        let stage = try await ScriptedMount.start()
+        let file = try stage.folder.write(Array("hello".utf8), to: "note.txt")
+        let core = ["--core", "ws://127.0.0.1:\(stage.server.port)", "--data", stage.folder.path("data")]
+        let home = ["HOME": stage.folder.path]
+        try await stage.mount()
+        // It is carried out, and the core is gone before its answer leaves.
+        stage.simplex.change { state in
+            state.breaking = ["/_send"]
+            state.work.command = .seconds(1)
+        }
+        let first = try await ChatFSProcess.start(["send", file, "bob"] + core, environment: home)
+        try await wait(until: "the core has it") { stage.simplex.count("/_send") == 1 }
+        stage.server.setAway(true)
+        #expect(try await first.ending(within: .seconds(120)) == .code(1))
+        #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
+        stage.simplex.change { $0.work.command = .zero }
+        stage.server.setAway(false)
+        let second = try await ChatFSProcess.run(
+            ["send", file, "bob"] + core, environment: home, limit: .seconds(120))
+        #expect(second.succeeded, "\(second.errors)")
+        #expect(stage.simplex.change { $0.history.all.filter(\.isSent).map(\.name) } == ["note.txt"])
+        #expect(stage.simplex.count("/_send") == 1)
+        #expect(try stage.folder.names(in: "files/outbox").allSatisfy { !$0.hasPrefix("send-") })
+        try await stage.leave()
+    }
 }

@@ -79,6 +79,7 @@ extension FileSystemError {
         switch code {
         case .sendingRefused, .sendingUnsure: EACCES
         case .tooLarge: EFBIG
+        case .sendingUndecided: self.code(of: .unreachable)
         case .file(let kind): self.code(of: kind)
         case .noSuchChat, .noSuchItem, .noSuchFile, .noSuchProfile: ENOENT
         case .alreadyReceiving, .profileInUse: EBUSY
@@ -116,7 +117,7 @@ extension FileSystemError {
 extension ChatErrorCode {
     fileprivate var isFailure: Bool {
         switch self {
-        case .file, .wrongVersion, .storage, .internalError: true
+        case .file, .sendingUndecided, .wrongVersion, .storage, .internalError: true
         case .sendingRefused, .sendingUnsure, .tooLarge, .noSuchChat, .noSuchItem, .noSuchFile,
             .noSuchProfile,
             .alreadyReceiving, .profileInUse, .nameTaken, .invalidCommand:

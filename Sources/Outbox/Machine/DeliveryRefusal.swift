@@ -31,8 +31,8 @@ struct DeliveryRefusal: Hashable, Sendable {
             .alreadyReceiving, .nameTaken, .invalidCommand, .wrongVersion:
             .failed
         case .profileInUse: .retry(mayBeHandedOver: nil)
-        // It may have failed after it had taken the file.
-        case .storage, .internalError: .retry(mayBeHandedOver: true)
+        // It may have failed after it had taken the file, or could not be asked whether it has.
+        case .sendingUndecided, .storage, .internalError: .retry(mayBeHandedOver: true)
         case .file(let kind):
             switch kind {
             // It looked at the file and said no.

@@ -122,8 +122,9 @@ struct SendBreakTests {
             case .success(let sent): item = sent
             case .failure(let error):
                 #expect(
-                    [.sendingUnsure, .sendingRefused, .file(.unreachable), .internalError].contains(
-                        error.code), "\(error)")
+                    [.sendingUnsure, .sendingUndecided, .sendingRefused, .file(.unreachable), .internalError]
+                        .contains(
+                            error.code), "\(error)")
                 if error.code == .sendingRefused { #expect(world.sent.isEmpty) }
                 let isUnsure = error.code == .sendingUnsure
                 if world.isUnsure, isUnsure, !message.mayBeRepeated {

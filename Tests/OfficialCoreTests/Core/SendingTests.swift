@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Glibc
 import ScriptedCore
@@ -284,5 +285,64 @@ struct SendingTests {
         _ = try? await core.send(stage.compose("a.txt", id: "one"), to: .notes(1))
         #expect(stage.simplex.count("/_create *1 json ") == 1)
         await core.shutDown()
+    }
+
+    @Test(
+        "an answer that is lost while the core stays away leaves the message undecided, and later it is sent once",
+        arguments: [true, false])
+    func awayAfterTheBreak(isTaken: Bool) async throws {
+        let stage = try Stage()
+        var settings = stage.settings()
+        settings.connectTimeout = .milliseconds(100)
+        let core = try await OfficialCore.open(stage.transport, settings)
+        let begun = AsyncSemaphore(0)
+        if isTaken {
+            stage.after("/_send") { [stage] in
+                stage.transport.disconnect()
+                begun.release()
+            }
+        } else {
+            stage.simplex.change { $0.silent = ["/_send"] }
+            stage.before("/_send") { begun.release() }
+        }
+        let message = try stage.compose("a.txt", id: "one")
+        let sending = Task { await code(of: message, core) }
+        _ = await begun.acquire()
+        if !isTaken { stage.transport.disconnect() }
+        #expect(await sending.value == .sendingUndecided)
+        // Begun already, and the core is still away.
+        #expect(await code(of: message, core) == .sendingUndecided)
+        stage.after("/_send") {}
+        stage.simplex.change { $0.silent = [] }
+        stage.transport.connect()
+        #expect(await code(of: message, core) == (isTaken ? nil : .sendingUnsure))
+        #expect(sent(stage) == (isTaken ? 1 : 0) && stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    @Test("a core that fails to say what became of a message leaves it undecided")
+    func questionWithoutAnAnswer() async throws {
+        let stage = try Stage { $0.breaking = ["/_send"] }
+        let core = try await stage.open()
+        stage.simplex.change { state in
+            state.answersQuestions = false
+            state.refusals["/_get chat "] = #"{"type":"error","errorType":{"type":"exception"}}"#
+        }
+        let message = try stage.compose("a.txt", id: "one")
+        #expect(await code(of: message, core) == .sendingUndecided)
+        stage.simplex.change { $0.refusals = [:] }
+        #expect(await code(of: message, core) == nil)
+        #expect(sent(stage) == 1 && stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    /// With which error it is not sent; nil: it is.
+    private func code(of message: ComposedMessage, _ core: OfficialCore) async -> ChatErrorCode? {
+        do throws(ChatError) {
+            _ = try await core.send(message, to: .direct(1))
+            return nil
+        } catch {
+            return error.code
+        }
     }
 }

@@ -38,7 +38,8 @@ final class MessageSender: Sendable {
         case wasSent(ItemID)
     }
 
-    /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it; what the core refuses.
+    /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it, `.sendingUndecided` while the core
+    ///   cannot be asked; what the core refuses.
     func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
@@ -58,6 +59,10 @@ final class MessageSender: Sendable {
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
         } catch {
+            // Of this attempt nothing left; an earlier one may have.
+            if begun != nil, message.mayBeRepeated, error.code == .disconnected {
+                throw SendSearch.undecided(error)
+            }
             item = try await recover(from: error, of: attempt, message, in: chat)
         }
         // When this fails the core has it all the same: the next attempt finds it there.

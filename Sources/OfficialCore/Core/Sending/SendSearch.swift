@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 
 /// The message of a send whose answer was lost: its file lies in a folder of its own, whose name nothing else
@@ -16,11 +17,15 @@ struct SendSearch: Sendable {
     /// - Returns: nil when the core does not have the message; while it may still be at work on it, that is
     ///   no proof.
     /// - Throws: `.sendingUnsure` when the chat cannot be searched to where the send began;
-    ///   `.file(.unreachable)`.
+    ///   `.sendingUndecided` when the core cannot be asked.
     func item(
         of send: BegunSend, in chat: ChatReference, mayBeUnderWay: Bool
     ) async throws(ChatError) -> APIItem? {
-        try await connection.waitUntilConnected(timeout: settings.connectTimeout)
+        do throws(ChatError) {
+            try await connection.waitUntilConnected(timeout: settings.connectTimeout)
+        } catch {
+            throw Self.undecided(error)
+        }
         var bound = send.newest
         let begin = ContinuousClock.now
         for moment in mayBeUnderWay ? settings.searchesForLostSend : [.zero] {
@@ -29,7 +34,7 @@ struct SendSearch: Sendable {
             do throws(OfficialCoreError) {
                 outcome = try await search(for: send.folder, in: APIChatReference(chat), after: &bound)
             } catch {
-                throw error.chatError
+                throw Self.undecided(error)
             }
             switch outcome {
             case .found(let item): return item
@@ -137,14 +142,27 @@ struct SendSearch: Sendable {
     /// The core notes the file, makes the message, gives it to its agent, which sends it whatever happens to the
     /// chat, and only then makes the item (6.4.5). When it is killed before the last step, the others have the
     /// message and nobody finds an item: sent once more, they would have the file twice.
+    ///
+    /// - Throws: `.sendingUndecided` when the core cannot be asked.
     func mayBeSentWithoutItem(_ folder: String) async throws(ChatError) -> Bool {
-        let orphans = try await connection.pairs(
-            .query(
-                "SELECT 'orphans', count(*) FROM messages m WHERE m.msg_sent = 1 "
-                    + "AND m.chat_msg_event = 'x.msg.new' AND m.created_at >= (SELECT max(f.created_at) "
-                    + "FROM files f WHERE instr(f.file_path, '/\(folder)/') > 0 AND f.chat_item_id IS NULL) "
-                    + "AND NOT EXISTS (SELECT 1 FROM chat_item_messages c WHERE c.message_id = m.message_id)")
-        )
-        return orphans["orphans", default: 0] > 0
+        do throws(ChatError) {
+            let orphans = try await connection.pairs(
+                .query(
+                    "SELECT 'orphans', count(*) FROM messages m WHERE m.msg_sent = 1 "
+                        + "AND m.chat_msg_event = 'x.msg.new' AND m.created_at >= (SELECT max(f.created_at) "
+                        + "FROM files f WHERE instr(f.file_path, '/\(folder)/') > 0 AND f.chat_item_id IS NULL) "
+                        + "AND NOT EXISTS "
+                        + "(SELECT 1 FROM chat_item_messages c WHERE c.message_id = m.message_id)"))
+            return orphans["orphans", default: 0] > 0
+        } catch {
+            throw Self.undecided(error)
+        }
+    }
+
+    /// Why a send that was begun was not looked for: it may be there all the same.
+    static func undecided(_ error: any DescribedError) -> ChatError {
+        ChatError(
+            .sendingUndecided,
+            "It is not known yet whether the SimpleX core sent this file: \(error.sentence)", cause: error)
     }
 }
