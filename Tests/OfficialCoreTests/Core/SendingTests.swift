@@ -345,4 +345,38 @@ struct SendingTests {
             return error.code
         }
     }
+
+    @Test("two who send one message at a time get the same item, and the core gets it once")
+    func twoAtATime() async throws {
+        let stage = try Stage()
+        let core = try await stage.open(.library)
+        let begun = AsyncSemaphore(0)
+        let mayEnd = AsyncSemaphore(0)
+        stage.before("/_send") {
+            begun.release()
+            _ = await mayEnd.acquire()
+        }
+        let first = try stage.compose("a.txt", id: "one")
+        var second = first
+        second.source.path = try stage.folder.write(Array("another".utf8), to: "staged-again")
+        var status = stat()
+        #expect(stat(first.source.path, &status) == 0)
+        let sending = Task { try await core.send(first, to: .direct(1)) }
+        _ = await begun.acquire()
+        let isAsked = AsyncSemaphore(0)
+        let again = Task { [second] in
+            isAsked.release()
+            return try await core.send(second, to: .direct(1))
+        }
+        _ = await isAsked.acquire()
+        // Time enough for it to go wrong.
+        try await Task.sleep(for: .milliseconds(200))
+        for _ in 0..<2 { mayEnd.release() }
+        let item = try await sending.value
+        #expect(try await again.value.id == item.id)
+        #expect(stage.simplex.count("/_send") == 1 && sent(stage) == 1)
+        var placed = stat()
+        #expect(stat(try #require(item.file?.source?.path), &placed) == 0 && placed.st_ino == status.st_ino)
+        await core.shutDown()
+    }
 }

@@ -10,6 +10,7 @@ final class MessageSender: Sendable {
     private let recent: RecentEvents
     private let staging: StagingFolder
     private let search: SendSearch
+    private let turns = MessageTurns()
     private let ownership: OfficialCoreSettings.Ownership
     /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
     /// attached core may have outlived ours.
@@ -41,6 +42,12 @@ final class MessageSender: Sendable {
     /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it, `.sendingUndecided` while the core
     ///   cannot be asked; what the core refuses.
     func send(
+        _ message: ComposedMessage, to chat: ChatReference
+    ) async throws(ChatError) -> Outcome {
+        try await turns.run(message.id) { () throws(ChatError) in try await sendInTurn(message, to: chat) }
+    }
+
+    private func sendInTurn(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
         let folder = StagingFolder.folder(of: message)
