@@ -162,4 +162,23 @@ struct ScriptedArchiveTests {
         #expect(option.ending == .code(64), "\(option.errors)")
         #expect(try isClean(stage))
     }
+
+    @Test(
+        "an import removes nothing that was there: an empty database, half of one, copies of an interrupted change",
+        arguments: [
+            ["db_chat.db"], ["db_agent.db"], ["db_agent.db", "db_chat.db.bak", "db_agent.db.bak"],
+        ])
+    func present(names: [String]) async throws {
+        let stage = try await ScriptedMount.start()
+        let archive = try stage.folder.write(Array("archive".utf8), to: "chats.zip")
+        let bytes = Array((names.count == 1 ? "" : "a database").utf8)
+        for name in names { try stage.folder.write(bytes, to: name) }
+        let outcome = try await ChatFSProcess.run([
+            "import", archive, "--core", "simplex-chat:/bin/true", "--database", stage.folder.path("db"),
+            "--data", stage.folder.path("data"),
+        ])
+        #expect(!outcome.succeeded && outcome.errors.contains("already"), "\(outcome.errors)")
+        for name in names { #expect(try stage.folder.read(name) == bytes) }
+        #expect(try isClean(stage))
+    }
 }

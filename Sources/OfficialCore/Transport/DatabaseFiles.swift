@@ -45,6 +45,20 @@ public struct DatabaseFiles: Hashable, Sendable {
         return start == Array("SQLite format 3\0".utf8) ? .plain : .encrypted
     }
 
+    /// Refuses where something has a name that a new core takes, or its copies: it would be lost.
+    public func requireFree() throws(OfficialCoreError) {
+        let taken = (paths + copies).filter { path in
+            var status = stat()
+            return lstat(path, &status) == 0 || errno != ENOENT
+        }
+        guard let first = taken.first else { return }
+        throw OfficialCoreError(
+            .inUse,
+            "There is a SimpleX database or a copy of one at \(prefix) already, which an import would replace "
+                + "(\(taken.count == 1 ? first : "\(first) and \(taken.count - 1) more")): name another place "
+                + "with --database.")
+    }
+
     /// Removes both databases, for who made them just now, with the copies that the core made.
     public func remove() {
         for path in paths { unlink(path) }

@@ -81,12 +81,7 @@ struct OfficialArchive: Sendable {
         umask(0o077)
         try await ThreadPool.shared.run {
             _ = try naming(path) { try OpenFile(path, flags: O_RDONLY) }
-            guard try database.condition() == .missing else {
-                throw OfficialCoreError(
-                    .inUse,
-                    "There is a SimpleX database at \(database.prefix) already, which an import would replace: name "
-                        + "another place with --database.")
-            }
+            try database.requireFree()
         }
         let workplace = try await ThreadPool.shared.run {
             try Workplace(beside: database.prefix, for: "import")
@@ -108,10 +103,11 @@ struct OfficialArchive: Sendable {
         } catch let exit as ExitCode {
             throw exit
         } catch {
-            // Whatever is there was made here just now.
+            // There was nothing: what is there was made here just now, or by whoever has it open.
+            let isOurs = (error as? OfficialCoreError)?.code != .inUse
             await ThreadPool.shared.run {
                 workplace.remove()
-                database.remove()
+                if isOurs { database.remove() }
             }
             throw error
         }
