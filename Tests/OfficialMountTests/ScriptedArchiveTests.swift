@@ -181,4 +181,39 @@ struct ScriptedArchiveTests {
         for name in names { #expect(try stage.folder.read(name) == bytes) }
         #expect(try isClean(stage))
     }
+
+    @Test(
+        "a program that rests for its archive goes on when the command is interrupted",
+        arguments: [SIGINT, SIGTERM])
+    func interrupted(signal: Int32) async throws {
+        let stage = try await ScriptedMount.start()
+        stage.simplex.change { $0.silent = ["/_db export"] }
+        let exporting = try await ChatFSProcess.start(
+            ["export", stage.folder.path("chats.zip")] + core(stage), environment: ["HOME": stage.folder.path]
+        )
+        try await wait(until: "it rests") { stage.simplex.count("/_db export") == 1 }
+        exporting.send(signal)
+        #expect(try await exporting.ending() == .code(128 + signal))
+        #expect(stage.simplex.commands.last == "/_start", "\(stage.simplex.commands)")
+        #expect(access(stage.folder.path("chats.zip"), F_OK) != 0)
+        #expect(try isClean(stage))
+    }
+
+    @Test("an interrupted import leaves nothing of the databases that it began")
+    func interruptedImport() async throws {
+        let stage = try await ScriptedMount.start()
+        stage.simplex.change { $0.silent = ["/_db import"] }
+        let archive = try stage.folder.write(Array("archive".utf8), to: "chats.zip")
+        let importing = try await ChatFSProcess.start(
+            [
+                "import", archive, "--core", "simplex-chat:\(try carelessProgram(stage))",
+                "--database", stage.folder.path("db"), "--files-folder", stage.folder.path("imported files"),
+                "--data", stage.folder.path("data"),
+            ], environment: ["HOME": stage.folder.path])
+        try await wait(until: "it is read") { stage.simplex.count("/_db import") == 1 }
+        importing.send(SIGINT)
+        #expect(try await importing.ending() == .code(130))
+        #expect(try stage.folder.names().allSatisfy { !$0.hasPrefix("db_") })
+        #expect(try isClean(stage))
+    }
 }

@@ -37,6 +37,8 @@ public struct CoreArchive: Sendable {
             do throws(OfficialCoreError) {
                 _ = try await transport.request(.stop)
             } catch {
+                // It may rest all the same.
+                if error.leavesDoubt { await letGoOn(transport, settings) }
                 throw Self.meaning(of: error)
             }
         } catch {
@@ -65,15 +67,22 @@ public struct CoreArchive: Sendable {
 
     /// Lets a core of somebody else go on, and ends one of our own.
     public func close() async {
-        if settings.ownership == .attached {
+        await Self.letGoOn(transport, settings)
+        // In a task of its own: who was cancelled leaves nothing as it is either.
+        await Task { [transport] in await transport.close() }.value
+        lock.release()
+    }
+
+    /// Has a core of somebody else start its chats again, also for a task that was cancelled.
+    private static func letGoOn(_ transport: any OfficialTransport, _ settings: OfficialCoreSettings) async {
+        guard settings.ownership == .attached else { return }
+        await Task {
             do throws(OfficialCoreError) {
                 _ = try await transport.request(.start)
             } catch {
                 log.warning("the SimpleX program could not be told to go on: \(error.sentence)")
             }
-        }
-        await transport.close()
-        lock.release()
+        }.value
     }
 
     private func ask(_ command: APICommand) async throws(ChatError) -> APIResponse {

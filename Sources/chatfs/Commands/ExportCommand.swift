@@ -41,10 +41,19 @@ enum ExportCommand {
             Example("chatfs export --decrypted --fetch ~/chats", "All files, in clear."),
             Example(
                 "chatfs export --core lib:/opt/simplex/libsimplex.so ~/simplex.zip", "SimpleX's own archive."),
-        ]
+        ],
+        waitsForStop: true
     ) { invocation in
+        let official = try OfficialArchive(invocation)
+        // A core that rests for it goes on first.
+        try await invocation.untilStopped(
+            grace: official == nil ? .milliseconds(300) : OfficialArchive.grace
+        ) { try await run(invocation, official) }
+    }
+
+    private static func run(_ invocation: Invocation, _ official: OfficialArchive?) async throws {
         let destination = MountSettings.absolute(invocation.argument("TARGET"))
-        if let official = try OfficialArchive(invocation) {
+        if let official {
             try OfficialArchive.refuse(
                 ["chat", "decrypted", "fetch", "profile", "archive-passphrase-fd"], invocation)
             return try await official.write(to: destination)

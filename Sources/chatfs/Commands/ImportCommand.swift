@@ -30,10 +30,19 @@ enum ImportCommand {
         examples: [
             Example("chatfs import ~/chats.zip", "Into the usual place."),
             Example("chatfs import bob.zip --data ~/bob", "To look into beside one's own."),
-        ]
+        ],
+        waitsForStop: true
     ) { invocation in
+        let official = try OfficialArchive(invocation)
+        // What a core has begun is removed first.
+        try await invocation.untilStopped(
+            grace: official == nil ? .milliseconds(300) : OfficialArchive.grace
+        ) { try await run(invocation, official) }
+    }
+
+    private static func run(_ invocation: Invocation, _ official: OfficialArchive?) async throws {
         let source = invocation.argument("ARCHIVE")
-        if let official = try OfficialArchive(invocation) {
+        if let official {
             try OfficialArchive.refuse(["no-encryption", "archive-passphrase-fd"], invocation)
             return try await official.read(from: source)
         }

@@ -35,6 +35,9 @@ struct OfficialArchive: Sendable {
         throw UsageError("--\(name) is for ChatFS's own core: the archive of --core is SimpleX's own")
     }
 
+    /// How long an interrupted command may take to have the core go on, or end.
+    static let grace = Duration.seconds(45)
+
     // MARK: - Writing
 
     func write(to path: String) async throws {
@@ -143,7 +146,8 @@ struct OfficialArchive: Sendable {
         do throws(ChatError) {
             archive = try await CoreArchive.open(transport, settings)
         } catch {
-            await transport.close()
+            // In a task of its own: this one may be cancelled.
+            await Task { await transport.close() }.value
             throw error
         }
         do {

@@ -88,4 +88,25 @@ struct CoreArchiveTests {
         await archive.close()
         #expect(stage.simplex.count("/_db") == 0)
     }
+
+    @Test("a running program that may have stopped is told to go on, though who asked it was cancelled")
+    func cancelled() async throws {
+        let stage = try Stage { $0.silent = ["/_stop"] }
+        let opening = Task { _ = try await open(stage, .attached) }
+        #expect(await eventually { stage.simplex.count("/_stop") == 1 })
+        opening.cancel()
+        await #expect(throws: ChatError.self) { try await opening.value }
+        #expect(stage.simplex.commands.last == "/_start", "\(stage.simplex.commands)")
+        // And so it is when it rests already.
+        let resting = try Stage { $0.silent = ["/_db export"] }
+        let archive = Task {
+            let archive = try await open(resting, .attached)
+            _ = try? await archive.write(to: "/backup/chats.zip", temporary: "/backup")
+            await archive.close()
+        }
+        #expect(await eventually { resting.simplex.count("/_db export") == 1 })
+        archive.cancel()
+        try await archive.value
+        #expect(resting.simplex.commands.last == "/_start", "\(resting.simplex.commands)")
+    }
 }
