@@ -29,6 +29,8 @@ public struct OfficialCoreError: DescribedError {
         case noProfile
         /// Folders, descriptors or threads failed; see `cause`.
         case system
+        /// Another database than before answers. Nothing was sent.
+        case otherDatabase
         /// The task that asked was cancelled; whether the command took effect is not known.
         case cancelled
         /// This process has closed the core. Nothing was sent.
@@ -67,7 +69,7 @@ public struct OfficialCoreError: DescribedError {
             switch self.code {
             case .refused, .notUnderstood, .cancelled, .closed, .interrupted: .internalError
             case .invalidCommand: .invalidCommand
-            case .disconnected, .broken: .file(.unreachable)
+            case .disconnected, .broken, .otherDatabase: .file(.unreachable)
             case .timeout: .file(.timedOut)
             case .notInstalled, .system, .database, .encryptedDatabase: .storage
             case .inUse: .profileInUse

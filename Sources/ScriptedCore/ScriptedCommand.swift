@@ -120,7 +120,9 @@ struct ScriptedCommand {
     private func rows(_ state: ScriptedSimpleX.State) -> String {
         guard state.answersQuestions else { return #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
         var rows = ["header"]
-        if let answer = ScriptedPeople(text).rows(state) {
+        if text.contains("created_at FROM users") {
+            rows.append(state.created)
+        } else if let answer = ScriptedPeople(text).rows(state) {
             rows += answer
         } else if text.contains("file_descr_text") {
             let file = text.firstMatch(of: /r\.file_id = (\d+)/).flatMap { Int64($0.1) }

@@ -25,6 +25,8 @@ public final class ScriptedSimpleX: Sendable {
         public var undescribed: Set<Int64> = []
         /// Messages that were sent and got no item, since the process ended in between.
         public var orphans = 0
+        /// When its profile was made.
+        public var created = "2026-01-02 03:04:05.678901234"
         /// Whether it answers questions about its database (`/sql`).
         public var answersQuestions = true
         /// The file that it says its chats are kept in. Nothing is written there: who changes the history

@@ -53,6 +53,41 @@ struct AwayCoreTests {
             try ExtendedAttribute.text("user.chatfs.error", of: entry)?.contains("not known yet") == true)
         try await stage.leave()
     }
+
+    @Test("what waits for a core is not given to another one that answers in its place")
+    func another() async throws {
+        let stage = try await ScriptedMount.start()
+        try await stage.mount(["--quiet-time", "10ms"])
+        stage.server.setAway(true)
+        try await wait(until: "the mount knows") {
+            try await stage.status().contains("what is sent and received waits")
+        }
+        let source = try stage.folder.write(Array("content".utf8), to: "report.pdf")
+        let entry = stage.folder.path("Chats/bob/report.pdf")
+        #expect(try await Shell.run("cp", [source, entry]).succeeded)
+        try await wait(until: "it waits") {
+            try ExtendedAttribute.text("user.chatfs.state", of: entry) == "queued"
+        }
+        let former = stage.simplex.change { state in
+            let former = (state.created, state.contacts)
+            (state.created, state.contacts) = ("2026-05-06 07:08:09.101112131", [1: "mallory"])
+            return former
+        }
+        stage.server.setAway(false)
+        try await wait(until: "the mount says so") {
+            try await stage.status().contains("Another SimpleX database")
+        }
+        // Tried again by whoever does not know it.
+        let retried = try await ChatFSProcess.run(["retry", entry], environment: ["HOME": stage.folder.path])
+        #expect(stage.simplex.count("/_send") == 0, "\(retried)")
+        #expect(access(stage.folder.path("Chats/bob"), F_OK) == 0)
+        #expect(access(stage.folder.path("Chats/mallory"), F_OK) != 0)
+        stage.server.setAway(true)
+        stage.simplex.change { ($0.created, $0.contacts) = former }
+        stage.server.setAway(false)
+        try await wait(until: "it is sent") { stage.simplex.count("/_send") == 1 }
+        try await stage.leave()
+    }
 }
 
 extension ScriptedMount {

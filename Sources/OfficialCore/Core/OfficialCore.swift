@@ -30,6 +30,7 @@ public final class OfficialCore: ChatCore {
     private let suspension: CoreSuspension
     private let staging: StagingFolder
     private let recent = RecentEvents()
+    private let early = EarlyEvents()
     private let standaloneFiles: StandaloneFiles
     private let receiver: FileReceiver
     private let claims: FileClaims
@@ -63,7 +64,8 @@ public final class OfficialCore: ChatCore {
             staging: staging, history: history)
         trust = try OfficialRelayTrust(folder: settings.folder, key: settings.key)
         let held = HeldCommands()
-        connection = CoreConnection(transport, held)
+        connection = CoreConnection(
+            transport, held, identity: CoreIdentity(transport, index, user: profile.id))
         suspension = CoreSuspension(transport, held, settings.ownership)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)
@@ -88,7 +90,7 @@ public final class OfficialCore: ChatCore {
     /// Connects to the core and opens its profile.
     ///
     /// - Throws: `.profileInUse` naming the process that has it; `.noSuchProfile`; `.file(.unreachable)` when the
-    ///   core does not answer; what the core refuses.
+    ///   core does not answer, or another one than before; what the core refuses.
     public static func open(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> OfficialCore {
@@ -99,6 +101,11 @@ public final class OfficialCore: ChatCore {
         let profile = try await Session.begin(transport, settings)
         let core = try await blocking.run {
             try OfficialCore(transport, settings, profile: profile, lock: lock)
+        }
+        do throws(OfficialCoreError) {
+            try await core.connection.verify()
+        } catch {
+            throw error.chatError
         }
         let known = try await core.chats()
         if settings.comparesFirst || known.isEmpty { try await core.reconciliation.takeChats() }
@@ -180,18 +187,30 @@ public final class OfficialCore: ChatCore {
 
     private func take(_ event: TransportEvent) async {
         switch event {
-        case .event(let event): await take(event)
+        case .event(let event):
+            if connection.isConnected { await take(event) } else { early.hold(event) }
         case .disconnected(let reason):
+            early.noteLoss()
             guard connection.setConnected(false) else { return }
             log.notice("the connection to the SimpleX core is lost: \(reason)")
             index.events.tell(.coreUnreachable(reason))
         case .connected:
+            do throws(OfficialCoreError) {
+                try await connection.verify()
+            } catch {
+                // Without a connection another one follows.
+                guard error.code == .otherDatabase else { return }
+                log.warning("\(error.sentence)")
+                early.drop()
+                return index.events.tell(.coreUnreachable(error.sentence))
+            }
             do throws(OfficialCoreError) {
                 try await Session.setUp(transport, settings)
             } catch {
                 log.warning("the SimpleX core did not take its settings: \(error.sentence)")
             }
             if !connection.setConnected(true) { index.events.tell(.coreReachable) }
+            for event in early.take() { await take(event) }
             reconciliation.requestWhole()
             history.notify()
             readReceipts.reportOpened()

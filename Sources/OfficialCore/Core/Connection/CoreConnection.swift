@@ -8,15 +8,21 @@ final class CoreConnection: Sendable {
         /// Commands of somebody who waits, under way.
         var waiting = 0
         var isConnected = false
+        /// How often it was lost.
+        var losses = 0
+        /// Nobody has looked since which core answers.
+        var isDoubted = true
     }
 
     private let transport: any OfficialTransport
     /// Those that need the network.
     private let held: HeldCommands
+    private let identity: CoreIdentity?
     private let state = Lock(State())
 
-    init(_ transport: any OfficialTransport, _ held: HeldCommands) {
-        (self.transport, self.held) = (transport, held)
+    /// - Parameter identity: asked before the first command of every connection; nil: any core will do.
+    init(_ transport: any OfficialTransport, _ held: HeldCommands, identity: CoreIdentity? = nil) {
+        (self.transport, self.held, self.identity) = (transport, held, identity)
     }
 
     // MARK: - Asking
@@ -43,7 +49,23 @@ final class CoreConnection: Sendable {
     private func request(
         _ command: APICommand, _ body: () async throws(OfficialCoreError) -> APIResponse
     ) async throws(OfficialCoreError) -> APIResponse {
-        command.needsNetwork ? try await held.carryOut(body) : try await body()
+        if command.needsNetwork {
+            return try await held.carryOut { () throws(OfficialCoreError) in
+                try await verify()
+                return try await body()
+            }
+        }
+        try await verify()
+        return try await body()
+    }
+
+    /// Nothing goes to a connection before it is known that the core is the one that it was.
+    /// - Throws: `.otherDatabase`; why there is no connection.
+    func verify() async throws(OfficialCoreError) {
+        let (isDoubted, losses) = state.withLock { ($0.isDoubted, $0.losses) }
+        guard isDoubted, let identity else { return }
+        try await identity.check()
+        state.withLock { if $0.losses == losses { $0.isDoubted = false } }
     }
 
     /// Waits until nobody waits for the core, for a second at most.
@@ -126,6 +148,10 @@ final class CoreConnection: Sendable {
     func setConnected(_ isConnected: Bool) -> Bool {
         state.withLock { state in
             defer { state.isConnected = isConnected }
+            if !isConnected {
+                state.losses += 1
+                state.isDoubted = true
+            }
             return state.isConnected
         }
     }

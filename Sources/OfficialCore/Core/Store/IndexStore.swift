@@ -73,6 +73,7 @@ struct IndexTables {
     let walks: WalkTable
     let sends: SendTable
     let keptCopies: KeptCopyTable
+    let identity: IdentityTable
 
     init(_ connection: Connection) {
         chats = ChatTable(connection)
@@ -80,5 +81,6 @@ struct IndexTables {
         walks = WalkTable(connection)
         sends = SendTable(connection)
         keptCopies = KeptCopyTable(connection)
+        identity = IdentityTable(connection)
     }
 }

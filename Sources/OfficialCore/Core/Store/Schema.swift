@@ -90,6 +90,10 @@ enum Schema {
             UPDATE item SET preview = 1 WHERE kind IN ('image', 'video');
             """),
         Migration("leaving", "CREATE INDEX leaving_item ON item (time, id) WHERE \(isLeaving)"),
+        // Which profile of which database it is about.
+        Migration(
+            "identity",
+            "CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT"),
     ]
 
     /// The same for received items whose file is not here and that relays drop at some time.

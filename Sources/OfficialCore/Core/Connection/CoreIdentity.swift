@@ -1,0 +1,67 @@
+import Base
+import ChatCore
+
+/// Whether the core has the profile that everything here is about. Another database may answer at the same address, or
+/// lie under the same prefix, and it numbers profiles, contacts and messages alike.
+///
+/// A profile is known by the moment it was made, to the nanosecond: of all that the core tells, that alone stays as it is
+/// when its user renames it, and through archives, updates and other passphrases. A core that answers no questions about
+/// its database is taken for the one that it was.
+final class CoreIdentity: Sendable {
+    private let transport: any OfficialTransport
+    private let index: IndexStore
+    private let user: Int64
+    private let known = Lock<String?>(nil)
+
+    private static let timeout = Duration.seconds(10)
+
+    init(_ transport: any OfficialTransport, _ index: IndexStore, user: Int64) {
+        (self.transport, self.index, self.user) = (transport, index, user)
+    }
+
+    /// - Throws: `.otherDatabase`; why there is no connection.
+    func check() async throws(OfficialCoreError) {
+        guard let present = try await present() else { return }
+        let expected: String
+        if let known = known.withLock({ $0 }) {
+            expected = known
+        } else {
+            expected = try await kept(present)
+            known.withLock { $0 = expected }
+        }
+        guard present == expected else {
+            throw OfficialCoreError(
+                .otherDatabase,
+                "Another SimpleX database than before answers there, or its profile was made anew: "
+                    + "use another --data, or bring the former one back.")
+        }
+    }
+
+    /// nil from a core that does not tell it.
+    private func present() async throws(OfficialCoreError) -> String? {
+        do throws(OfficialCoreError) {
+            let answer = try await transport.request(
+                .query("SELECT created_at FROM users WHERE user_id = \(user)"), timeout: Self.timeout)
+            guard case .rows(let rows) = answer, rows.count == 2, !rows[1].isEmpty else { return nil }
+            return rows[1]
+        } catch {
+            switch error.code {
+            case .refused, .timeout, .notUnderstood: return nil
+            default: throw error
+            }
+        }
+    }
+
+    /// What the index has; `present` from now on, where it has nothing.
+    private func kept(_ present: String) async throws(OfficialCoreError) -> String {
+        do throws(ChatError) {
+            return try await blocking.run { [index] in
+                if let known = try index.read({ try $0.identity.known() }) { return known }
+                try index.commit(durably: true) { try $0.tables.identity.note(present) }
+                return present
+            }
+        } catch {
+            throw OfficialCoreError(.system, error.sentence, cause: error)
+        }
+    }
+}

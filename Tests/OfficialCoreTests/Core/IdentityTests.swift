@@ -1,0 +1,116 @@
+import Base
+import ChatCore
+import Glibc
+import ScriptedCore
+import Testing
+
+@testable import OfficialCore
+
+@Suite("Another SimpleX database in the place of the former one")
+struct IdentityTests {
+    private static let other = "2026-05-06 07:08:09.101112131"
+
+    private func stage() throws -> Stage {
+        try Stage { state in
+            state.contacts = [1: "alice", 2: "bob"]
+            state.history.append(ScriptedMessage(id: 1, chat: "@1", isSent: false, name: "film.mp4"))
+        }
+    }
+
+    /// As another program that listens now: other contacts under the same numbers, no messages.
+    private func swap(_ stage: Stage) {
+        stage.simplex.change { state in
+            state.created = Self.other
+            state.contacts = [1: "mallory"]
+            state.history = ScriptedHistory()
+        }
+    }
+
+    private func isKnown(_ core: OfficialCore) async throws -> Bool {
+        try await core.items(of: .direct(1), before: nil, count: 10).map(\.id.rawValue) == [1]
+    }
+
+    @Test("is given nothing, and takes nothing away; when the former one is back, all goes on")
+    func reconnected() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(try await eventually { try await isKnown(core) })
+        let events = core.events()
+        let problems = Lock<[String]>([])
+        let returns = Lock(0)
+        let listening = Task {
+            for await event in events {
+                if case .coreUnreachable(let sentence) = event { problems.withLock { $0.append(sentence) } }
+                if case .coreReachable = event { returns.withLock { $0 += 1 } }
+            }
+        }
+        stage.transport.disconnect()
+        let former = stage.simplex.change { $0 }
+        swap(stage)
+        let before = stage.simplex.commands.count
+        stage.transport.connect()
+        #expect(await eventually { problems.withLock { $0.contains { $0.contains("Another SimpleX") } } })
+        // Nor is what it tells taken in.
+        stage.simplex.tellNew(ScriptedMessage(id: 7, chat: "@1", isSent: false, name: "theirs.txt"))
+        await #expect(throws: ChatError.self) {
+            _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        }
+        await #expect(throws: ChatError.self) { try await core.renameChat(.direct(1), to: "Bobby") }
+        #expect(
+            stage.simplex.commands.dropFirst(before).allSatisfy {
+                $0.hasPrefix("/sql chat SELECT created_at")
+            })
+
+        stage.transport.disconnect()
+        stage.simplex.change { $0 = former }
+        stage.transport.connect()
+        #expect(await eventually { returns.withLock { $0 } == 1 })
+        #expect(try await isKnown(core))
+        #expect(try await core.chats().map(\.displayName).sorted() == ["alice", "bob"])
+        _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        #expect(stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+        await listening.value
+    }
+
+    @Test("is not opened, and the former one is, whatever its profile is called")
+    func opened() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(try await eventually { try await isKnown(core) })
+        await core.shutDown()
+        stage.restart()
+        let former = stage.simplex.change { $0 }
+        swap(stage)
+        do {
+            _ = try await stage.open()
+            Issue.record("it was opened")
+        } catch let error as ChatError {
+            #expect(error.sentence.contains("use another --data"), "\(error.sentence)")
+        }
+        await stage.transport.close()
+        stage.restart()
+        stage.simplex.change { $0 = former }
+        stage.rewriting("/user") { $0.replacing("alice", with: "alicia") }
+        let again = try await stage.open()
+        #expect(try await isKnown(again))
+        await again.shutDown()
+    }
+
+    @Test("cannot be told from it where the core answers no questions: it is taken for the same")
+    func untold() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        await core.shutDown()
+        stage.restart()
+        stage.simplex.change { $0.answersQuestions = false }
+        let again = try await stage.open()
+        stage.transport.disconnect()
+        stage.transport.connect()
+        #expect(
+            await eventually {
+                (try? await again.send(stage.compose("a.txt", id: "one"), to: .direct(1))) != nil
+            })
+        await again.shutDown()
+    }
+}
