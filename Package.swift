@@ -108,7 +108,7 @@ let package = Package(
                 "Base", "Posix", "Cryptography", "KeySlots", "Store", "ChatCore", "EmbeddedCore", "Links",
                 "Namespace", "Outbox", "CLinux",
             ]),
-        module("Desktop", uses: ["Base", "Posix", "ChatCore", "CLinux"]),
+        module("Desktop", uses: ["Base", "Posix", "Cryptography", "ChatCore", "CLinux"]),
         module("MessageBus", uses: ["Base", "Posix", "CLinux"]),
         module("Notifications", uses: ["Base", "Posix", "ChatCore", "MessageBus"]),
         module("CommandLineKit", uses: ["Base", "Posix", "CLinux"]),
@@ -193,7 +193,7 @@ let package = Package(
             uses: ["ChatCore", "Cryptography", "EmbeddedCore", "Links", "Outbox", "Store"]),
         tests(of: "Archive", uses: ["ChatCore", "Cryptography", "EmbeddedCore", "KeySlots", "Store"]),
         tests(of: "CommandLineKit"),
-        tests(of: "Desktop", uses: ["ChatCore"]),
+        tests(of: "Desktop", uses: ["ChatCore", "Cryptography"]),
         tests(of: "MessageBus", uses: ["Base", "Posix"]),
         tests(of: "Notifications", uses: ["ChatCore", "MessageBus"]),
         .testTarget(
@@ -213,8 +213,8 @@ let package = Package(
         .testTarget(
             name: "MountTests",
             dependencies: [
-                "Base", "Posix", "ChatProtocol", "EmbeddedCore", "SMP", "GroupHosting", "InlineSending",
-                "TestSupport", "chatfs",
+                "Base", "Posix", "ChatProtocol", "Cryptography", "EmbeddedCore", "SMP", "GroupHosting",
+                "InlineSending", "TestSupport", "chatfs",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Cryptography
 import FoundationEssentials
 
 /// One line of JSON from a command to the daemon of a mount: a question before a file is sent, the file or
@@ -73,12 +74,28 @@ public struct SendingTerms: Codable, Hashable, Sendable {
     public var stagingFolder: String
     /// Metadata is to be removed from pictures; nil is no.
     public var removesMetadata: Bool?
+    /// The key of `UnansweredRequests`, hexadecimal; nil: the data is not encrypted.
+    public var markKey: String?
 
-    public init(chat: String, largest: UInt64?, stagingFolder: String, removesMetadata: Bool? = nil) {
+    public init(
+        chat: String, largest: UInt64?, stagingFolder: String, removesMetadata: Bool? = nil,
+        markKey: SecretBytes? = nil
+    ) {
         self.chat = chat
         self.largest = largest
         self.stagingFolder = stagingFolder
         self.removesMetadata = removesMetadata
+        self.markKey = markKey?.withUnsafeBytes { Hexadecimal.encode(Array($0)) }
+    }
+
+    /// The requests whose outcome is not known. Blocks.
+    /// - Parameter profileFolder: where they are noted.
+    public func unanswered(profileFolder: String) throws(DesktopError) -> UnansweredRequests {
+        guard let markKey else { return try UnansweredRequests(profileFolder: profileFolder, key: nil) }
+        guard let key = Hexadecimal.decode(markKey), key.count == BLAKE2b.length else {
+            throw DesktopError.malformed
+        }
+        return try UnansweredRequests(profileFolder: profileFolder, key: SecretBytes(key))
     }
 }
 

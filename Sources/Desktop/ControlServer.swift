@@ -1,6 +1,7 @@
 import Base
 import CLinux
 import ChatCore
+import Cryptography
 import Glibc
 import Posix
 
@@ -18,6 +19,7 @@ public final class ControlServer: Sendable {
     private let core: any ChatCore
     private let mountpoint: String
     private let removesMetadata: Bool
+    private let markKey: SecretBytes?
     private let transfers = Lock(Transfers())
     private let folderName: @Sendable (ChatReference) -> String?
     private let whenSent: @Sendable (ChatItem) async -> Void
@@ -31,6 +33,7 @@ public final class ControlServer: Sendable {
     ///   - profileFolder: the profile's own folder, whose lock this process holds.
     ///   - mountpoint: of this process, which must never wait for its own mount. Absolute, without symbolic links.
     ///   - removesMetadata: who sends is told to remove metadata from pictures before.
+    ///   - markKey: of the marks of requests (`UnansweredRequests.key`).
     ///   - folderName: which folder of the mount is a chat's; nil while there is none.
     ///   - whenSent: given each item that was sent, since the core tells only who sent it. The sender is
     ///     answered when it returns.
@@ -39,6 +42,7 @@ public final class ControlServer: Sendable {
     ///   - answerFreeRequest: deletes copies of files.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
+        markKey: SecretBytes? = nil,
         folderName: @escaping @Sendable (ChatReference) -> String?,
         whenSent: @escaping @Sendable (ChatItem) async -> Void,
         answerCacheRequest: @escaping @Sendable (CacheRequest) async -> CacheAnswer,
@@ -48,6 +52,7 @@ public final class ControlServer: Sendable {
         self.core = core
         self.mountpoint = mountpoint
         self.removesMetadata = removesMetadata
+        self.markKey = markKey
         self.folderName = folderName
         self.whenSent = whenSent
         self.answerCacheRequest = answerCacheRequest
@@ -90,8 +95,9 @@ public final class ControlServer: Sendable {
                 switch try channel.receive(ControlLine.self) {
                 case .inquire(let inquiry):
                     try channel.send(
-                        BlockingTask.value { [core, removesMetadata] in
-                            await inquiry.reply(from: core, removesMetadata: removesMetadata)
+                        BlockingTask.value { [core, removesMetadata, markKey] in
+                            await inquiry.reply(
+                                from: core, removesMetadata: removesMetadata, markKey: markKey)
                         })
                 case .send(let request): try answer(request, channel)
                 case .text(let request): try answer(request, channel)
@@ -212,7 +218,9 @@ public final class ControlServer: Sendable {
 }
 
 extension SendingInquiry {
-    fileprivate func reply(from core: any ChatCore, removesMetadata: Bool) async -> SendingTermsReply {
+    fileprivate func reply(
+        from core: any ChatCore, removesMetadata: Bool, markKey: SecretBytes?
+    ) async -> SendingTermsReply {
         do throws(ChatError) {
             let chat = try Chat.named(destination, in: try await core.chats())
             if let refused = chat.sendingRefused { return SendingTermsReply(problem: refused) }
@@ -220,7 +228,7 @@ extension SendingInquiry {
             return SendingTermsReply(
                 terms: SendingTerms(
                     chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,
-                    removesMetadata: removesMetadata ? true : nil))
+                    removesMetadata: removesMetadata ? true : nil, markKey: markKey))
         } catch {
             return SendingTermsReply(problem: error.sentence)
         }

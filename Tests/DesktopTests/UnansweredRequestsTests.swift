@@ -1,3 +1,4 @@
+import Cryptography
 import Glibc
 import Posix
 import TestSupport
@@ -16,7 +17,7 @@ struct UnansweredRequestsTests {
 
     init() throws {
         folder = try TemporaryFolder()
-        requests = try UnansweredRequests(profileFolder: folder.path)
+        requests = try UnansweredRequests(profileFolder: folder.path, key: nil)
     }
 
     private func age(_ name: String, seconds: Int) {
@@ -30,7 +31,7 @@ struct UnansweredRequestsTests {
     @Test("a repetition has the id of the first, also from another process")
     func repetition() throws {
         #expect(try requests.begin(Self.mark, id: Self.first) == Self.first)
-        let other = try UnansweredRequests(profileFolder: folder.path)
+        let other = try UnansweredRequests(profileFolder: folder.path, key: nil)
         #expect(try other.begin(Self.mark, id: Self.second) == Self.first)
         #expect(try folder.names(in: "unanswered") == [Self.mark])
         var status = stat()
@@ -77,7 +78,7 @@ struct UnansweredRequestsTests {
             for number in 10..<30 {
                 group.addTask {
                     try await ThreadPool.shared.run {
-                        try UnansweredRequests(profileFolder: path).begin(
+                        try UnansweredRequests(profileFolder: path, key: nil).begin(
                             Self.mark, id: String(repeating: "\(number)", count: 16))
                     }
                 }
@@ -85,5 +86,32 @@ struct UnansweredRequestsTests {
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(ids.count == 1)
+    }
+
+    @Test("with a key the mark is in no name, and only the same key finds it")
+    func keyed() throws {
+        let key = UnansweredRequests.key(from: SecretBytes([UInt8](repeating: 7, count: 32)))
+        let other = UnansweredRequests.key(from: SecretBytes([UInt8](repeating: 8, count: 32)))
+        let keyed = try UnansweredRequests(profileFolder: folder.path, key: key)
+        #expect(try keyed.begin(Self.mark, id: Self.first) == Self.first)
+        #expect(try folder.names(in: "unanswered").allSatisfy { !$0.contains(Self.mark) })
+        #expect(
+            try UnansweredRequests(profileFolder: folder.path, key: other).begin(Self.mark, id: Self.second)
+                == Self.second)
+        #expect(try keyed.begin(Self.mark, id: Self.second) == Self.first)
+        keyed.end(Self.mark)
+        #expect(try folder.names(in: "unanswered").count == 1)
+    }
+
+    @Test("what was noted before the data was encrypted loses its plain name and keeps its identity")
+    func encryptedMeanwhile() throws {
+        _ = try requests.begin(Self.mark, id: Self.first)
+        try folder.write([1], to: "unanswered/." + Self.mark + ".killed")
+        let key = UnansweredRequests.key(from: SecretBytes([UInt8](repeating: 7, count: 32)))
+        let keyed = try UnansweredRequests(profileFolder: folder.path, key: key)
+        try keyed.tidy()
+        let names = try folder.names(in: "unanswered")
+        #expect(names.count == 1 && !names.contains { $0.contains(Self.mark) })
+        #expect(try keyed.begin(Self.mark, id: Self.second) == Self.first)
     }
 }

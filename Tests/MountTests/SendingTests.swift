@@ -1,3 +1,5 @@
+import Base
+import Cryptography
 import Glibc
 import Posix
 import TestSupport
@@ -80,6 +82,13 @@ struct SendingTests {
         try await wait(until: "the request is noted", within: .seconds(300)) {
             try mounts.folder.names(in: "data/profiles/1/unanswered").contains { !$0.hasPrefix(".") }
         }
+        // Whoever has the disk and a guess of what was sent finds nothing of it there.
+        for name in try mounts.folder.names(in: "data/profiles/1/unanswered") {
+            for number in 1...9 {
+                #expect(
+                    !name.contains(try plainMark("@\(number)", "big.bin", "", mounts.folder.read("big.bin"))))
+            }
+        }
         daemon.send(SIGKILL)
         #expect(try await first.ending() == .code(1))
         #expect(first.errors.contains("The same command again is safe"), "\(first.errors)")
@@ -89,6 +98,18 @@ struct SendingTests {
         #expect(try mounts.folder.names(in: "data/profiles/1/unanswered").isEmpty)
         #expect(try await ChatFSProcess.run(["unmount", mounts.path("alice")]).succeeded)
     }
+}
+
+/// The digest of what is sent where, from which a mark is made.
+private func plainMark(_ chat: String, _ name: String, _ caption: String, _ bytes: [UInt8]) -> String {
+    var (hash, content) = (SHA256(), SHA256())
+    for text in [chat, name, caption] {
+        let bytes = Array(text.utf8)
+        hash.update(Array("\(bytes.count):".utf8) + bytes)
+    }
+    content.update(bytes)
+    hash.update(content.finalize())
+    return Hexadecimal.encode(hash.finalize())
 }
 
 /// Stops a daemon in the moment in which a command begins to stage its file. A thread waits for that in inotify(7): the

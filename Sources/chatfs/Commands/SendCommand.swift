@@ -1,5 +1,6 @@
 import ChatCore
 import CommandLineKit
+import Cryptography
 import Desktop
 import EmbeddedCore
 import Media
@@ -103,7 +104,7 @@ enum SendCommand {
             }
             let finish: @Sendable () -> Void
             do {
-                finish = try await letter.send(on: core, stage)
+                finish = try await letter.send(on: core, key: directory.key, stage)
             } catch {
                 await core.shutDown()
                 throw error
@@ -144,12 +145,14 @@ private enum Matter: Sendable {
     }
 
     /// - Returns: what is to be done when the core is shut down.
-    func send(on core: EmbeddedCore, _ stage: SendingStage) async throws -> @Sendable () -> Void {
+    func send(
+        on core: EmbeddedCore, key: SecretBytes?, _ stage: SendingStage
+    ) async throws -> @Sendable () -> Void {
         switch self {
         case .file(let letter):
-            try await DirectSending(core: core, stage: stage).send(letter)
+            try await DirectSending(core: core, key: key, stage: stage).send(letter)
             return {}
-        case .text(let letter): return try await letter.send(on: core, stage)
+        case .text(let letter): return try await letter.send(on: core, key: key, stage)
         }
     }
 }

@@ -32,9 +32,17 @@ struct MountServices: Sendable {
         }
         let cacheRequests = CacheRequestHandler(
             hydrator: parts.hydrator, fileSystem: fileSystem, core: opened.core, keeping: keeping)
+        let markKey = UnansweredRequests.key(from: opened.key)
+        await ThreadPool.shared.run {
+            do throws(DesktopError) {
+                try UnansweredRequests(profileFolder: opened.folder, key: markKey).tidy()
+            } catch {
+                Log("mount").warning("old requests could not be removed: \(error.sentence)")
+            }
+        }
         control = try ControlServer(
             profileFolder: opened.folder, core: opened.core, mountpoint: settings.mountpoint,
-            removesMetadata: settings.preparation.removesMetadata,
+            removesMetadata: settings.preparation.removesMetadata, markKey: markKey,
             folderName: { fileSystem.lister.folder(of: $0)?.name },
             whenSent: { await fileSystem.wasSent($0) },
             answerCacheRequest: { await cacheRequests.answer($0) },

@@ -1,18 +1,22 @@
 import ChatCore
 import CommandLineKit
+import Cryptography
 import Desktop
 import EmbeddedCore
 
 /// Sending by a process that holds the profile itself, to the end of the upload.
 struct DirectSending {
     let core: EmbeddedCore
+    /// Of the data directory.
+    let key: SecretBytes?
     let stage: SendingStage
 
     func send(_ letter: Letter) async throws {
         let chat = try Chat.named(letter.chat, in: try await core.chats())
         let largest = core.limits.maxFileSize(in: chat.reference)
         let terms = SendingTerms(
-            chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder)
+            chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,
+            markKey: UnansweredRequests.key(from: key))
         let events = core.events()
         let core = core
         let item = try await letter.send(terms, profileFolder: core.folder, stage) {

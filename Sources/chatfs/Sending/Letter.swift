@@ -55,7 +55,7 @@ private struct Request: Sendable {
         self.letter = letter
         let preparation = try MessagePreparation(terms.removesMetadata == true ? .images : letter.metadata)
         unanswered = try await pool.run { () throws(DesktopError) in
-            try UnansweredRequests(profileFolder: profileFolder)
+            try terms.unanswered(profileFolder: profileFolder)
         }
         let composed = try await pool.run {
             try FileSending.compose(

@@ -52,7 +52,8 @@ struct TextLetter: Sendable {
     func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
         try await ThreadPool.shared.run {
             let terms = try daemon.terms(for: chat)
-            let (composed, unanswered) = try begin(terms.chat, profileFolder: daemon.profileFolder, stage)
+            let (composed, unanswered) = try begin(
+                terms.chat, terms.unanswered(profileFolder: daemon.profileFolder), stage)
             do throws(DesktopError) {
                 try daemon.send(composed, to: terms.chat)
                 unanswered.end(mark(of: terms.chat))
@@ -72,12 +73,17 @@ struct TextLetter: Sendable {
     }
 
     /// Sends it as the process that holds the profile.
+    /// - Parameter key: of the data directory.
     /// - Returns: what is to be done when that process is at its end: until then the same request is a repetition.
-    func send(on core: EmbeddedCore, _ stage: SendingStage) async throws -> @Sendable () -> Void {
+    func send(
+        on core: EmbeddedCore, key: SecretBytes?, _ stage: SendingStage
+    ) async throws -> @Sendable () -> Void {
         let reference = try Chat.named(chat, in: try await core.chats()).reference
         let mark = mark(of: reference.description)
         let (composed, unanswered) = try await ThreadPool.shared.run {
-            try begin(reference.description, profileFolder: core.folder, stage)
+            let unanswered = try UnansweredRequests(
+                profileFolder: core.folder, key: UnansweredRequests.key(from: key))
+            return try begin(reference.description, unanswered, stage)
         }
         do throws(ChatError) {
             try await core.send(composed, to: reference)
@@ -90,9 +96,8 @@ struct TextLetter: Sendable {
 
     /// Notes the request; the text under its lasting id. Blocks.
     private func begin(
-        _ chat: String, profileFolder: String, _ stage: SendingStage
+        _ chat: String, _ unanswered: UnansweredRequests, _ stage: SendingStage
     ) throws -> (ComposedText, UnansweredRequests) {
-        let unanswered = try UnansweredRequests(profileFolder: profileFolder)
         try stage.enter(.unanswered)
         let id = try unanswered.begin(
             mark(of: chat), id: Hexadecimal.encode(SystemRandomSource().bytes(16)), startsAnew: startsAnew)
