@@ -54,7 +54,7 @@ public struct FolderEncryption: Sendable {
         let lock = try takeLock()
         defer { withExtendedLifetime(lock) {} }
         try settle()
-        guard folder.condition == .plain else { return }
+        guard try folder.condition == .plain else { return }
         do {
             let directory = try OpenFile(folder.path, flags: O_RDONLY | chatfs_o_directory)
             let names = try databases()
@@ -103,7 +103,7 @@ public struct FolderEncryption: Sendable {
                 .split(separator: "\n").map(String.init)
                 // Never beyond the folder, whatever became of the list.
                 .filter { !$0.hasPrefix("/") && !$0.split(separator: "/").contains("..") }
-            if folder.condition == .encrypted {
+            if try folder.condition == .encrypted {
                 for (index, name) in names.enumerated() { try place(name, index) }
             } else {
                 for name in names { removeFiles(of: path(name) + ".sealing") }

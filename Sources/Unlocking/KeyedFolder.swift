@@ -31,15 +31,43 @@ public struct KeyedFolder: Sendable {
         self.database = database
     }
 
+    /// - Throws: `.file` where that cannot be found out: it must not be taken for a new one.
     public var condition: Condition {
-        if access(file.path, F_OK) == 0 { return .encrypted }
-        return access(path + "/" + database, F_OK) == 0 ? .plain : .new
+        get throws(UnlockingError) {
+            if try isThere(file.path) { return .encrypted }
+            return try isThere(path + "/" + database) ? .plain : .new
+        }
+    }
+
+    private func isThere(_ file: String) throws(UnlockingError) -> Bool {
+        do throws(SystemError) {
+            try check("look into \(path)") { access(file, F_OK) }
+            return true
+        } catch {
+            if error.code == ENOENT || error.code == ENOTDIR { return false }
+            throw UnlockingError(error)
+        }
     }
 
     /// The ways to unlock that there are.
     /// - Throws: `.keys`, `.file`.
     public func slots() throws(UnlockingError) -> KeySlots {
-        do throws(KeySlotsError) { return try file.read() } catch { throw UnlockingError(error) }
+        do throws(KeySlotsError) {
+            return try file.read()
+        } catch {
+            throw try missing(error) ?? UnlockingError(error)
+        }
+    }
+
+    /// What is so where there is no file of keys because there never was one; nil: it is another error.
+    private func missing(_ error: KeySlotsError) throws(UnlockingError) -> UnlockingError? {
+        guard error.code == .missing else { return nil }
+        return switch try condition {
+        case .encrypted: nil
+        case .plain:
+            UnlockingError(.keys, "The data is not encrypted: 'chatfs key set' encrypts it.", cause: error)
+        case .new: UnlockingError(.keys, "Nothing is kept there yet.", cause: error)
+        }
     }
 
     // MARK: - Unlocking

@@ -33,7 +33,8 @@ public struct OpeningResult: Sendable {
     public static func ok(isEncrypted: Bool) -> OpeningResult {
         OpeningResult(
             kind: .ok,
-            sentence: isEncrypted ? "The data is unlocked." : "The data is not encrypted: nothing unlocks it."
+            sentence: isEncrypted
+                ? "The data is unlocked." : "The data is not encrypted: nothing is needed to unlock it."
         )
     }
 

@@ -60,7 +60,7 @@ final class DirectoryAccess: Sendable {
     /// Whether anything was kept there yet. Blocks.
     /// - Throws: for another folder, or what cannot be looked into.
     func isThere() throws -> Bool {
-        guard folder.condition == .new else { return true }
+        guard try folder.condition == .new else { return true }
         if DataDirectory.exists(path) { try DataDirectory.makeFolder(path) }
         return false
     }
@@ -85,7 +85,7 @@ final class DirectoryAccess: Sendable {
         ways.ask = nil
         let isSilent = ways.named == nil && ways.credentials == nil
         if isSilent, let asks {
-            switch folder.condition {
+            switch try folder.condition {
             case .encrypted:
                 let kinds = try folder.slots().slots.map(\.kind)
                 if kinds.contains(.passphrase), ways.keyring == nil || !kinds.contains(.keyring) {
@@ -103,20 +103,23 @@ final class DirectoryAccess: Sendable {
     /// that it was said. Blocks.
     func offerEncryption() -> String? {
         let offered = path + "/encryption-offered"
-        guard folder.condition == .plain, access(offered, F_OK) != 0,
+        guard (try? folder.condition) == .plain, access(offered, F_OK) != 0,
             (try? OpenFile(offered, flags: O_WRONLY | O_CREAT, mode: 0o600)) != nil
         else { return nil }
         return "the data is not encrypted: whoever has the disk can read it; 'chatfs key set' encrypts it"
     }
 
     /// The same for any folder, which `prepare` makes when it is new.
-    /// - Parameter lockFile: see `FolderEncryption`.
+    /// - Parameters:
+    ///   - lockFile: see `FolderEncryption`.
+    ///   - exposed: what can be read on the disk where it is not encrypted.
     static func key(
-        of folder: KeyedFolder, lockFile: String, _ ways: Ways, prepare: () throws -> Void
+        of folder: KeyedFolder, lockFile: String, exposed: String = "names, messages and files", _ ways: Ways,
+        prepare: () throws -> Void
     ) throws -> SecretBytes? {
         // What a killed process left of encrypting it.
         try FolderEncryption(folder, lockFile: lockFile).finish()
-        switch folder.condition {
+        switch try folder.condition {
         case .encrypted: return try folder.unlock(with: ways)
         case .plain:
             if ways.makesPlain || ways.named == nil { return nil }
@@ -124,8 +127,7 @@ final class DirectoryAccess: Sendable {
                 "the data is not encrypted, so there is nothing to unlock; 'chatfs key set' encrypts it")
         case .new:
             guard let made = try Self.made(folder, ways, prepare) else {
-                Terminal.note(
-                    "chatfs: with --no-encryption whoever has the disk can read names, messages and files")
+                Terminal.note("chatfs: with --no-encryption whoever has the disk can read \(exposed)")
                 return nil
             }
             switch made.kind {
@@ -146,7 +148,11 @@ final class DirectoryAccess: Sendable {
             return try folder.make(with: ways, prepare: prepare)
         } catch let error as UnlockingError where error.code == .noWay {
             // Something is missing on the command line.
-            throw UsageError(error.sentence)
+            guard Question.isInBackground else { throw UsageError(error.sentence) }
+            throw UsageError(
+                "new data is encrypted, there is no keyring to keep its key, and a command in the background cannot ask "
+                    + "for a passphrase: run it in the foreground once, or give --passphrase-fd, --key-fd or "
+                    + "--no-encryption")
         }
     }
 }
@@ -189,20 +195,22 @@ extension Ways {
             throw UsageError("--\(option) takes the number of an open file descriptor")
         }
         let file = OpenFile(adopting: number)
-        switch option {
-        case "passphrase-fd", "new-passphrase-fd": return try UnlockingSecret.passphrase(from: file)
-        case "key-fd": return try UnlockingSecret.key(from: file)
-        default: return try UnlockingSecret.recoveryCode(from: file)
+        return try naming("--" + option) {
+            switch option {
+            case "passphrase-fd", "new-passphrase-fd": try UnlockingSecret.passphrase(from: file)
+            case "key-fd": try UnlockingSecret.key(from: file)
+            default: try UnlockingSecret.recoveryCode(from: file)
+            }
         }
     }
 }
 
 extension Question {
     /// Whether somebody could answer: a process in the background would only be stopped.
-    static var isPossible: Bool {
-        Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO)
-            && tcgetpgrp(STDIN_FILENO) == getpgrp()
-    }
+    static var isPossible: Bool { canBeAsked && tcgetpgrp(STDIN_FILENO) == getpgrp() }
+
+    /// Whether there is a terminal, but this process would be stopped if it read from it (`&` in a shell).
+    static var isInBackground: Bool { canBeAsked && !isPossible }
 
     static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
         switch question {

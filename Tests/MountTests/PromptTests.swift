@@ -117,6 +117,29 @@ import Testing
             ], [.wait("ended with 1")])
         #expect(outcome.shown.contains("--passphrase-fd") && !outcome.shown.contains(Self.asked))
     }
+
+    @Test func newDataOfAProcessInTheBackgroundIsToBeMadeInTheForeground() async throws {
+        let outcome = try await ScriptedTerminal.run(
+            "/bin/bash",
+            [
+                "-c",
+                "set -m; \(ChatFSProcess.path) profile create alice --data \(stage.data) & wait $!; echo ended with $?",
+            ],
+            environment: [
+                "CREDENTIALS_DIRECTORY": nil, "DBUS_SESSION_BUS_ADDRESS": nil, "XDG_RUNTIME_DIR": nil,
+            ], [.wait("ended with 64")])
+        #expect(outcome.shown.contains("in the foreground once"), "\(outcome.shown)")
+        #expect(access(stage.data, F_OK) != 0)
+    }
+
+    @Test func aNoIsNoWrongCommandLine() async throws {
+        try await stage.make(passphrase: "right")
+        let outcome = try await chatfs(
+            "profile delete alice",
+            [.wait(Self.asked), .type("right\n"), .wait("chats and files? [y/N] "), .type("n\n")])
+        #expect(outcome.ending == .code(1))
+        #expect(outcome.shown.contains("Nothing was deleted.") && !outcome.shown.contains("--help"))
+    }
 }
 
 extension String {

@@ -18,9 +18,9 @@ import Testing
     @Test func everythingIsThereAfterwardsAndNothingCanBeReadWithoutTheKey() throws {
         let fixture = try KeyedFixture(rows: 300)
         let before = try fixture.contents(key: nil)
-        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.keyed.condition == .plain)
         try encryption(fixture).encrypt(for: .someKey)
-        #expect(fixture.keyed.condition == .encrypted)
+        #expect(try fixture.keyed.condition == .encrypted)
         let key = try fixture.keyed.unlock(with: Ways(named: .someKey))
         #expect(try fixture.contents(key: key) == before)
         #expect(try fixture.filesWithMarks().isEmpty)
@@ -58,7 +58,7 @@ import Testing
         }
         try encryption(fixture).finish()
         #expect(!encryption(fixture).isUnderWay)
-        if fixture.keyed.condition == .plain {
+        if try fixture.keyed.condition == .plain {
             #expect(last <= 5)
             #expect(try fixture.contents(key: nil) == before)
             let names = KeyedFixture.databases + ["in-use", "profiles/1/other.sqlite"]
@@ -78,7 +78,7 @@ import Testing
         #expect(try use.tryLock(shared: true))
         let error = #expect(throws: UnlockingError.self) { try encryption(fixture).encrypt(for: .someKey) }
         #expect(error?.code == .busy)
-        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.keyed.condition == .plain)
         #expect(try fixture.contents(key: nil) == before)
         withExtendedLifetime(use) {}
     }
@@ -100,7 +100,7 @@ import Testing
                 exit(error.code == .diskFull ? 28 : 1)
             }
         }
-        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.keyed.condition == .plain)
         #expect(try fixture.contents(key: nil) == before)
         #expect(try fixture.files().allSatisfy { !$0.hasSuffix(".sealing") })
         try encryption(fixture).encrypt(for: .someKey)
@@ -116,7 +116,7 @@ import Testing
         let before = try fixture.folder.read(KeyedFixture.databases[1])
         let error = #expect(throws: UnlockingError.self) { try encryption(fixture).encrypt(for: .someKey) }
         #expect(error?.code == .database)
-        #expect(fixture.keyed.condition == .plain)
+        #expect(try fixture.keyed.condition == .plain)
         #expect(try fixture.folder.read(KeyedFixture.databases[1]) == before)
     }
 }

@@ -29,10 +29,18 @@ import Testing
         }
     }
 
+    @Test func whatCannotBeLookedIntoIsNotNew() throws {
+        try #require(symlink("loop", keyed.path + "/loop") == 0)
+        let unreachable = KeyedFolder(path: keyed.path + "/loop", database: "chatfs.db")
+        #expect(code { _ = try unreachable.condition } == .file)
+        let missing = KeyedFolder(path: keyed.path + "/none/below", database: "chatfs.db")
+        #expect(try missing.condition == .new)
+    }
+
     @Test func aPassphraseThatWasHandedOverOpensItAgainAndNoOtherDoes() throws {
-        #expect(keyed.condition == .new)
+        #expect(try keyed.condition == .new)
         let key = try made(Ways(named: .passphrase("correct horse")))
-        #expect(keyed.condition == .encrypted)
+        #expect(try keyed.condition == .encrypted)
         #expect(try keyed.unlock(with: Ways(named: .passphrase("correct horse"))).isEqual(to: key))
         #expect(code { _ = try keyed.unlock(with: Ways(named: .passphrase("battery"))) } == .wrongSecret)
         #expect(code { _ = try keyed.unlock(with: Ways(named: .someKey)) } == .wrongSecret)
@@ -93,7 +101,7 @@ import Testing
         var ways = Ways()
         ways.ask = { _ in answers.withLock { $0.isEmpty ? nil : SecretBytes($0.removeFirst()) } }
         #expect(code { _ = try keyed.make(with: ways) {} } == .unconfirmed)
-        #expect(keyed.condition == .new)
+        #expect(try keyed.condition == .new)
     }
 
     @Test func ofManyWhoMakeItAtOnceOneDoes() async throws {

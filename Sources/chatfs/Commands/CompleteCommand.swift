@@ -22,7 +22,7 @@ enum CompleteCommand {
     private static func found(_ list: String) throws -> [String] {
         if list == "mountpoints" { return try Mounted.all().map(\.mountpoint) }
         let access = DirectoryAccess(path: DataDirectory.defaultPath(), ways: .quiet)
-        guard access.folder.condition != .new else { return [] }
+        guard try access.folder.condition != .new else { return [] }
         let directory = try access.open()
         let profiles = try directory.profiles()
         if list == "profiles" { return profiles.map(\.displayName) }

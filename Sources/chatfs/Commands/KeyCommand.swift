@@ -15,8 +15,8 @@ enum KeyCommand {
         discussion: """
             All databases of the data directory are encrypted with one random key, which lies there wrapped once for \
             each way to unlock: a passphrase, a recovery code, a key in the keyring of the desktop, or one of 32 bytes \
-            that --key-fd gives. Changing a way rewrites nothing else. The last way cannot be removed; whoever loses \
-            all of them has lost the data.
+            that --key-fd gives. Changing a way rewrites nothing else. The last way cannot be removed; if all \
+            of them are lost, the data is lost.
 
             Every command that needs the data unlocks it by what it is given (--passphrase-fd, --key-fd, \
             --recovery-code-fd), else by a credential of systemd (chatfs.key or chatfs.passphrase in \
@@ -76,7 +76,7 @@ enum KeyCommand {
         let given = try newPassphrase(from: invocation)
         let isNew = try await ThreadPool.shared.run { () throws(any Error) in
             try target.encryption.finish()
-            switch target.folder.condition {
+            switch try target.folder.condition {
             case .new: throw DataDirectory.noProfile
             case .plain:
                 try target.encryption.encrypt(for: passphrase(given))
@@ -127,7 +127,7 @@ enum KeyCommand {
     }
 
     private static let test = Command(
-        "test", "Say whether a passphrase, key or code unlocks the data.",
+        "test", "Check whether a passphrase, key or code unlocks the data.",
         discussion: "Ends with 0 when it does, with 1 when it does not. Changes nothing.",
         options: common + official,
         examples: [Example("chatfs key test", "Whether the data can be unlocked here as things are.")]
@@ -143,7 +143,8 @@ enum KeyCommand {
     }
 
     private static let remember = Command(
-        "remember", "Have the keyring of the desktop unlock the data.", options: common
+        "remember", "Store a key in the desktop keyring, so that it unlocks the data.", options: common,
+        examples: [Example("chatfs key remember", "No passphrase is asked for after the next login.")]
     ) { invocation in
         let target = try KeyTarget(invocation)
         try await ThreadPool.shared.run {
@@ -153,8 +154,9 @@ enum KeyCommand {
     }
 
     private static let forget = Command(
-        "forget", "Have the keyring not unlock the data any more.",
-        options: [relayFolder, CommonOptions.data]
+        "forget", "Remove the key from the desktop keyring.",
+        options: [relayFolder, CommonOptions.data],
+        examples: [Example("chatfs key forget", "The passphrase is asked for from now on.")]
     ) { invocation in
         let folder = try KeyTarget.folder(invocation)
         let problem = try await ThreadPool.shared.run {
@@ -170,7 +172,7 @@ enum KeyCommand {
         "recovery", "Print a recovery code, once; an earlier one opens nothing any more.",
         discussion: """
             Six groups of letters and digits, the last four characters of which tell a mistyped one. Write them down \
-            and keep them away from this machine: whoever has them and the disk has the data. They are read again with \
+            and keep them away from this machine: with them and the disk anyone can read the data. They are read again with \
             --recovery-code-fd, in capital or small letters, with or without the dashes.
             """,
         options: common,
@@ -239,7 +241,7 @@ struct KeyTarget: Sendable {
     /// Unlocks it and looks whether its first database opens. Blocks.
     func result() -> OpeningResult {
         do {
-            switch folder.condition {
+            switch try folder.condition {
             case .new: throw DataDirectory.noProfile
             case .plain: return .ok(isEncrypted: false)
             case .encrypted: break

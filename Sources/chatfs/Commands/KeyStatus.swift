@@ -11,7 +11,7 @@ struct KeyStatus {
     /// Blocks.
     init(_ folder: KeyedFolder) throws {
         path = folder.path
-        condition = folder.condition
+        condition = try folder.condition
         slots = condition == .encrypted ? try folder.slots().slots : []
     }
 

@@ -44,12 +44,12 @@ enum RelayRunCommand {
                 "How long a message is kept that nobody fetches."),
             .flag(
                 "no-hand-on",
-                "Hand nothing on to other relays for messages; else they do not see the addresses of who sends to "
-                    + "them over this one."),
+                "Hand nothing on to other relays for messages; else they do not see the addresses of clients that "
+                    + "send to them over this one."),
             .flag("no-smp", "Keep no messages: only the first line is printed."),
             .value(
                 "password", named: "P", .text,
-                "Ask this of who wants to create chunks or queues: xftp://FINGERPRINT:P@HOST:PORT."),
+                "Required of clients that create chunks or queues: xftp://FINGERPRINT:P@HOST:PORT."),
             .value(
                 "certificate", named: "KIND", .choice(CertificateKind.allCases.map(\.rawValue)),
                 "Algorithm of the certificates made at the first start; ed25519 when left out."),
@@ -58,7 +58,8 @@ enum RelayRunCommand {
         examples: [
             Example("chatfs relay", "A relay for this machine."),
             Example(
-                "chatfs relay --listen 0.0.0.0:443 --password s3cret", "A relay for everybody who knows."),
+                "chatfs relay --listen 0.0.0.0:443 --password s3cret",
+                "A relay for everybody who knows the password."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -77,7 +78,10 @@ enum RelayRunCommand {
                 ? directory?.key
                 : try DirectoryAccess.key(
                     of: KeyedFolder(path: settings.folder, database: Relay.recordsFile),
-                    lockFile: Relay.lockFile, access.ways
+                    lockFile: Relay.lockFile,
+                    exposed:
+                        "the keys of the relay and of its queues; what it keeps is encrypted by its senders",
+                    access.ways
                 ) {
                     try Relay.makeFolder(settings.folder)
                 }

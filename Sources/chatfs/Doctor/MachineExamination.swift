@@ -66,10 +66,12 @@ enum MachineExamination {
     static func embedded(
         _ access: DirectoryAccess
     ) -> (findings: [Finding], relays: [RelayAddress], proxies: [RelayAddress: SOCKSProxy]) {
-        guard access.folder.condition != .new else {
-            return ([.note("there is no data directory yet: chatfs profile create NAME makes it")], [], [:])
-        }
         do {
+            guard try access.folder.condition != .new else {
+                return (
+                    [.note("there is no data directory yet: chatfs profile create NAME makes it")], [], [:]
+                )
+            }
             let directory = try access.open()
             let profiles = try directory.profiles()
             var relays: [RelayAddress] = []

@@ -20,7 +20,7 @@ enum WaitingFiles {
             // Two folders below the data directory, with every core.
             let data = folder.split(separator: "/").dropLast(2).reduce("") { $0 + "/" + $1 }
             let access = DirectoryAccess(path: data, ways: .quiet)
-            guard access.folder.condition != .encrypted || (try? access.key()) != nil else { return nil }
+            guard try access.folder.condition != .encrypted || (try? access.key()) != nil else { return nil }
             return words(try Outbox.waiting(inFolder: folder + "/outbox", key: access.key()))
         }
     }
