@@ -10,16 +10,28 @@ public struct ExitCode: Error, Hashable, Sendable {
     public static let success = ExitCode(0)
     /// It did not work; one line on standard error says why.
     public static let failure = ExitCode(1)
-    /// The command line was wrong (EX_USAGE of sysexits.h); nothing was done.
+    /// The command line was wrong, or nobody could be asked (EX_USAGE of sysexits.h); nothing was done.
     public static let usage = ExitCode(64)
 
     /// The table of the man page.
     static let meanings: [(code: String, meaning: String)] = [
         ("0", "Done."),
         ("1", "It did not work, or not for all that was named; a line on standard error says why."),
-        ("64", "The command line was wrong; nothing was done."),
+        (
+            "64",
+            "The command line is wrong, or needs an answer and there is no terminal to ask for it; nothing was done."
+        ),
         ("128+N", "Ended by signal N before it was done: 130 after Ctrl-C, 143 after SIGTERM."),
     ]
+}
+
+/// Nothing was done, and nothing is wrong with the command line: a question was answered with no, or what was named is
+/// not in a state in which it could be done. Ends with `ExitCode.failure`.
+public struct Refusal: DescribedError, Equatable {
+    public let sentence: String
+    public var cause: (any Error)? { nil }
+
+    public init(_ sentence: String) { self.sentence = sentence }
 }
 
 /// A command line that cannot be understood.

@@ -46,10 +46,18 @@ public enum Help {
 
     static func text(of option: Option) -> String {
         var text = option.help
-        if case .choice(let words)? = option.type { text += " One of: \(words.joined(separator: ", "))." }
+        if case .choice(let words)? = option.type, !isListed(words, in: text) {
+            text += " One of: \(words.joined(separator: ", "))."
+        }
         if let defaultText = option.defaultText { text += Help.text(ofDefault: defaultText) }
         if option.repeats { text += " May be repeated." }
         return text
+    }
+
+    /// Whether a sentence names all of the words itself.
+    private static func isListed(_ words: [String], in text: String) -> Bool {
+        let own = text.split { !$0.isLetter && !$0.isNumber && $0 != "-" }
+        return words.allSatisfy { own.contains(Substring($0)) }
     }
 
     static let helpOption = Option.flag("help", short: "h", "Show this help.")

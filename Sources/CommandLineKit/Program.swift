@@ -11,6 +11,9 @@ public enum Program {
     /// one; only then is the first task made, which starts the threads of the Swift runtime. The main
     /// thread stays behind and waits for signals.
     public static func main(_ program: Command, version: String) -> Never {
+        // A reader that has gone is seen from EPIPE, the same in every command.
+        signal(SIGPIPE, SIG_IGN)
+        openStandardDescriptors()
         let stop = StopRequest()
         do throws(Parser.Failure) {
             let words = Array(CommandLine.arguments.dropFirst())
@@ -19,9 +22,17 @@ public enum Program {
             case .help(let path): Terminal.print(Help.text(for: path, width: Terminal.width()))
             case .run(let invocation): run(invocation)
             }
-            leave(.success)
+            leave(.success, program.name)
         } catch {
             refuse(error.error, path: error.path)
+        }
+    }
+
+    /// A file that is opened later must not become standard output. What was closed cannot be used, as before.
+    private static func openStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+            // The lowest number that is free.
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
@@ -41,7 +52,7 @@ public enum Program {
         Task {
             do {
                 try await work(invocation)
-                leave(.success)
+                leave(.success, invocation.path[0])
             } catch {
                 end(with: error, path: invocation.path)
             }
@@ -71,12 +82,12 @@ public enum Program {
 
     private static func end(with error: any Error, path: [String]) -> Never {
         switch error {
-        case let code as ExitCode: leave(code)
+        case let code as ExitCode: leave(code, path[0])
         case let usage as UsageError: refuse(usage, path: path)
         default:
             Terminal.complain("\(path[0]): \(sentence(of: error))")
             if Terminal.verbosity >= .verbose { explain(error) }
-            leave(.failure)
+            leave(.failure, path[0])
         }
     }
 
@@ -91,18 +102,18 @@ public enum Program {
 
     private static func refuse(_ error: UsageError, path: [String]) -> Never {
         let name = path.joined(separator: " ")
-        let end = error.sentence.hasSuffix("?") ? "" : "."
+        let end = error.sentence.hasSuffix("?") || error.sentence.hasSuffix(".") ? "" : "."
         Terminal.complain("\(name): \(error.sentence)\(end) Try '\(name) --help'.")
-        leave(.usage)
+        leave(.usage, path[0])
     }
 
     /// Ends the process without the exit handlers of libraries: connections are still being closed on their
     /// threads, and OpenSSL's handler frees what these use (one command in a hundred crashed when it was done).
-    private static func leave(_ code: ExitCode) -> Never {
+    private static func leave(_ code: ExitCode, _ name: String) -> Never {
         fflush(nil)
         _ = SilentTerminal.restore()
         if code == .success, let failure = Terminal.outputFailure {
-            Terminal.complain(failure.sentence)
+            Terminal.complain("\(name): \(failure.sentence)")
             _exit(ExitCode.failure.value)
         }
         _exit(code.value)

@@ -1,9 +1,9 @@
 import Base
 import Glibc
 
-/// How far a transfer is, on standard error: a bar that redraws itself on a terminal, a plain line
-/// at every tenth in a pipe, a log or a terminal that cannot redraw; nothing with `--quiet`. Any thread may
-/// report.
+/// How far a transfer is, on standard error: a bar that redraws itself on a terminal, a plain line at every tenth on a
+/// terminal that cannot redraw; nothing in a pipe or a log, unless `--verbose` asks for it, and nothing with `--quiet`.
+/// Any thread may report.
 public final class ProgressDisplay: Sendable {
     private struct State {
         var shownTenth = -1
@@ -19,11 +19,16 @@ public final class ProgressDisplay: Sendable {
     private let state = Lock(State())
 
     /// `title` stands in front, for example "Sending".
-    public init(_ title: String, descriptor: Int32 = STDERR_FILENO) {
+    public convenience init(_ title: String, descriptor: Int32 = STDERR_FILENO) {
+        self.init(title, descriptor: descriptor, verbosity: Terminal.verbosity)
+    }
+
+    init(_ title: String, descriptor: Int32, verbosity: Verbosity) {
         self.title = title
         self.descriptor = descriptor
         width = Terminal.canRedraw(descriptor) ? Terminal.width(of: descriptor) : nil
-        isShown = Terminal.verbosity > .quiet
+        let least: Verbosity = Terminal.isTerminal(descriptor) ? .normal : .verbose
+        isShown = verbosity >= least
     }
 
     /// Bytes done of all. On a terminal at most ten times a second.

@@ -36,6 +36,19 @@ public enum Terminal {
         }
     }
 
+    /// One of many lines on standard output, for a command that has nothing to do when nobody reads them: it ends, with 0
+    /// as everywhere when a reader has gone.
+    public static func show(_ line: String) throws { try show(line, end: "\n") }
+
+    /// - Parameter end: behind the line.
+    public static func show(_ line: String, end: String) throws {
+        do throws(SystemError) {
+            try writeAll(line + end, to: STDOUT_FILENO)
+        } catch {
+            throw error.code == EPIPE ? ExitCode.success : error
+        }
+    }
+
     /// One line on standard error: something went wrong. Control characters, which names may have, are shown
     /// escaped.
     public static func complain(_ line: String) {

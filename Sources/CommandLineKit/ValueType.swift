@@ -33,7 +33,7 @@ public enum ValueType: Sendable {
         case .byteCount:
             return ByteCount.parse(text) == nil ? "expected a size such as 65536, 512kb or 10gb" : nil
         case .duration:
-            return DurationText.parse(text) == nil ? "expected a time such as 500ms, 1s, 5m or 48h" : nil
+            return DurationText.parse(text) == nil ? "expected a time such as 500ms, 1s, 5m, 48h or 7d" : nil
         case .choice(let words):
             return words.contains(text) ? nil : "expected " + Self.list(words)
         }

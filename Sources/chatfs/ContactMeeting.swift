@@ -13,7 +13,13 @@ struct ContactMeeting: Sendable {
         "server", named: "ADDR", .text, repeats: true,
         "A messaging server over which others reach this profile: smp://fingerprint@host:port. Kept in the "
             + "profile.")
-    static let options = [server, CommonOptions.relay, CommonOptions.noEncryption] + CommonOptions.access
+    private static let profile = Option.value(
+        "profile", named: "NAME", .listed("profiles"),
+        "Whose chats; not needed when there is only one profile. When there is none, this one is made, with the data "
+            + "directory, and stays whatever is answered afterwards.")
+    static let options =
+        [server, CommonOptions.relay, CommonOptions.noEncryption, profile]
+        + CommonOptions.access.filter { $0.name != profile.name }
 
     /// Makes the profile where there is none at all, and keeps in it what the command names.
     init(_ invocation: Invocation) async throws {

@@ -11,7 +11,7 @@ struct MountedEntry: Sendable {
     var size: UInt64
     var mounted: Mounted
 
-    /// The files behind a path, those of a folder with all that is in it, and what could not be looked at.
+    /// The files behind a path, those of a folder without what was not sent yet, and what could not be looked at.
     static func all(at path: String) -> (entries: [MountedEntry], problems: [PathError]) {
         var entries: [MountedEntry] = []
         var problems: [PathError] = []
@@ -30,12 +30,22 @@ struct MountedEntry: Sendable {
         return (entries, problems)
     }
 
+    /// Not sent yet, so that nothing of it can be received: of a folder it is not meant.
+    private static func isDraft(_ path: String) -> Bool {
+        let state = try? ExtendedAttribute.text("user.chatfs.state", of: path)
+        return state == "draft" || state == "queued"
+    }
+
     private static func collect(
         _ path: String, _ mounted: Mounted, _ entries: inout [MountedEntry], _ problems: inout [PathError]
     ) {
         do {
             var status = stat()
-            try check("look at it") { lstat(path, &status) }
+            guard lstat(path, &status) == 0 else {
+                // As 'chatfs ls' says it; of a mount that has died the cause is looked at.
+                let cause = SystemError(code: errno, operation: "look at it")
+                throw DesktopError(.system, String(cString: strerror(cause.code)) + ".", cause: cause)
+            }
             guard status.st_mode & S_IFMT == S_IFDIR else {
                 entries.append(
                     MountedEntry(
@@ -45,7 +55,7 @@ struct MountedEntry: Sendable {
             }
             let names = try PrivateFolder.names(in: try OpenFile(path, flags: O_RDONLY))
             let folder = path.hasSuffix("/") ? path : path + "/"
-            for name in names.sorted() where name != ".chatfs" {
+            for name in names.sorted() where name != ".chatfs" && !isDraft(folder + name) {
                 collect(folder + name, mounted, &entries, &problems)
             }
         } catch {

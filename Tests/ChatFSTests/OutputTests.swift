@@ -14,11 +14,37 @@ struct OutputTests {
 
     @Test(
         "a full disk behind standard output is an error",
-        arguments: ["--version", "manual", "completion bash"])
+        arguments: ["--version", "manual", "completion bash", "help", "status"])
     func full(arguments: String) async throws {
         let outcome = try await run(arguments)
         #expect(outcome.ending == .code(1))
         #expect(outcome.errors.contains("the disk is full"), "\(outcome.errors)")
+        #expect(outcome.errors.hasPrefix("chatfs: "), "\(outcome.errors)")
+    }
+
+    @Test("a standard output that is closed is an error of its own, not of whatever got its number")
+    func closed() async throws {
+        let outcome = try await Shell.script(
+            "exec \"$CHATFS\" manual >&-", environment: ["CHATFS": ChatFSProcess.path])
+        #expect(outcome.ending == .code(1))
+        #expect(outcome.errors == "chatfs: Could not write to standard output: Bad file descriptor.\n")
+    }
+
+    @Test(
+        "a reader that has gone is no error, whether SIGPIPE is ignored or not",
+        arguments: ["help", "manual"])
+    func gone(command: String) async throws {
+        for restores in ["True", "False"] {
+            let script = """
+                import os, subprocess, sys
+                ends = os.pipe()
+                os.close(ends[0])
+                done = subprocess.run(sys.argv[1:], stdout=ends[1], restore_signals=\(restores))
+                sys.exit(done.returncode % 256)
+                """
+            let outcome = try await Shell.run("python3", ["-c", script, ChatFSProcess.path, command])
+            #expect(outcome.ending == .code(0) && outcome.errors == "", "\(outcome.ending) \(outcome.errors)")
+        }
     }
 
     @Test("the only key of a file could not be printed: there is no file")

@@ -139,4 +139,15 @@ struct HelpTests {
     func suggestions(word: String, nearest: String?) {
         #expect(Suggestion.nearest(to: word, among: ["mount", "unmount", "status", "demo"]) == nearest)
     }
+
+    @Test("words that the sentence of an option names are not listed again")
+    func choices() {
+        let words = ["never", "first-time", "always"]
+        let named = Option.value(
+            "seal", named: "WHEN", .choice(words),
+            "When it is sealed: never, first-time (the default), always.")
+        let unnamed = Option.value("seal", named: "WHEN", .choice(words), "When it is sealed, never by hand.")
+        #expect(!Help.text(of: named).contains("One of"))
+        #expect(Help.text(of: unnamed).hasSuffix("One of: never, first-time, always."))
+    }
 }

@@ -161,7 +161,7 @@ struct ParserTests {
             ("send a Bob -r", "post send: -r needs a value (ADDR)"),
             (
                 "send --wait soon a Bob",
-                "post send: --wait 'soon': expected a time such as 500ms, 1s, 5m or 48h"
+                "post send: --wait 'soon': expected a time such as 500ms, 1s, 5m, 48h or 7d"
             ),
             ("send --copies 10 a Bob", "post send: --copies '10': expected a whole number from 1 to 9"),
             ("send --seal glue a Bob", "post send: --seal 'glue': expected wax or tape"),

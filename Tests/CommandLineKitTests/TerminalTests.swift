@@ -121,6 +121,9 @@ struct TerminalTests {
         let folder = try TemporaryFolder()
         await #expect(processExitsWith: .success) { [path = folder.path as String] in
             let file = try OpenFile(path + "/progress", flags: O_WRONLY | O_CREAT | O_APPEND)
+            // In a file only when more is wanted.
+            ProgressDisplay("Unseen", descriptor: file.descriptor).update(done: 1, total: 1)
+            Terminal.configure(.verbose)
             let display = ProgressDisplay("Sending", descriptor: file.descriptor)
             for done in [0, 55, 20, 59, 60, 200] as [UInt64] { display.update(done: done, total: 100) }
             display.update(done: 0, total: 0)

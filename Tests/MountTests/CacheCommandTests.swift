@@ -50,6 +50,26 @@ struct CacheCommandTests {
         #expect(elsewhere.ending == .code(1) && elsewhere.errors.contains("not on a mount"))
     }
 
+    @Test("a cache in memory says so, with its limit; a folder is received without what was not sent from it")
+    func memory() async throws {
+        let mounts = try await TwoMounts.start(mounting: ["alice"])
+        try await mounts.mount("bob", ["--cache", "memory"])
+        try await mounts.send(TwoMounts.bytes(300_000), as: "film.bin")
+        let shown = try await chatfs("cache", "show", mounts.path("bob"))
+        #expect(
+            shown.output.hasPrefix("decrypted blocks are in memory only, at most 67.1 MB\n"),
+            "\(shown.output)")
+        #expect(!shown.output.contains("disk"))
+        try mounts.write([1], to: "bob/alice/being-loaded.part")
+        try await mounts.waitForState("draft", of: "bob/alice/being-loaded.part")
+        let hydrated = try await chatfs("hydrate", mounts.path("bob/alice"))
+        #expect(hydrated.ending == .code(0), "\(hydrated.errors)")
+        let named = try await chatfs("hydrate", mounts.path("bob/alice/being-loaded.part"))
+        #expect(named.ending == .code(1), "\(named.errors)")
+        let status = try await chatfs("status", mounts.path("bob"))
+        #expect(!status.output.contains("read through ChatFS"), "\(status.output)")
+    }
+
     @Test("what is dehydrated leaves the kernel's memory too")
     func pages() async throws {
         let mounts = try await TwoMounts.start()
@@ -126,7 +146,8 @@ struct CacheCommandTests {
         }
         #expect(try mounts.read("bob/alice/film.bin") == bytes)
         let shown = try await chatfs("cache", "show", mounts.path("bob"))
-        #expect(shown.output.contains("(\(mode)), at most 8"), "\(shown.output)\(shown.errors)")
+        let place = mode == "memory" ? "in memory only" : "(\(mode))"
+        #expect(shown.output.contains("\(place), at most 8"), "\(shown.output)\(shown.errors)")
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 }

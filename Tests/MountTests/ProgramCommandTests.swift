@@ -56,11 +56,23 @@ struct ProgramCommandTests {
         for (command, word) in [
             (["ls", bob + "/alice/none"], "No such file"),
             (["ls", bob + "/carol"], "There is no chat carol"),
+            (["ls", bob + "/.chatfs"], "ls(1)"), (["ls", bob + "/.chatfs/recovered"], "ls(1)"),
+            (["hydrate", bob + "/alice/none"], "/alice/none: No such file or directory.\n"),
+            (["retry", bob + "/alice/note.txt", "--yes"], "note.txt: Only entries that failed"),
             (["ls", "/"], "not on a mount"), (["ls", bob, "--state", "fine"], "expected"),
         ] {
             let refused = try await ChatFSProcess.run(command)
             #expect(!refused.succeeded && refused.errors.contains(word), "\(command): \(refused.errors)")
+            #expect(refused.ending == .code(word == "expected" ? 64 : 1), "\(command): \(refused.ending)")
         }
+        let script = """
+            import os, subprocess, sys
+            ends = os.pipe()
+            os.close(ends[0])
+            sys.exit(subprocess.run(sys.argv[1:], stdout=ends[1]).returncode % 256)
+            """
+        let gone = try await Shell.run("python3", ["-c", script, ChatFSProcess.path, "ls", bob])
+        #expect(gone.ending == .code(0) && gone.errors == "", "\(gone.errors)")
     }
 
     private func sum(_ path: String) async throws -> String {

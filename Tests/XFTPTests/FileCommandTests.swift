@@ -112,7 +112,7 @@ import Testing
         try await wait(until: "some chunks are there") { relay.relay.storedBytes >= 20_000_000 }
         sending.send(SIGINT)
         #expect(try await sending.ending() == .code(130))
-        #expect(sending.errors.contains("The same command goes on"))
+        #expect(sending.errors.contains("The same command continues"))
         #expect(sending.output.isEmpty)
         let before = relay.relay.storedBytes
         let sent = try await ChatFSProcess.run(send, folder: folder.path)

@@ -55,7 +55,7 @@ final class Passthrough: Sendable {
     }
 
     private func probe(_ connection: Int32, isOffered: Bool) -> State {
-        guard let folder else { return .off("the cache is not plain") }
+        guard let folder else { return .off(KernelSide.Passthrough.notPlain) }
         guard isOffered else { return .off("the kernel does not offer it; Linux has it since 6.9") }
         let sample = chatfs_open_unnamed(folder.descriptor)
         guard sample >= 0 else { return .off("the disk of the cache knows no files without names") }
@@ -117,4 +117,9 @@ final class Passthrough: Sendable {
         // What is mapped stays readable: the kernel holds the file for that.
         if let last { chatfs_fuse_backing_close(last.0, last.1) }
     }
+}
+
+extension KernelSide.Passthrough {
+    /// The reason where nobody asked for it.
+    public static let notPlain = "the cache is not plain"
 }

@@ -6,12 +6,12 @@ import SMP
 /// `chatfs accept`: becoming the contact of whose link it is, or of who asked.
 enum AcceptCommand {
     static let command = Command(
-        "accept", "Become the contact of whose link you have, or of who asks at your address.",
+        "accept", "Accept a contact or group link, or a request or invitation that waits for you.",
         discussion: """
             LINK is a one-time link of SimpleX Chat or 'chatfs pair', short or long; somebody's address, where it is a \
             request that they have to accept; the link of a group; or the number of a request or an invitation \
             ('chatfs requests'). The command \
-            ends when the other one is connected; interrupted, it goes on the next time the profile is mounted or \
+            ends when the other one is connected; interrupted, it continues the next time the profile is mounted or \
             used. The same link again is the same contact.
             """,
         section: ChatFS.Section.chats,
@@ -24,7 +24,7 @@ enum AcceptCommand {
         options: ContactMeeting.options,
         examples: [
             Example("wl-paste | chatfs accept -", "A link from the clipboard."),
-            Example("chatfs accept 3", "Who asks under this number."),
+            Example("chatfs accept 3", "The request with this number."),
         ],
         waitsForStop: true
     ) { invocation in
@@ -46,7 +46,7 @@ enum AcceptCommand {
     private struct Order: Sendable {
         var request: ContactRequest
         var waiting = "Waiting for the other side; Ctrl-C ends the waiting."
-        var unanswered = "The other side has not answered yet; it goes on with the next mount."
+        var unanswered = "The other side has not answered yet; the next mount continues."
 
         init(_ text: String) {
             if let number = Int64(text) {

@@ -7,8 +7,8 @@ enum AddressCommand {
     static let command = Command(
         "address", "Keep an address at which anybody may ask to become your contact.",
         discussion: """
-            Unlike the link of 'chatfs pair' it is used by any number of people, and stays until you delete it. Who \
-            asks waits for 'chatfs accept NUMBER' or 'chatfs reject NUMBER'; 'chatfs requests' lists them. A profile \
+            Unlike the link of 'chatfs pair' it is used by any number of people, and stays until you delete it. A \
+            request waits for 'chatfs accept NUMBER' or 'chatfs reject NUMBER'; 'chatfs requests' lists them. A profile \
             has one address at most.
             """,
         section: ChatFS.Section.chats, subcommands: [create, show, delete])
@@ -49,7 +49,7 @@ enum AddressCommand {
 
     private static let delete = Command(
         "delete", "Delete the address: nobody reaches you by it any more.",
-        discussion: "Contacts stay. Requests that wait are forgotten, and who made them is not told.",
+        discussion: "Contacts stay. Requests that wait are forgotten; nobody is notified of that.",
         options: CommonOptions.access,
         examples: [Example("chatfs address delete", "A new one has another link.")]
     ) { invocation in

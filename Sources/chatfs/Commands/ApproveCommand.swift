@@ -12,7 +12,7 @@ enum ApproveCommand {
     static let command = Command(
         "approve", "Let files be received from relays that you did not configure.",
         discussion: """
-            Whoever sends a file chooses its relay, and a relay sees the network address of who receives. \
+            The sender of a file chooses its relay, and a relay sees the network address of the recipient. \
             So a file on a relay that you neither configured with --relay nor approved is not received, and \
             its error names the relay. Approving counts for one fingerprint at one host and port, at once, \
             also for a profile that is mounted.

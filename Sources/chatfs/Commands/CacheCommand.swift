@@ -1,6 +1,7 @@
 import Base
 import CommandLineKit
 import Desktop
+import Hydration
 import Posix
 
 /// `chatfs cache`: what lies decrypted on this machine.
@@ -32,11 +33,16 @@ enum CacheCommand {
             try daemon.ask(CacheRequest(action))
         }
         guard let cache = answer.cache else { return }
-        let limit = cache.limit.map { "at most \(ByteCount.rounded($0))" } ?? "no limit"
+        let isInMemory = cache.mode == CacheMode.memory.rawValue
+        let most = cache.limit ?? (isInMemory ? HydrationSettings().spareMemory : nil)
+        let limit = most.map { "at most \(ByteCount.rounded($0))" } ?? "no limit"
         let files = cache.files == 1 ? "1 file" : "\(cache.files) files"
         Terminal.print(
-            "\(ByteCount.rounded(cache.bytesOnDisk)) decrypted on the disk (\(cache.mode)), \(limit)")
+            isInMemory
+                ? "decrypted blocks are in memory only, \(limit)"
+                : "\(ByteCount.rounded(cache.bytesOnDisk)) decrypted on the disk (\(cache.mode)), \(limit)")
         Terminal.print("\(files) at hand, \(cache.pinned) pinned")
+        if isInMemory { return }
         Terminal.print(
             "\(ByteCount.rounded(cache.free)) free on the disk, of which \(ByteCount.rounded(cache.minimumFree)) "
                 + "stay free")

@@ -5,10 +5,10 @@ import Posix
 /// `chatfs cancel`: what is on its way goes no further.
 enum CancelCommand {
     static let command = Command(
-        "cancel", "Receive or send files no further.",
+        "cancel", "Cancel receiving or sending files.",
         discussion: """
             A file that is being received is offered as before. Of one that is being sent, or was, the chunks \
-            are deleted from the relay, and who does not have it yet is told; its message stays. What has not \
+            are deleted from the relay, and recipients who do not have it yet are notified; its message stays. What has not \
             been handed over yet is taken back by removing it.
             """,
         section: ChatFS.Section.daily,

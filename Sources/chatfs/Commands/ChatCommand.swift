@@ -17,8 +17,8 @@ enum ChatCommand {
             before keeps its time. Where nothing is mounted at that moment, the next process that has the profile deletes it \
             first. Without TIME the time is printed.
 
-            A contact on the network is told, and may set another time; one who does not allow it is said so. In a group on \
-            the network its owners set it.
+            A contact on the network is notified, and may set another time; for one who does not allow it the command fails. \
+            In a group on the network its owners set it.
             """,
         arguments: [
             Argument(

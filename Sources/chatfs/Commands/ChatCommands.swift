@@ -8,6 +8,9 @@ import Posix
 struct ChatCommands {
     private let kind: ChatKind
     private var word: String { kind.rawValue }
+    /// For examples.
+    private var sample: String { kind == .group ? "'Book club'" : "Bob" }
+    private var renamed: String { kind == .group ? "'The old book club'" : "'Bob from work'" }
     private var argument: Argument {
         Argument(word.uppercased(), .listed("chats"), "The name of the \(word), or its reference.")
     }
@@ -17,8 +20,10 @@ struct ChatCommands {
     var commands: [Command] { [list, rename, leave, delete] }
 
     private var list: Command {
-        Command("list", "Print the names of all \(word)s, one a line.", options: CommonOptions.access) {
-            [kind] invocation in
+        Command(
+            "list", "Print the names of all \(word)s, one a line.", options: CommonOptions.access,
+            examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
+        ) { [kind] invocation in
             for name in try await Self.carryOut(ManagingRequest(.list, kind), invocation) {
                 Terminal.print(name)
             }
@@ -28,9 +33,10 @@ struct ChatCommands {
     private var rename: Command {
         Command(
             "rename", "Give a \(word) the name that you want to see.",
-            discussion: "Nobody else sees it. The folder in a mount gets it at once, if no other has it.",
+            discussion:
+                "Nobody else sees it. The folder in a mount gets it a moment later, if no other has it.",
             arguments: [argument, Argument("NAME", .text, "Its new name.")], options: CommonOptions.access,
-            examples: [Example("chatfs \(word) rename Bob 'Bob from work'", "Another name for Bob.")]
+            examples: [Example("chatfs \(word) rename \(sample) \(renamed)", "Another name for it, here.")]
         ) { [kind] invocation in
             let request = ManagingRequest(
                 .rename, kind, chat: invocation.argument(kind.rawValue.uppercased()),
@@ -41,9 +47,9 @@ struct ChatCommands {
 
     private var leave: Command {
         Command(
-            "leave", "End a \(word): nothing goes in or comes any more, what is there stays.",
+            "leave", "End a \(word): nothing is sent or received any more, what is there stays.",
             arguments: [argument], options: CommonOptions.access,
-            examples: [Example("chatfs \(word) leave Bob", "No more from there.")]
+            examples: [Example("chatfs \(word) leave \(sample)", "Nothing more from there.")]
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
             _ = try await Self.carryOut(ManagingRequest(.leave, kind, chat: name), invocation)
@@ -55,11 +61,11 @@ struct ChatCommands {
             "delete", "Leave a \(word) and delete all its files here.",
             discussion: """
                 What the others have stays theirs. In a mount the folder goes at once, with what was copied into \
-                it and not sent yet; who has a file of it open keeps the bytes that are here.
+                it and not sent yet; a program that has a file of it open keeps the bytes that are here.
                 """,
             arguments: [argument],
             options: [Confirmation.option] + CommonOptions.access,
-            examples: [Example("chatfs \(word) delete Bob --yes", "Without a question.")]
+            examples: [Example("chatfs \(word) delete \(sample) --yes", "Without a question.")]
         ) { [kind] invocation in
             let name = invocation.argument(kind.rawValue.uppercased())
             let question = "Delete \(name) with all files?"
@@ -140,9 +146,10 @@ enum Confirmation {
 
     static func ask(_ question: String, _ invocation: Invocation) async throws {
         if invocation.has("yes") { return }
-        let answer = await ThreadPool.shared.run { Question.line("\(question) [y/N] ") }
-        guard answer?.lowercased().hasPrefix("y") == true else {
-            throw UsageError("nothing was deleted; --yes answers the question beforehand")
+        guard Question.canBeAsked else {
+            throw UsageError("there is no terminal to ask on; --yes answers the question beforehand")
         }
+        let answer = await ThreadPool.shared.run { Question.line("\(question) [y/N] ") }
+        guard answer?.lowercased().hasPrefix("y") == true else { throw Refusal("Nothing was deleted.") }
     }
 }

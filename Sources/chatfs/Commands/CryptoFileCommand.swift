@@ -15,7 +15,7 @@ enum CryptoFileCommand {
     private static let encrypt = Command(
         "encrypt", "Encrypt a file with a fresh key and print the key.",
         discussion: """
-            Standard output is one line of JSON, {"fileKey":…,"fileNonce":…}. Whoever has it can read OUT; \
+            Standard output is one line of JSON, {"fileKey":…,"fileNonce":…}. Anyone with it can read OUT; \
             without it nobody can, and nothing else keeps it.
             """,
         arguments: [
@@ -90,7 +90,11 @@ enum CryptoFileCommand {
             }
             arguments = try FileArguments(parsing: text)
         case (nil, let key?, let nonce?):
-            arguments = try FileArguments(key: key, nonce: nonce)
+            do {
+                arguments = try FileArguments(key: key, nonce: nonce)
+            } catch {
+                throw UsageError("--key and --nonce: " + sentence(of: error))
+            }
         case (nil, nil, nil):
             guard let copy = SetAsideCopy(source) else { fallthrough }
             arguments = try await copy.arguments(invocation)

@@ -8,7 +8,7 @@ import XFTP
 /// `chatfs doctor`: what is there of what a mount needs.
 enum DoctorCommand {
     static let command = Command(
-        "doctor", "Look whether everything is there that a mount needs.",
+        "doctor", "Check that everything a mount needs is available.",
         discussion: """
             Looks at FUSE, at what makes previews, at the desktop's indexers and thumbnailers where something is mounted, at the core that --core names (without it: at the data directory), at its database \
             and files folder, and asks the configured relays whether they are there. Changes nothing. Ends \
@@ -73,9 +73,7 @@ enum DoctorCommand {
         do throws(OfficialCoreError) {
             address = try OfficialCoreAddress(text)
         } catch {
-            // Usage errors have no full stop of their own.
-            throw UsageError(
-                error.sentence.hasSuffix(".") ? String(error.sentence.dropLast()) : error.sentence)
+            throw UsageError(error.sentence)
         }
         let database = try DatabaseFiles(prefix: invocation["database"] ?? DatabaseFiles.defaultPrefix())
         return CoreExamination(

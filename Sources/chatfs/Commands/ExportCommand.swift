@@ -104,7 +104,7 @@ enum ExportCommand {
         guard !missing.isEmpty else { return }
         for file in missing { Terminal.complain("chatfs: \(file.path): \(file.sentence)") }
         Terminal.complain(
-            "chatfs: \(missing.count) file\(missing.count == 1 ? " is" : "s are") not whole in the archive; 'chatfs verify' says which those are."
+            "chatfs: \(missing.count) file\(missing.count == 1 ? " is" : "s are") not whole in the archive; 'chatfs verify' lists them."
         )
         throw ExitCode.failure
     }

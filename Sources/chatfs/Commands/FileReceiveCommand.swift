@@ -12,7 +12,7 @@ enum FileReceiveCommand {
         "receive", "Receive a file by its description or link.",
         discussion: """
             The file appears under its name when it is there whole and right, never before. An interrupted \
-            download goes on when the same command is given again. The description stays, and the file stays \
+            download continues when the same command is given again. The description stays, and the file stays \
             on the relays unless you acknowledge it.
 
             Giving this command approves the relays in the description: they see your address.
@@ -28,7 +28,7 @@ enum FileReceiveCommand {
                     + "file. The current folder when left out."),
             .flag(
                 "acknowledge",
-                "Tell the relays that this recipient has the file; it can be fetched once only."),
+                "Acknowledge to the relays that this recipient has the file; it can be fetched once only."),
         ] + CommonOptions.access,
         examples: [
             Example("chatfs file receive rcv1.xftp", "Into the current folder."),
@@ -43,7 +43,7 @@ enum FileReceiveCommand {
         let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
         let client = FileCommand.client()
         let path = try await FileCommand.stoppable(
-            invocation, advice: "The same command goes on from here."
+            invocation, advice: "The same command continues from here."
         ) {
             let direct = try await FileDownload.followRedirect(description, client: client)
             let destination = try await ThreadPool.shared.run { () throws(XFTPError) in

@@ -12,10 +12,10 @@ enum FileSendCommand {
         discussion: """
             Writes rcv1.xftp … rcvN.xftp, one for each recipient, and snd.xftp.private, which deletes the file \
             from the relays, into DIR, and prints a link. The link of a large file leads to a small one on the \
-            relays, which link.xftp.private deletes: 'file delete' takes it along. Whoever has a description or the link can read the \
+            relays, which link.xftp.private deletes: 'file delete' takes it along. Anyone with a description or the link can read the \
             file. Relays keep it for a while only, usually 48 hours.
 
-            An interrupted upload goes on when the same command is given again.
+            An interrupted upload continues when the same command is given again.
 
             With --profile or --core the core of that profile uploads it, through its mount when there is one, to \
             the relays that are configured there. It prints the link and keeps the rest; 'file delete' takes the \
@@ -54,7 +54,7 @@ enum FileSendCommand {
         }
         let client = FileCommand.client()
         let link = try await FileCommand.stoppable(
-            invocation, advice: "The same command goes on from here for a day."
+            invocation, advice: "The same command continues from here for a day."
         ) {
             let progress = ProgressDisplay("Sending")
             defer { progress.finish() }

@@ -38,10 +38,10 @@ enum FindCommand {
         try await ThreadPool.shared.run { () throws(any Error) in
             try client.items(of: place.path.isEmpty ? nil : place.path, states: search.states) { item in
                 guard search.fits(item) else { return }
-                if isForPrograms { return try Terminal.deliver(ProgramAsking.json(item)) }
+                if isForPrograms { return try Terminal.show(ProgramAsking.json(item)) }
                 let path = "\(place.mounted.mountpoint)/\(item.path)"
-                if endsInNUL { return Terminal.write(path + "\0", to: STDOUT_FILENO) }
-                try Terminal.deliver(Terminal.isTerminal(STDOUT_FILENO) ? PrintableText.escaping(path) : path)
+                if endsInNUL { return try Terminal.show(path, end: "\0") }
+                try Terminal.show(Terminal.isTerminal(STDOUT_FILENO) ? PrintableText.escaping(path) : path)
             }
         }
     }

@@ -11,7 +11,7 @@ enum ImportCommand {
         "import", "Make a data directory of an archive.",
         discussion: """
             ARCHIVE was written by 'chatfs export'. The place of the data directory must be free: missing, or an empty \
-            folder. An import that was interrupted goes on where it was when the same command is given again; what is \
+            folder. An import that was interrupted continues where it was when the same command is given again; what is \
             there of it lies in a folder of the same name with '.importing' behind it, which can be deleted.
 
             The databases stay encrypted, and the archive's passphrase unlocks them from then on; with --no-encryption \
@@ -59,7 +59,7 @@ enum ImportCommand {
         guard !failures.isEmpty else { return }
         for failure in failures { Terminal.complain("chatfs: \(failure.name): \(failure.sentence)") }
         Terminal.complain(
-            "chatfs: \(failures.count) file\(failures.count == 1 ? "" : "s") could not be taken over; 'chatfs verify' says which those are."
+            "chatfs: \(failures.count) file\(failures.count == 1 ? "" : "s") could not be taken over; 'chatfs verify' lists them."
         )
         throw ExitCode.failure
     }

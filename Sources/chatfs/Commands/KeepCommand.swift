@@ -15,7 +15,7 @@ enum KeepCommand {
             Relays drop files after 48 hours. What you open is received; of the rest, what these rules say. A mount \
             receives it behind what you read, and keeps it encrypted, like everything that was received. What is on \
             relays that you did not approve is not fetched, and nothing is over a connection that NetworkManager calls \
-            metered, unless a rule says so. Twelve hours before a file goes that is not here, programs are told \
+            metered, unless a rule says so. Twelve hours before a file goes that is not here, programs are notified \
             ('chatfs events').
             """,
         section: ChatFS.Section.daily,
@@ -44,7 +44,7 @@ enum KeepCommand {
                         "min-free", named: "SIZE", .byteCount,
                         "What stays free on the disk of the data; else 1gb."),
                     .value(
-                        "metered", named: "YES", .choice(["yes", "no"]),
+                        "metered", named: "YES|NO", .choice(["yes", "no"]),
                         "Whether connections that are paid by volume are used; else no."),
                     .value(
                         "when", named: "MOMENT", .choice(KeepRule.Moment.allCases.map(\.rawValue)),
@@ -77,7 +77,7 @@ enum KeepCommand {
             request.keep = .reset
         } else if isEmpty {
             throw UsageError(
-                "say what to change: --what, --max-size, --min-free, --metered, --when or --reset")
+                "name what to change: --what, --max-size, --min-free, --metered, --when or --reset")
         }
         // As SQLite keeps numbers.
         for case let size? in [request.largest, request.minimumFree] where size > UInt64(Int64.max) {

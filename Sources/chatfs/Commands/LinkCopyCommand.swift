@@ -9,7 +9,7 @@ enum LinkCopyCommand {
     static let command = Command(
         "copy", "Print the link of a file in the folder Links, or copy it to the clipboard.",
         discussion: """
-            Whoever has the link has the file. With --clipboard it goes to wl-copy, xclip or xsel, whichever is \
+            Anyone with the link can get the file. With --clipboard it goes to wl-copy, xclip or xsel, whichever is \
             installed and fits the session, through its standard input: no list of processes shows it.
             """,
         arguments: [LinkCommand.entry],
@@ -24,7 +24,7 @@ enum LinkCopyCommand {
     }
 
     private static func link(of entry: String, _ invocation: Invocation) async throws -> String {
-        let missing = UsageError("this file has no link: it is still being sent, or was taken back")
+        let missing = Refusal("\(entry): This file has no link: it is still being sent, or was taken back.")
         if entry.contains("/") {
             let link = try await ThreadPool.shared.run { () throws(PathError) in
                 try naming(entry) { () throws(SystemError) in

@@ -8,8 +8,8 @@ enum LinkRemoveCommand {
     static let command = Command(
         "remove", "Remove files from the folder Links.",
         discussion: """
-            Of what you uploaded the relays delete the chunks, and the link leads nowhere any more; who has the file \
-            keeps it. A link that you added is only forgotten, with the file that was received. Removing the file in \
+            Of what you uploaded the relays delete the chunks, and the link leads nowhere any more; copies that \
+            others have stay. A link that you added is only forgotten, with the file that was received. Removing the file in \
             the mounted folder does the same.
             """,
         arguments: [

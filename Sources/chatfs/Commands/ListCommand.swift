@@ -45,8 +45,13 @@ enum ListCommand {
     ) throws {
         let show = { (item: ProgramItem) throws(any Error) in
             guard states.isEmpty || states.contains(item.state) else { return }
-            try Terminal.deliver(
+            try Terminal.show(
                 isForPrograms ? ProgramAsking.json(item) : ProgramAsking.line(item, isHashing: isHashing))
+        }
+        if place.path == ".chatfs" || place.path == ".chatfs/recovered" {
+            throw Refusal(
+                "\(place.mounted.mountpoint)/\(place.path): 'chatfs ls' lists folders of chats; ls(1) lists this one."
+            )
         }
         if place.path.contains("/") {
             guard

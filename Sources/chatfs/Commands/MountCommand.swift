@@ -11,7 +11,7 @@ enum MountCommand {
     static let command = Command.beginningAlone(
         "mount", "Show the chats of a profile as folders.",
         discussion: """
-            Prints one line when the folder is ready and stays until 'chatfs unmount', SIGINT (Ctrl-C), \
+            Prints one line when the folder is ready (with --background nothing) and stays until 'chatfs unmount', SIGINT (Ctrl-C), \
             SIGTERM or SIGHUP: what was copied in is queued, downloads stop, and the decrypted cache is \
             removed.
 
@@ -33,14 +33,15 @@ enum MountCommand {
                 "How they lie there: sealed with a key that is only in memory, plain, or only in memory."),
             .value(
                 "cache-size", named: "LIMIT", .byteCount,
-                "Most bytes of them; what was used longest ago goes first, never what is open or pinned."),
+                "Most bytes of them; what was used longest ago goes first, never what is open or pinned. Default: no limit, "
+                    + "and 64 MiB with --cache memory."),
             .value(
                 "cache-min-free", named: "BYTES", .byteCount, default: "256mb",
                 "What they leave free on their disk; what then does not fit stays in memory for a while."),
             .flag(
                 "no-finish",
-                "Do not receive for good what was only read in part; else more than its first chunk read is "
-                    + "enough."),
+                "Do not complete files that were only partly read. By default, reading more than the first chunk "
+                    + "downloads the rest."),
             CommonOptions.relay,
             CommonOptions.core, CommonOptions.database, CommonOptions.filesFolder, CommonOptions.passphrase,
             .value(
@@ -53,7 +54,8 @@ enum MountCommand {
                     + "one; or never."),
             .value(
                 "relay-policy", named: "POLICY", .choice(RelayApprovalPolicy.allCases.map(\.rawValue)),
-                "For files on relays that you did not configure: ask (not received), always, never."),
+                "For files on relays that you did not configure: ask (not received), always, never. Default: as it was "
+                    + "set last, at first ask."),
             .value(
                 "quiet-time", named: "TIME", .duration, default: "1s",
                 "How long a closed file must rest before it is sent."),
@@ -82,13 +84,13 @@ enum MountCommand {
             .value(
                 "notifications", named: "WHEN", .choice(NotificationMode.allCases.map(\.rawValue)),
                 default: NotificationMode.instant.rawValue,
-                "When the desktop tells what arrived, waits for you or could not be sent: at once, every 20 minutes, "
+                "When desktop notifications show what arrived, waits for you or could not be sent: at once, every 20 minutes, "
                     + "or never."),
             .value(
                 "notification-previews", named: "WHAT", .choice(NotificationPreview.allCases.map(\.rawValue)),
                 default: NotificationPreview.message.rawValue,
                 "What it says: names of files and what was written with them, only the chat, or neither."),
-            .flag("background", "Come back when the folder is ready."),
+            .flag("background", "Return when the folder is ready, and stay mounted."),
             CommonOptions.noEncryption,
         ] + CommonOptions.directory,
         examples: [

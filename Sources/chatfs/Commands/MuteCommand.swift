@@ -11,10 +11,10 @@ import Posix
 /// `chatfs mute`: chats of which the desktop does not tell what arrives.
 enum MuteCommand {
     static let command = Command(
-        "mute", "Tell nothing on the desktop of what arrives in a chat.",
+        "mute", "Turn off desktop notifications for a chat.",
         discussion: """
-            Holds at once, also for a profile that is mounted, until 'chatfs unmute'. What of your own could not be \
-            sent there is told all the same. Without a chat it prints those that are muted.
+            Holds at once, also for a profile that is mounted, until 'chatfs unmute'. Files of your own that could not be \
+            sent there are shown all the same. Without a chat it prints those that are muted.
             """,
         section: ChatFS.Section.chats,
         arguments: [
@@ -40,7 +40,7 @@ enum MuteCommand {
 /// `chatfs unmute`: the opposite.
 enum UnmuteCommand {
     static let command = Command(
-        "unmute", "Tell again what arrives in a chat.",
+        "unmute", "Turn desktop notifications for a chat back on.",
         section: ChatFS.Section.chats,
         arguments: [
             Argument("CHAT", .listed("chats"), "Name of a contact or group, or its reference.")

@@ -43,8 +43,8 @@ enum NetworkCommand {
                 "When a server is asked directly because none of yours hands on: never, protected (where there is a "
                     + "proxy; the default), always."),
             .value(
-                "receipts", named: "YES", .choice(["on", "off"]),
-                "Whether contacts are told that their messages have arrived; on at first."),
+                "receipts", named: "ON|OFF", .choice(["on", "off"]),
+                "Whether contacts are notified that their messages have arrived; on at first."),
             CommonOptions.profile, json,
         ] + CommonOptions.directory,
         examples: [
@@ -87,7 +87,7 @@ enum NetworkCommand {
             sendsReceipts = invocation["receipts"].map { $0 == "on" }
             guard proxy == nil, routing == nil, fallback == nil, sendsReceipts == nil else { return }
             throw UsageError(
-                "say what to change: --socks-proxy, --private-routing, --routing-fallback or --receipts")
+                "name what to change: --socks-proxy, --private-routing, --routing-fallback or --receipts")
         }
 
         func apply(to choice: inout NetworkChoice) {

@@ -25,7 +25,7 @@ struct OfficialKey: Sendable {
         }
         if invocation.isGiven("forgotten") {
             throw UsageError(
-                "the database of SimpleX has no recovery code: who forgets its passphrase has lost it")
+                "the database of SimpleX has no recovery code: without its passphrase it is lost")
         }
         self.choice = choice
         database = try choice.database()

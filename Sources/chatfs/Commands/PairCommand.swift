@@ -23,7 +23,7 @@ enum PairCommand {
         let met = try await invocation.stop.interrupting {
             try await meeting.meet(.invite) { answer in
                 try await display.show(answer.link ?? "")
-                Terminal.note("Waiting for who uses this link; Ctrl-C ends the waiting.")
+                Terminal.note("Waiting until somebody uses this link; Ctrl-C ends the waiting.")
             }
         }
         guard let met else {

@@ -29,7 +29,8 @@ enum ProfileCommand {
     }
 
     private static let list = Command(
-        "list", "Print the names of all profiles, one a line.", options: CommonOptions.directory
+        "list", "Print the names of all profiles, one a line.", options: CommonOptions.directory,
+        examples: [Example("chatfs profile list", "For --profile.")]
     ) { invocation in
         let access = try DirectoryAccess(invocation)
         guard try await ThreadPool.shared.run({ try access.isThere() }) else { return }

@@ -11,7 +11,7 @@ enum RelayPresetCommand {
         arguments: [
             Argument(
                 "OPERATOR", .choice(RelayOperator.allCases.map(\.rawValue)), count: .oneOrMore,
-                "SimpleX Chat itself, or Flux.")
+                "simplex (SimpleX Chat Ltd.) or flux (Flux).")
         ],
         options: [
             .flag("yes", "Their conditions were read and are accepted: do not ask."),
@@ -31,7 +31,9 @@ enum RelayPresetCommand {
         }
         let profile = try await ProfileRelays(invocation)
         if !invocation.has("yes"), !(await OperatorConditions.areAccepted(of: operators)) {
-            throw UsageError("nothing was changed; --yes answers the question beforehand")
+            throw Question.canBeAsked
+                ? Refusal("Nothing was changed.")
+                : UsageError("there is no terminal to ask on; --yes answers the question beforehand")
         }
         try await profile.add(relays)
         Terminal.note("\(relays.count) relays were added; 'chatfs relay list' names them.")

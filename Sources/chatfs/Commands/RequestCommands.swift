@@ -6,7 +6,7 @@ import Desktop
 /// `chatfs requests` and `chatfs reject`: who asks at the address. `chatfs accept` lets them in.
 enum RequestCommands {
     static let requests = Command(
-        "requests", "List who waits for your answer.",
+        "requests", "List requests and invitations that wait for your answer.",
         discussion: """
             Of those who ask at the address, and of contacts who invite into groups. A line for each: its number, when \
             they asked, how they call themselves, and what they wrote along or into which group. Who strangers \
@@ -15,7 +15,7 @@ enum RequestCommands {
             """,
         section: ChatFS.Section.chats,
         options: [ProgramAsking.json] + CommonOptions.access,
-        examples: [Example("chatfs requests", "Who asks at the address.")]
+        examples: [Example("chatfs requests", "Requests at the address.")]
     ) { invocation in
         for request in try await ProfileAccess(invocation).ask(.requests).requests ?? [] {
             if invocation.has("json") {
@@ -47,8 +47,8 @@ enum RequestCommands {
     }
 
     static let reject = Command(
-        "reject", "Forget who waits for your answer.",
-        discussion: "They are not told, and may ask again.",
+        "reject", "Forget a request that waits for your answer.",
+        discussion: "The other side is not notified, and may ask again.",
         section: ChatFS.Section.chats,
         arguments: [Argument("NUMBER", .text, "Of the request, as 'chatfs requests' prints it.")],
         options: CommonOptions.access,

@@ -22,15 +22,18 @@ enum RetryCommand {
         let path = invocation.argument("PATH")
         let mayRepeat = invocation.has("yes")
         try await ThreadPool.shared.run { () throws(any Error) in
+            if let problem = MountedEntry.all(at: path).problems.first { throw problem }
             let state = try naming(path) { try ExtendedAttribute.text("user.chatfs.state", of: path) }
             if state == "unsure", !mayRepeat {
-                let answer = Question.line("It may have been sent already. Send it (again)? [y/N] ")
-                guard answer?.lowercased().hasPrefix("y") == true else {
-                    throw UsageError("not sent; --yes answers the question beforehand")
+                guard Question.canBeAsked else {
+                    throw UsageError("there is no terminal to ask on; --yes answers the question beforehand")
                 }
+                let answer = Question.line("It may have been sent already. Send it (again)? [y/N] ")
+                guard answer?.lowercased().hasPrefix("y") == true else { throw Refusal("Nothing was sent.") }
             }
-            let refusal = UsageError(
-                "only entries that failed, are unsure, or whose writer was killed are sent once more")
+            let refusal = Refusal(
+                "\(path): Only entries that failed, are unsure, or whose writer was killed are sent once more."
+            )
             guard ["unsure", "failed", "draft"].contains(state) else { throw refusal }
             do throws(SystemError) {
                 try ExtendedAttribute.set("user.chatfs.retry", to: [UInt8(ascii: "1")], of: path)

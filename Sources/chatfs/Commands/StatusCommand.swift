@@ -2,6 +2,7 @@ import Base
 import CommandLineKit
 import Desktop
 import FileSystem
+import Fuse
 import Glibc
 import Keeping
 import Posix
@@ -136,7 +137,7 @@ enum StatusCommand {
         let head =
             "\(status.profile) at \(mounted.mountpoint) (process \(status.pid)): \(count(status.chats, "chat")), "
             + "\(count(status.entries, "file")), \(ByteCount.rounded(status.cachedBytes)) decrypted in the cache"
-        let kernel = status.kernel.map { "  \(reads($0.passthrough))" }
+        let kernel = status.kernel.flatMap { reads($0.passthrough) }.map { "  " + $0 }
         let core = status.coreProblem.map { "  what is sent and received waits: \($0)" }
         let suspended = status.suspended.map {
             $0 == "sleep"
@@ -183,10 +184,11 @@ enum StatusCommand {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    private static func reads(_ passthrough: KernelSide.Passthrough) -> String {
-        passthrough.isOn
-            ? "finished files are read by the kernel itself"
-            : "finished files are read through ChatFS: \(passthrough.reason ?? "no reason is known")"
+    /// nil where nobody asked for it: only a plain cache can be read by the kernel.
+    private static func reads(_ passthrough: KernelSide.Passthrough) -> String? {
+        if passthrough.isOn { return "finished files are read by the kernel itself" }
+        if passthrough.reason == KernelSide.Passthrough.notPlain { return nil }
+        return "finished files are read through ChatFS: \(passthrough.reason ?? "no reason is known")"
     }
 
     private static func line(_ transfer: MountStatus.Transfer) -> String {

@@ -48,12 +48,12 @@ enum StorageCommand {
 
     private static func lines(_ use: StorageUse) -> [String] {
         let chats = use.chats.map { chat in
-            "\(chat.name): \(words(chat.here)) here, of which \(words(chat.freeable)) could go; "
-                + "\(words(chat.remote)) not"
+            "\(chat.name): \(words(chat.here)) stored here (\(words(chat.freeable)) can be freed), "
+                + "\(words(chat.remote)) not here"
         }
         return chats + [
-            "all chats: \(words(use.here)) here, of which \(words(use.freeable)) could go; "
-                + "\(words(use.remote)) not",
+            "all chats: \(words(use.here)) stored here (\(words(use.freeable)) can be freed), "
+                + "\(words(use.remote)) not here",
             "drafts: \(words(use.drafts)); databases: \(ByteCount.rounded(use.databases.bytes)); "
                 + "set aside: \(words(use.setAside))"
                 + (use.cached.map { "; cache: \(ByteCount.rounded($0))" } ?? ""),

@@ -7,10 +7,10 @@ enum SuspensionCommands {
     static let suspend = Command(
         "suspend", "Close a mount's connections, and transfer nothing until it is resumed.",
         discussion: """
-            The folders stay, and what is here can be read. What is not here is not fetched: who reads it \
+            The folders stay, and what is here can be read. What is not here is not fetched: a read of it \
             waits as for a silent relay. What is copied in is queued. A mount suspends by itself while the \
             machine sleeps. An official core that ChatFS started is suspended with it; a program that was \
-            running before (ws://) goes on with its own connections.
+            running before (ws://) keeps its own connections.
             """,
         section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
         examples: [Example("chatfs suspend", "On a train.")]
@@ -19,12 +19,12 @@ enum SuspensionCommands {
     }
 
     static let resume = Command(
-        "resume", "Have a suspended mount go on.",
-        discussion: "What waited goes on at once, also what waited for its next try.",
+        "resume", "Resume a suspended mount.",
+        discussion: "What waited continues at once, also what waited for its next try.",
         section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
         examples: [Example("chatfs resume", "Back at home.")]
     ) { invocation in
-        try await ask(.resume, invocation, done: "goes on")
+        try await ask(.resume, invocation, done: "transfers again")
     }
 
     private static func ask(

@@ -26,7 +26,8 @@ enum UnmountCommand {
         ],
         options: [
             .value(
-                "wait", named: "TIME", .duration, default: "10s", "How long to wait for who uses the mount.")
+                "wait", named: "TIME", .duration, default: "10s",
+                "How long to wait for programs that use the mount.")
         ],
         examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
     ) { invocation in
@@ -68,8 +69,8 @@ enum UnmountCommand {
             throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.")
         }
         guard mounts.count == 1 else {
-            throw UsageError(
-                "several are mounted; name one of \(mounts.map(\.mountpoint).joined(separator: ", "))")
+            throw Refusal(
+                "There are several mounts: name one of \(mounts.map(\.mountpoint).joined(separator: ", ")).")
         }
         return mounted
     }

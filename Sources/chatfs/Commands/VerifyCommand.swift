@@ -9,7 +9,7 @@ import Verification
 /// `chatfs verify`: whether what was kept is still there, and whole.
 enum VerifyCommand {
     static let command = Command(
-        "verify", "Read everything that is kept and say what is damaged, missing or left over.",
+        "verify", "Read everything that is kept and report what is damaged, missing or left over.",
         discussion: """
             Reads every page of the databases and every file to its tag, and compares what messages, links and drafts \
             have with what the disk has, and looks for files that others may read. Of all profiles, or of one. It may be mounted meanwhile; nothing is changed.

@@ -16,10 +16,10 @@ enum ArchivePassphrase {
             guard let number = Int32(text), number >= 0 else {
                 throw UsageError("--archive-passphrase-fd takes the number of an open file descriptor")
             }
-            guard
-                case .passphrase(let secret) = try UnlockingSecret.passphrase(
-                    from: OpenFile(adopting: number))
-            else { preconditionFailure("a passphrase was read") }
+            let given = try naming("--archive-passphrase-fd") {
+                try UnlockingSecret.passphrase(from: OpenFile(adopting: number))
+            }
+            guard case .passphrase(let secret) = given else { preconditionFailure("a passphrase was read") }
             return secret
         }
         guard let secret = Question.secret("Passphrase of the archive: ") else {
@@ -30,7 +30,7 @@ enum ArchivePassphrase {
             let again = Question.secret("The same once more: ")
             guard let again,
                 again.withUnsafeBytes({ one in secret.withUnsafeBytes { one.elementsEqual($0) } })
-            else { throw UsageError("the passphrases were not the same, nothing was done") }
+            else { throw Refusal("The two passphrases differ: nothing was done.") }
         }
         return secret
     }

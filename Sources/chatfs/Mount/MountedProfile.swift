@@ -54,7 +54,12 @@ final class MountedProfile: Sendable {
                 "--cache plain: what is read lies decrypted on the disk until the mount ends, and nothing would "
                     + "notice a change of it there; see docs/security.md")
         }
-        let mountpoint = try await Mountpoint.prepare(settings.mountpoint)
+        let mountpoint: Mountpoint
+        do throws(FuseError) {
+            mountpoint = try await Mountpoint.prepare(settings.mountpoint)
+        } catch {
+            throw PathError(settings.mountpoint, error)
+        }
         do {
             return try await mount(opened, settings, at: mountpoint)
         } catch {

@@ -17,8 +17,10 @@ enum FileSending {
         _ path: String, caption: String, limit: UInt64?, stagingFolder: String,
         isInterrupted: () throws -> Void
     ) throws -> Composed {
-        let file = try OpenFile(path, flags: O_RDONLY)
-        let status = try file.status()
+        let (file, status) = try naming(path) {
+            let file = try OpenFile(path, flags: O_RDONLY)
+            return (file, try file.status())
+        }
         let size = try Self.size(status, limit: limit)
         let given = path.split(separator: "/").last.map(String.init) ?? path
         let kind = try MediaInspection.kind(name: Array(given.utf8), size: size) { offset, count in

@@ -1,0 +1,103 @@
+import Glibc
+import Posix
+import TestSupport
+import Testing
+
+@Suite("What was wrong is said with its subject, and with the right exit code")
+struct MisuseTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private var data: String { folder.path("data") }
+
+    private func chatfs(_ words: [String]) async throws -> Shell.Outcome {
+        try await ChatFSProcess.run(words + ["--data", data])
+    }
+
+    @Test(
+        "a data directory that cannot be looked into is not taken for a new one",
+        arguments: [
+            ["profile", "list"], ["key", "status"], ["key", "status", "--json"], ["key", "test"], ["verify"],
+            ["storage", "show"],
+        ])
+    func unreadable(words: [String]) async throws {
+        // As root too nobody gets through: it leads to itself.
+        try #require(symlink("data", data) == 0)
+        let outcome = try await chatfs(words)
+        #expect(outcome.ending == .code(1) && outcome.output == "", "\(outcome.output)")
+        #expect(
+            outcome.errors.contains(data) && outcome.errors.contains("symbolic links"), "\(outcome.errors)")
+        let mount = try await chatfs(["mount", folder.path("mount")])
+        #expect(mount.ending == .code(1) && mount.errors.contains("symbolic links"), "\(mount.errors)")
+        #expect(access(folder.path("mount"), F_OK) != 0)
+    }
+
+    @Test("data that is not encrypted has no keys to miss")
+    func plain() async throws {
+        #expect(try await chatfs(["profile", "create", "alice", "--no-encryption"]).succeeded)
+        for words in [["key", "recovery"], ["key", "forget"]] {
+            let outcome = try await chatfs(words)
+            #expect(outcome.ending == .code(1))
+            #expect(
+                outcome.errors == "chatfs: The data is not encrypted: 'chatfs key set' encrypts it.\n",
+                "\(words): \(outcome.errors)")
+        }
+        let test = try await chatfs(["key", "test"])
+        #expect(
+            test.succeeded && test.output == "The data is not encrypted: nothing is needed to unlock it.\n")
+    }
+
+    @Test("a wrong command line ends with one full stop")
+    func fullStops() async throws {
+        let outcome = try await chatfs(["mount", folder.path("mount"), "--core", "foo"])
+        #expect(outcome.ending == .code(64))
+        #expect(!outcome.errors.contains(".. ") && outcome.errors.contains(". Try 'chatfs mount --help'."))
+    }
+
+    @Test("what a descriptor gives is named by its option")
+    func descriptors() async throws {
+        let closed = try await chatfs(["profile", "list", "--passphrase-fd", "77"])
+        let empty = try await Shell.script(
+            "\"$CHATFS\" key test --key-fd 0 --data \(data) </dev/null",
+            environment: ["CHATFS": ChatFSProcess.path])
+        #expect(closed.errors.hasPrefix("chatfs: --passphrase-fd: "), "\(closed.errors)")
+        #expect(empty.errors.hasPrefix("chatfs: --key-fd: "), "\(empty.errors)")
+    }
+
+    @Test("a file that cannot be sent, and one where a folder is needed, are named")
+    func paths() async throws {
+        for name in ["alice", "bob"] { #expect(try await chatfs(["profile", "create", name]).succeeded) }
+        #expect(try await chatfs(["connect", "alice", "bob"]).succeeded)
+        let missing = folder.path("missing")
+        let sent = try await chatfs(["send", missing, "bob", "--profile", "alice"])
+        #expect(
+            sent.errors == "chatfs: \(missing): Could not open a file: No such file or directory.\n",
+            "\(sent.errors)")
+        let file = try folder.write([1], to: "file")
+        let mounted = try await chatfs(["mount", file, "--profile", "alice"])
+        #expect(
+            mounted.ending == .code(1) && mounted.errors.hasPrefix("chatfs: \(file): "), "\(mounted.errors)")
+        let retried = try await ChatFSProcess.run(["retry", file, "--yes"])
+        #expect(retried.errors == "chatfs: \(file): It is not on a mount of ChatFS.\n")
+    }
+
+    @Test("a value that an option cannot have is a wrong command line")
+    func values() async throws {
+        let file = try folder.write([1], to: "file")
+        let outcome = try await ChatFSProcess.run([
+            "cryptofile", "decrypt", file, folder.path("out"), "--key", "x", "--nonce", "y",
+        ])
+        #expect(
+            outcome.ending == .code(64) && outcome.errors.contains("--key and --nonce: "), "\(outcome.errors)"
+        )
+    }
+
+    @Test("a relay says of itself what can be read without encryption")
+    func relay() async throws {
+        let relay = try await ChatFSProcess.start(["relay", "--dir", folder.path("relay"), "--no-encryption"])
+        try await relay.line("its address") { $0.hasPrefix("xftp://") }
+        #expect(relay.errors.contains("keys of the relay") && !relay.errors.contains("names, messages"))
+        try await relay.terminate()
+    }
+}
