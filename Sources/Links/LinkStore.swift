@@ -41,7 +41,8 @@ final class LinkStore: Sendable {
     /// Whether there is anything to look at.
     var isUsed: Bool { access(path, F_OK) == 0 }
 
-    /// When something was last changed, roughly: of who never used it, in the profile's folder. Two system calls at most.
+    /// Approximate time of the last change; if links were never used, that of the profile's folder. At most two system
+    /// calls.
     var changed: Timestamp {
         var status = stat()
         let folder = path[..<(path.lastIndex(of: "/") ?? path.endIndex)]

@@ -135,8 +135,8 @@ struct MessageEnvelope {
 }
 
 extension ByteReader {
-    /// Bytes behind a length of one byte, or of two where the first is below 32: no header is shorter than that, and
-    /// none as long as what two bytes would say with a higher first one.
+    /// Reads length-prefixed bytes. The length has two bytes if the first byte is below 32, otherwise one: no header is
+    /// shorter than 32 bytes or as long as 8,192.
     fileprivate mutating func ratchetLength() -> [UInt8]? {
         var ahead = self
         guard let first = ahead.byte() else { return nil }

@@ -1,8 +1,8 @@
 import Base
 import SMP
 
-/// What servers say by themselves, until the listener takes it. Bounded: of each server so many messages and no more,
-/// and of what else happens only what is still true.
+/// What servers send unasked, until the listener takes it. Bounded: a fixed number of messages per server; of other
+/// events, only those that still apply.
 final class EventMailbox: Sendable {
     fileprivate struct State {
         var events: [QueueServerEvent] = []

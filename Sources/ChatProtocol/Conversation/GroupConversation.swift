@@ -176,7 +176,7 @@ public struct GroupConversation: Hashable, Sendable {
 }
 
 extension MessageEvent {
-    /// What a host passes on. Anything else in a forwarded message was put there by nobody whom it is about.
+    /// What a host passes on. Other events in a forwarded message cannot be attributed to their author and are ignored.
     fileprivate var isForwardable: Bool {
         switch self {
         case .message(let new): new.file?.isInline != true

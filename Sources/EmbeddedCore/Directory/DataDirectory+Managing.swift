@@ -71,7 +71,7 @@ extension DataDirectory {
         }
     }
 
-    /// As it was set by whomever last, and all who have a say allow it; nil: for good.
+    /// The value last set by any party, provided all parties concerned allow it; nil means messages are kept.
     /// - Throws: `.noSuchChat`.
     public func timeToLive(in chat: ChatReference, of profile: Profile) throws(ChatError) -> Duration? {
         try wrapping {

@@ -6,7 +6,7 @@ import Outbox
 /// An entry as extended attributes look at it and change it.
 struct AttributedEntry: Sendable {
     let node: Node
-    /// Of who has the mount.
+    /// Display name of the profile that is mounted.
     let profileName: String
     private let nodes: NodeLookup
     private let entries: EntryReporter

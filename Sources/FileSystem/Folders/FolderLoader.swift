@@ -163,8 +163,8 @@ final class FolderLoader: Sendable {
     // MARK: - Ahead
 
     /// Loads chats that nobody has asked for, those with the newest messages first, until there are about `limit` items
-    /// in memory. One after the other, and none of which not all files fit; what is read in vain is bounded too. To
-    /// be called once.
+    /// in memory. Chats are loaded one at a time, and a chat whose files do not all fit is skipped. Wasted reads are
+    /// bounded too. To be called once.
     func loadAhead(_ chats: [Chat], limit: Int) {
         let newestFirst = chats.sorted { $0.updatedAt > $1.updatedAt }.map(\.reference)
         let task = Task {

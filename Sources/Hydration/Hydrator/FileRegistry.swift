@@ -20,8 +20,8 @@ final class FileRegistry: Sendable {
 
     var all: [CachedFile] { state.withLock { Array($0.files.values) } }
 
-    /// Gives the object of a file, made when there is none, to `body`, again with the next one when that answers
-    /// false because it was retired meanwhile. After `close` a retired one, once.
+    /// Calls `body` with the file's object, creating it if needed. If `body` returns false because the object was retired
+    /// meanwhile, calls it again with a new one. After `close`, calls it once with a retired object.
     func withFile(
         of item: ChatItem, _ file: ChatFile, in context: HydrationContext, _ body: (CachedFile) -> Bool
     ) {

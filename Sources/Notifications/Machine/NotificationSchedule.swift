@@ -22,8 +22,8 @@ struct NotificationSchedule: Sendable {
         self.beginning = beginning
     }
 
-    /// Not before that is a group told.
-    /// - Parameter answerDue: until then the service may answer what it was asked of the same.
+    /// The earliest time at which the group may be shown.
+    /// - Parameter answerDue: deadline for the service's answer to the previous request for this group.
     func time(of group: NotificationGroup, answerDue: Instant?) -> Instant {
         var time = lastTold[group.key.chat].map { $0 + Self.interval } ?? beginning
         if let pausedUntil { time = max(time, pausedUntil) }
