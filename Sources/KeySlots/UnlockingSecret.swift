@@ -55,7 +55,8 @@ public enum UnlockingSecret: Sendable {
     ///
     /// - Throws: `.unsuitableSecret`, `.file`.
     public static func passphrase(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
-        let read = try bytes(from: file, upTo: longestPassphrase + 1)
+        // The newline, and one byte more, which tells that there is more.
+        let read = try bytes(from: file, upTo: longestPassphrase + 2)
         let count = read.withUnsafeBytes { $0.last == UInt8(ascii: "\n") ? $0.count - 1 : $0.count }
         guard (1...longestPassphrase).contains(count) else {
             throw KeySlotsError(
@@ -75,7 +76,8 @@ public enum UnlockingSecret: Sendable {
 
     /// A recovery code, likewise.
     public static func recoveryCode(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
-        let read = try bytes(from: file, upTo: RecoveryCode.longestText + 1)
+        // A character has four bytes at most.
+        let read = try bytes(from: file, upTo: RecoveryCode.longestText * 4 + 1)
         return .recoveryCode(try RecoveryCode(read.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }))
     }
 

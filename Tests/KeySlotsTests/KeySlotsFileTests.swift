@@ -125,6 +125,36 @@ import Testing
         }
     }
 
+    @Test func aSecretIsNeverTheBeginningOfALongerOne() throws {
+        func reading<Secret>(
+            _ content: [UInt8], _ body: (OpenFile) throws(KeySlotsError) -> Secret
+        ) throws -> Bool {
+            try folder.write(content, to: "credential")
+            let file = try OpenFile(folder.path("credential"), flags: O_RDONLY)
+            return (try? body(file)) != nil
+        }
+        let longest = [UInt8](repeating: 65, count: UnlockingSecret.longestPassphrase)
+        for (rest, isRead) in [
+            ([], true), ([10], true), ([65], false), ([10, 10], false), ([10, 65], false),
+            ([10] + longest, false),
+        ] as [([UInt8], Bool)] {
+            #expect(try reading(longest + rest, UnlockingSecret.passphrase) == isRead, "\(rest.count) more")
+        }
+        let code = RecoveryCode.random().text
+        // As many bytes as a text of ASCII may have at most, and one, in far fewer characters.
+        let dashes = String(repeating: "\u{2014}", count: 55)
+        let letters = code.filter { $0 != "-" }
+        for (text, isRead) in [
+            (code, true), (code + "\n", true), (letters + dashes + dashes + "\n", true),
+            (letters + dashes + "\u{2014}\u{2014}" + "no code at all", false),
+            (letters + String(repeating: "\u{2014}", count: 170), true),
+            (letters + String(repeating: "\u{2014}", count: 171), false),
+            (code + String(repeating: " ", count: 4000), false),
+        ] {
+            #expect(try reading(Array(text.utf8), UnlockingSecret.recoveryCode) == isRead, "\(text)")
+        }
+    }
+
     private enum Files {
         static func send(_ text: String, to file: OpenFile) throws {
             try file.send(Array(text.utf8))
