@@ -80,6 +80,29 @@ struct SystemWatchTests {
         }
     }
 
+    @Test("a mount that is ready only when the machine is awake again still keeps it from the next sleep")
+    func lateReady() async throws {
+        let services = try await SystemServices.start(metered: 0)
+        let watch = try watch(services)
+        let heard = listen(to: watch)
+        await ThreadPool.shared.run { watch.start() }
+        try await wait(until: "it is kept awake") { services.asked.contains("inhibit") }
+        try services.say("sleep")
+        try services.say("wake")
+        try await wait(until: "it is awake") { heard.withLock { $0 } == [.sleeping, .awake] }
+        watch.readyToSleep()
+        for value in [1, 0, 1] {
+            try services.say("metered \(value)")
+            try await wait(until: "time goes on") { watch.isMetered == (value == 1) }
+        }
+        #expect(!services.asked.contains("released"))
+        try services.say("sleep")
+        try await wait(until: "it is heard") { heard.withLock { $0.last } == .sleeping }
+        watch.readyToSleep()
+        try await wait(until: "it may sleep") { services.asked.contains("released") }
+        watch.stop()
+    }
+
     @Test("who would have said that the machine is awake has gone: it is awake")
     func loginEnds() async throws {
         let services = try await SystemServices.start(metered: 0)

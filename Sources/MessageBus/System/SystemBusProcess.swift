@@ -61,7 +61,8 @@ struct SystemConversation: BusConversation {
 
     mutating func take(_ request: [UInt8]) -> Bool {
         guard request == SystemBusProcess.readyToSleep else { return false }
-        inhibitor = nil
+        // Said too late, when the machine is awake again: the lock is that of the next sleep.
+        if isPreparing { inhibitor = nil }
         return true
     }
 
