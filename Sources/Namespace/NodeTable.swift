@@ -140,7 +140,7 @@ struct NodeTable {
     mutating func rename(_ node: Node, to name: EntryName, at now: Timestamp) {
         folders[node.folder]?.children[node.name] = nil
         folders[node.folder]?.children[name] = node.id
-        folders[node.folder]?.modified = now
+        touch(node.folder, at: now)
         nodes[node.id] = node.with(name: name)
     }
 

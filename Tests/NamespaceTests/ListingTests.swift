@@ -93,4 +93,16 @@ struct ListingTests {
         _ = try fixture.names.show([Fixture.item(2, "b")], at: now)
         #expect(fixture.names.modified(folder: folder) == now)
     }
+
+    @Test("a folder's time never goes back, whatever is renamed when a message's clock was ahead")
+    func timesOfRenames() throws {
+        let fixture = try Fixture()
+        let folder = fixture.folder(Fixture.alice)
+        let ahead = Timestamp(seconds: 4_000_000_000)
+        _ = try fixture.names.show([Fixture.item(1, "a")], at: ahead)
+        _ = try fixture.names.show(draft: DraftID(1), named: EntryName("b"), in: folder)
+        try fixture.names.rename(draft: DraftID(1), to: EntryName("c"))
+        #expect(fixture.list() == ["a", "c"])
+        #expect(fixture.names.modified(folder: folder) == ahead)
+    }
 }
