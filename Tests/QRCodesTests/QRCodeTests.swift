@@ -41,6 +41,43 @@ struct QRCodeTests {
         #expect(seen.contains("87 x 87, 1-bit grayscale"))
     }
 
+    /// Takes a picture apart with zlib's own inflate and checksums, and says a letter for each pixel, row by row.
+    private static let decoder = """
+        import struct, sys, zlib
+        data, place, pixels = open(sys.argv[1], "rb").read(), 8, b""
+        assert data[:8] == bytes([137, 80, 78, 71, 13, 10, 26, 10])
+        while place < len(data):
+            length, = struct.unpack(">I", data[place:place + 4])
+            name, body = data[place + 4:place + 8], data[place + 8:place + 8 + length]
+            assert struct.unpack(">I", data[place + 8 + length:place + 12 + length])[0] == zlib.crc32(name + body)
+            if name == b"IHDR": size = struct.unpack(">IIBBBBB", body)
+            if name == b"IDAT": pixels += body
+            place += 12 + length
+        assert name == b"IEND" and size[0] == size[1] and size[2:] == (1, 0, 0, 0, 0)
+        rows, stride = zlib.decompress(pixels), (size[0] + 7) // 8 + 1
+        assert len(rows) == size[1] * stride
+        for row in range(size[1]):
+            line = rows[row * stride:(row + 1) * stride]
+            assert line[0] == 0
+            print("".join(".#"[not line[1 + x // 8] >> 7 - x % 8 & 1] for x in range(size[0])))
+        """
+
+    /// The largest takes several blocks of what is compressed; the scales put modules across bytes.
+    @Test(
+        "every pixel of a picture is the module that it belongs to", arguments: [(21, 1), (25, 3), (177, 8)])
+    func pixels(_ width: Int, _ scale: Int) async throws {
+        let code = try #require(QRCode(width: width, isDark: (0..<width * width).map { $0 % 3 == 0 }))
+        let folder = try TemporaryFolder()
+        let path = try folder.write(code.png(scale: scale), to: "code.png")
+        let seen = try await Shell.run("/usr/bin/python3", ["-c", Self.decoder, path])
+        #expect(seen.succeeded)
+        let side = (width + 8) * scale
+        let expected = (0..<side).map { row in
+            String((0..<side).map { code[row / scale - 4, $0 / scale - 4] ? "#" : "." })
+        }
+        #expect(seen.output.split(separator: "\n").map(String.init) == expected)
+    }
+
     @Test("a library that is not there, or is another, is none")
     func missing() {
         #expect(QREncoder(path: "libnothing.so.4") == nil)
