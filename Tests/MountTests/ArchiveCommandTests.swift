@@ -108,7 +108,7 @@ struct ArchiveCommandTests {
         let shown = try await ChatFSProcess.run(["storage", "show"] + arguments)
         #expect(
             shown.succeeded
-                && shown.output.contains("alice: 1 file (2.0 MB) here, of which 1 file (2.0 MB) could go"),
+                && shown.output.contains("alice: 1 file (2.0 MB) stored here (1 file (2.0 MB) can be freed)"),
             "\(shown.output)\(shown.errors)")
         let json = try await ChatFSProcess.run(["storage", "show", "--json"] + arguments)
         #expect(json.output.contains("\"freeable\":{\"bytes\":2000000,\"files\":1}"), "\(json.output)")
