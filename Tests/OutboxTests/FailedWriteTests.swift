@@ -56,7 +56,8 @@ import Testing
         #expect(draft.snapshot.problem?.contains("incomplete") == true)
         try bench.acceptRows()
         let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
-        #expect(next.states() == [.recovered])
+        // Or what is under way in the first one has written the row by now, and it stays as the incomplete draft it is.
+        #expect([[.recovered], [.draft]].contains(next.states()))
         try await expectNothingSent(next)
     }
 

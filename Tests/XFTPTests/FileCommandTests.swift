@@ -27,7 +27,7 @@ import Testing
         let link = sent.output.trimmingNewline
         #expect(link.hasPrefix("simplex:/file#/?desc="))
         #expect(link.split(separator: "\n").count == 1, "nothing but the link on standard output")
-        #expect(sent.errors.contains("Sending: 100%"), "plain lines in a pipe")
+        #expect(!sent.errors.contains("Sending:"), "no progress in a pipe")
         #expect(!sent.errors.contains("\r"))
 
         let received = try await Self.run(folder, "receive", "out/rcv1.xftp", "--out", "copy.mp4")
