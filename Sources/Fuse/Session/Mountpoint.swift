@@ -73,8 +73,8 @@ public struct Mountpoint: Hashable, Sendable {
 
     private static func resolved(_ path: String) throws(FuseError) -> String {
         guard let text = realpath(path, nil) else {
-            throw FuseError(
-                .mountpoint, SystemError(code: errno, operation: "find the mountpoint's folder").sentence)
+            let cause = SystemError(code: errno, operation: "find the folder")
+            throw FuseError(.mountpoint, cause.sentence, cause: cause)
         }
         defer { free(text) }
         return String(cString: text)
