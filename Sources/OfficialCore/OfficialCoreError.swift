@@ -31,6 +31,8 @@ public struct OfficialCoreError: DescribedError {
         case system
         /// Another database than before answers. Nothing was sent.
         case otherDatabase
+        /// It did not say in time whether its database is the former one. Nothing was sent.
+        case unidentified
         /// The task that asked was cancelled; whether the command took effect is not known.
         case cancelled
         /// This process has closed the core. Nothing was sent.
@@ -59,6 +61,11 @@ public struct OfficialCoreError: DescribedError {
         self.init(.refused, refusal.chatError.sentence, refusal: refusal)
     }
 
+    /// Whether the command surely did not reach the core that it was for.
+    public var isUndelivered: Bool {
+        code == .disconnected || code == .otherDatabase || code == .unidentified
+    }
+
     /// Whether the command may have taken effect though no answer came.
     public var leavesDoubt: Bool { code == .timeout || code == .broken || code == .cancelled }
 
@@ -69,7 +76,7 @@ public struct OfficialCoreError: DescribedError {
             switch self.code {
             case .refused, .notUnderstood, .cancelled, .closed, .interrupted: .internalError
             case .invalidCommand: .invalidCommand
-            case .disconnected, .broken, .otherDatabase: .file(.unreachable)
+            case .disconnected, .broken, .otherDatabase, .unidentified: .file(.unreachable)
             case .timeout: .file(.timedOut)
             case .notInstalled, .system, .database, .encryptedDatabase: .storage
             case .inUse: .profileInUse

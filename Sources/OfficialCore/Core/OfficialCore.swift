@@ -65,7 +65,9 @@ public final class OfficialCore: ChatCore {
         trust = try OfficialRelayTrust(folder: settings.folder, key: settings.key)
         let held = HeldCommands()
         connection = CoreConnection(
-            transport, held, identity: CoreIdentity(transport, index, user: profile.id))
+            transport, held,
+            identity: CoreIdentity(
+                transport, index, user: profile.id, timeout: settings.connectTimeout))
         suspension = CoreSuspension(transport, held, settings.ownership)
         let descriptions = Descriptions(connection, trust, hasProxy: settings.hasProxy)
         standaloneFiles = StandaloneFiles(connection, of: profile)
@@ -102,15 +104,18 @@ public final class OfficialCore: ChatCore {
         let core = try await blocking.run {
             try OfficialCore(transport, settings, profile: profile, lock: lock)
         }
+        let known = try await core.chats()
         do throws(OfficialCoreError) {
             try await core.connection.verify()
         } catch {
-            throw error.chatError
+            // What is known is shown until it answers.
+            guard error.code == .unidentified, !known.isEmpty else { throw error.chatError }
+            core.begin(early, Remaining(iterator), isIdentified: false)
+            return core
         }
-        let known = try await core.chats()
         if settings.comparesFirst || known.isEmpty { try await core.reconciliation.takeChats() }
         try await core.reconciliation.takeNetwork()
-        core.begin(early, Remaining(iterator))
+        core.begin(early, Remaining(iterator), isIdentified: true)
         return core
     }
 
@@ -129,10 +134,11 @@ public final class OfficialCore: ChatCore {
     }
 
     /// Listens, compares and reads the history from now on.
-    private func begin(_ early: [APIEvent], _ events: Remaining) {
-        _ = connection.setConnected(true)
+    private func begin(_ early: [APIEvent], _ events: Remaining, isIdentified: Bool) {
+        if isIdentified { _ = connection.setConnected(true) }
         let listening = Task { [weak self] in
-            for event in early { await self?.take(event) }
+            for event in early { await self?.take(.event(event)) }
+            if !isIdentified { await self?.take(.connected) }
             var events = events
             while let event = await events.iterator.next(isolation: nil), !Task.isCancelled {
                 await self?.take(event)
@@ -195,15 +201,7 @@ public final class OfficialCore: ChatCore {
             log.notice("the connection to the SimpleX core is lost: \(reason)")
             index.events.tell(.coreUnreachable(reason))
         case .connected:
-            do throws(OfficialCoreError) {
-                try await connection.verify()
-            } catch {
-                // Without a connection another one follows.
-                guard error.code == .otherDatabase else { return }
-                log.warning("\(error.sentence)")
-                early.drop()
-                return index.events.tell(.coreUnreachable(error.sentence))
-            }
+            guard await isFormerCore() else { return early.drop() }
             do throws(OfficialCoreError) {
                 try await Session.setUp(transport, settings)
             } catch {
@@ -216,6 +214,26 @@ public final class OfficialCore: ChatCore {
             readReceipts.reportOpened()
             // Not here: it waits for an event.
             Task { [suspension] in await suspension.noteConnection() }
+        }
+    }
+
+    /// Whether the core is the one that it was. One that does not say is asked as long as there is a connection to it.
+    private func isFormerCore() async -> Bool {
+        var told: String?
+        while true {
+            do throws(OfficialCoreError) {
+                try await connection.verify()
+                return true
+            } catch {
+                // Without a connection another one follows.
+                guard error.code == .otherDatabase || error.code == .unidentified else { return false }
+                if told != error.sentence {
+                    log.warning("\(error.sentence)")
+                    index.events.tell(.coreUnreachable(error.sentence))
+                }
+                if error.code == .otherDatabase { return false }
+                told = error.sentence
+            }
         }
     }
 

@@ -37,7 +37,7 @@ struct HistoryTests {
         await first.shutDown()
         stage.restart()
         stage.simplex.change { $0.silent = ["/_get", "/sql"] }
-        let second = try await stage.open()
+        let second = try await OfficialCore.open(stage.transport, stage.impatient)
         #expect(try await second.chats().map(\.displayName) == ["bob"])
         #expect(try await ids(second).count == 120)
         await second.shutDown()
@@ -203,7 +203,7 @@ struct HistoryTests {
         stage.restart()
         stage.simplex.change { $0.silent = ["/_get", "/sql"] }
         let start = ContinuousClock.now
-        let second = try await stage.open()
+        let second = try await OfficialCore.open(stage.transport, stage.impatient)
         var listed = 0
         for chat in try await second.chats() {
             listed += try await second.items(of: chat.reference, before: nil, count: 1000).count

@@ -26,6 +26,11 @@ struct IdentityTests {
         }
     }
 
+    /// What changes nothing. A comparison that was under way when the connection was lost may still ask.
+    private static func isQuestion(_ command: String) -> Bool {
+        command.hasPrefix("/sql chat SELECT") || command.hasPrefix("/_get") || command == "/network"
+    }
+
     private func isKnown(_ core: OfficialCore) async throws -> Bool {
         try await core.items(of: .direct(1), before: nil, count: 10).map(\.id.rawValue) == [1]
     }
@@ -56,10 +61,7 @@ struct IdentityTests {
             _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
         }
         await #expect(throws: ChatError.self) { try await core.renameChat(.direct(1), to: "Bobby") }
-        #expect(
-            stage.simplex.commands.dropFirst(before).allSatisfy {
-                $0.hasPrefix("/sql chat SELECT created_at")
-            })
+        #expect(stage.simplex.commands.dropFirst(before).allSatisfy(Self.isQuestion))
 
         stage.transport.disconnect()
         stage.simplex.change { $0 = former }
@@ -94,6 +96,73 @@ struct IdentityTests {
         stage.rewriting("/user") { $0.replacing("alice", with: "alicia") }
         let again = try await stage.open()
         #expect(try await isKnown(again))
+        await again.shutDown()
+    }
+
+    @Test("is not taken for it because it does not say in time which it is: it is asked until it does")
+    func silent() async throws {
+        let stage = try stage()
+        let core = try await OfficialCore.open(stage.transport, stage.impatient)
+        #expect(try await eventually { try await isKnown(core) })
+        let events = core.events()
+        let problems = Lock<[String]>([])
+        let listening = Task {
+            for await case .coreUnreachable(let sentence) in events {
+                problems.withLock { $0.append(sentence) }
+            }
+        }
+        stage.transport.disconnect()
+        let asked = Lock(0)
+        let isSilent = Lock(true)
+        stage.before("/sql chat SELECT created_at") {
+            asked.withLock { $0 += 1 }
+            while isSilent.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(10)) }
+        }
+        let former = stage.simplex.change { $0 }
+        swap(stage)
+        let before = stage.simplex.commands.count
+        stage.transport.connect()
+        #expect(await eventually { asked.withLock { $0 >= 3 } })
+        await #expect(throws: ChatError.self) {
+            _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        }
+        #expect(stage.simplex.commands.dropFirst(before).allSatisfy(Self.isQuestion))
+
+        isSilent.withLock { $0 = false }
+        #expect(await eventually { problems.withLock { $0.contains { $0.contains("Another SimpleX") } } })
+        #expect(problems.withLock { $0.count } == 3, "lost, silent, another one")
+
+        stage.transport.disconnect()
+        stage.simplex.change { $0 = former }
+        stage.transport.connect()
+        #expect(await eventually { (try? await core.renameChat(.direct(1), to: "Bobby")) != nil })
+        #expect(try await isKnown(core))
+        _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        #expect(stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+        await listening.value
+    }
+
+    @Test("is not taken for it by the next mount either: what is known is shown, and goes on when it says")
+    func silentAtTheStart() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(try await eventually { try await isKnown(core) })
+        await core.shutDown()
+        stage.restart()
+        stage.simplex.change { $0.silent = ["/sql"] }
+        let again = try await OfficialCore.open(stage.transport, stage.impatient)
+        #expect(try await isKnown(again))
+        await #expect(throws: ChatError.self) {
+            _ = try await again.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        }
+        #expect(stage.simplex.count("/_send") == 0)
+        stage.simplex.change { $0.silent = [] }
+        #expect(
+            await eventually {
+                (try? await again.send(stage.compose("a.txt", id: "one"), to: .direct(1))) != nil
+            })
+        #expect(stage.simplex.count("/_send") == 1)
         await again.shutDown()
     }
 

@@ -74,6 +74,13 @@ final class Stage: Sendable {
         return settings
     }
 
+    /// With which a core that does not answer is not waited for.
+    var impatient: OfficialCoreSettings {
+        var settings = settings()
+        settings.connectTimeout = .milliseconds(500)
+        return settings
+    }
+
     func open(_ ownership: OfficialCoreSettings.Ownership = .attached) async throws -> OfficialCore {
         try await OfficialCore.open(transport, settings(ownership))
     }

@@ -60,7 +60,7 @@ final class CoreConnection: Sendable {
     }
 
     /// Nothing goes to a connection before it is known that the core is the one that it was.
-    /// - Throws: `.otherDatabase`; why there is no connection.
+    /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
     func verify() async throws(OfficialCoreError) {
         let (isDoubted, losses) = state.withLock { ($0.isDoubted, $0.losses) }
         guard isDoubted, let identity else { return }

@@ -6,20 +6,19 @@ import ChatCore
 ///
 /// A profile is known by the moment it was made, to the nanosecond: of all that the core tells, that alone stays as it is
 /// when its user renames it, and through archives, updates and other passphrases. A core that answers no questions about
-/// its database is taken for the one that it was.
+/// its database is taken for the one that it was; of one that does not answer in time nothing is known.
 final class CoreIdentity: Sendable {
     private let transport: any OfficialTransport
     private let index: IndexStore
     private let user: Int64
+    private let timeout: Duration
     private let known = Lock<String?>(nil)
 
-    private static let timeout = Duration.seconds(10)
-
-    init(_ transport: any OfficialTransport, _ index: IndexStore, user: Int64) {
-        (self.transport, self.index, self.user) = (transport, index, user)
+    init(_ transport: any OfficialTransport, _ index: IndexStore, user: Int64, timeout: Duration) {
+        (self.transport, self.index, self.user, self.timeout) = (transport, index, user, timeout)
     }
 
-    /// - Throws: `.otherDatabase`; why there is no connection.
+    /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
     func check() async throws(OfficialCoreError) {
         guard let present = try await present() else { return }
         let expected: String
@@ -41,12 +40,17 @@ final class CoreIdentity: Sendable {
     private func present() async throws(OfficialCoreError) -> String? {
         do throws(OfficialCoreError) {
             let answer = try await transport.request(
-                .query("SELECT created_at FROM users WHERE user_id = \(user)"), timeout: Self.timeout)
+                .query("SELECT created_at FROM users WHERE user_id = \(user)"), timeout: timeout)
             guard case .rows(let rows) = answer, rows.count == 2, !rows[1].isEmpty else { return nil }
             return rows[1]
         } catch {
             switch error.code {
-            case .refused, .timeout, .notUnderstood: return nil
+            case .refused, .notUnderstood: return nil
+            case .timeout:
+                throw OfficialCoreError(
+                    .unidentified,
+                    "The SimpleX core does not answer the question which database it has; nothing is given to it "
+                        + "until it does.", cause: error)
             default: throw error
             }
         }

@@ -67,7 +67,7 @@ final class MessageSender: Sendable {
             item = try await give(message, staged, to: chat)
         } catch {
             // Of this attempt nothing left; an earlier one may have.
-            if begun != nil, message.mayBeRepeated, [.disconnected, .otherDatabase].contains(error.code) {
+            if begun != nil, message.mayBeRepeated, error.isUndelivered {
                 throw SendSearch.undecided(error)
             }
             item = try await recover(from: error, of: attempt, message, in: chat)
