@@ -325,7 +325,14 @@ extension Agent {
     }
 
     public func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError) {
-        try await change { try $0.step(connection) { $0.delete(afterSending: afterSending) } }
+        try await change { tables in
+            do {
+                try tables.step(connection) { $0.delete(afterSending: afterSending) }
+            } catch let error as AgentError where error.code == .damaged {
+                // Nobody can be told any more; its queues are for their servers to forget.
+                try tables.removeConnection(connection)
+            }
+        }
     }
 
     public func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity? {

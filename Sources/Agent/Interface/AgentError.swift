@@ -23,6 +23,8 @@ public enum AgentErrorCode: Hashable, Sendable {
     case serverUnreachable
     /// The server refused, and will do so again.
     case serverRefused
+    /// What is stored of this connection cannot be used, and never will be; others are as they were.
+    case damaged
     /// The database could not be read or written.
     case store
     /// The agent was stopped.
@@ -37,7 +39,9 @@ extension AgentError {
     static let stopped = AgentError(.stopped, "The connections of this profile are closed.")
     static let tooLong = AgentError(.tooLong, "The message is too long to be sent as one.")
     static let damagedState = AgentError(
-        .store, "The stored state of a connection is damaged: restore the database from a backup.")
+        .damaged,
+        "What is stored of this connection is damaged: import an archive of before, or delete the contact and connect "
+            + "again.")
 
     static func notPossible(_ sentence: String) -> AgentError { AgentError(.notPossible, sentence) }
 }

@@ -48,8 +48,20 @@ struct ConnectionTable {
         }
     }
 
-    /// - Throws: `AgentError.noSuchConnection`.
+    /// - Throws: `AgentError.noSuchConnection`; `AgentError.damagedState` where what is stored cannot be used.
     func load(_ id: ConnectionID) throws -> ConnectionState {
+        do {
+            return try stored(id)
+        } catch let error as AgentError {
+            throw error
+        } catch let error as StoreError where error.code != .damaged || error.resultCode != 0 {
+            throw error
+        } catch {
+            throw AgentError(.damaged, AgentError.damagedState.sentence, cause: error)
+        }
+    }
+
+    private func stored(_ id: ConnectionID) throws -> ConnectionState {
         let state = try connection.first("SELECT * FROM connection WHERE id = ?", id.number) { row in
             var state = ConnectionState(
                 phase: try row.value("phase"),

@@ -329,7 +329,7 @@ extension ChatError {
         let code: ChatErrorCode =
             switch error.code {
             case .serverUnreachable, .stopped: .file(.unreachable)
-            case .store: .storage
+            case .store, .damaged: .storage
             case .noSuchConnection, .noSuchRequest: .noSuchChat
             case .ended: .sendingRefused
             case .tooLong: .tooLarge
