@@ -77,10 +77,20 @@ public struct CoreArchive: Sendable {
     private static func letGoOn(_ transport: any OfficialTransport, _ settings: OfficialCoreSettings) async {
         guard settings.ownership == .attached else { return }
         await Task {
-            do throws(OfficialCoreError) {
-                _ = try await transport.request(.start)
-            } catch {
-                log.warning("the SimpleX program could not be told to go on: \(error.sentence)")
+            let end = ContinuousClock.now + settings.connectTimeout
+            while true {
+                do throws(OfficialCoreError) {
+                    _ = try await transport.request(.start)
+                    return
+                } catch {
+                    // The connection is made again by itself.
+                    let mayComeBack = error.code == .disconnected || error.code == .broken
+                    guard mayComeBack, ContinuousClock.now < end else {
+                        return log.warning(
+                            "the SimpleX program could not be told to go on: \(error.sentence)")
+                    }
+                    try? await Task.sleep(for: .milliseconds(100))
+                }
             }
         }.value
     }

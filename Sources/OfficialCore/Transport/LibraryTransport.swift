@@ -71,7 +71,7 @@ public final class LibraryTransport: OfficialTransport {
     }
 
     public func request(
-        _ command: APICommand, lane: TransportLane, timeout: Duration
+        _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse {
         let text = try command.text()
         return try await pending.request(timeout: timeout) { [self] name throws(OfficialCoreError) in
@@ -79,6 +79,9 @@ public final class LibraryTransport: OfficialTransport {
             threads[lane]?.submit { self.run(text, name) }
         }
     }
+
+    /// The core is in this process: there is never another.
+    public func connection(of lane: TransportLane) -> UInt64 { 1 }
 
     private func run(_ text: String, _ name: String) {
         let frame = APIFrame(library.command(text, controller))
@@ -106,7 +109,7 @@ public final class LibraryTransport: OfficialTransport {
         }
         guard isFirst else { return }
         // Best effort: a core that does not answer is closed all the same.
-        _ = try? await request(.stop, lane: .foreground, timeout: .seconds(10))
+        _ = try? await request(.stop, timeout: .seconds(10))
         pending.fail(OfficialCoreError(.closed, "The SimpleX core is closed."))
         let end = ContinuousClock.now + .seconds(15)
         while state.withLock({ $0.inside > 0 }), ContinuousClock.now < end {

@@ -10,12 +10,17 @@ import ChatCore
 /// core told them, each once, to the one stream; they may be lost whenever the connection breaks or
 /// another client is attached, so after each `.connected` the listener reads the state anew. A transport
 /// connects by itself and again after every break; requests made meanwhile fail at once with
-/// `.disconnected`, and nothing of them is sent later. No method blocks a thread of the cooperative pool. `close` ends everything that the
+/// `.disconnected`, and nothing of them is sent later. Each connection of a lane has a number of its own, since another
+/// core may answer at the next one. No method blocks a thread of the cooperative pool. `close` ends everything that the
 /// transport began, and returns when the core (where it is ours) has ended.
 public protocol OfficialTransport: Sendable {
+    /// - Parameter connection: the only connection of the lane over which it may go, else `.disconnected`; nil: any.
     func request(
-        _ command: APICommand, lane: TransportLane, timeout: Duration
+        _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse
+
+    /// The number of the present connection of a lane, or of the last one. Never one that it had before.
+    func connection(of lane: TransportLane) -> UInt64
 
     /// For one listener: a second call takes the events from the first.
     func events() -> AsyncStream<TransportEvent>
@@ -41,9 +46,9 @@ public enum TransportEvent: Hashable, Sendable {
 
 extension OfficialTransport {
     public func request(
-        _ command: APICommand, timeout: Duration = .seconds(30)
+        _ command: APICommand, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> APIResponse {
-        try await request(command, lane: .foreground, timeout: timeout)
+        try await request(command, lane: lane, timeout: timeout, connection: nil)
     }
 
     /// The groups of a user, in whichever spelling the core knows.

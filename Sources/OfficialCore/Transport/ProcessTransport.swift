@@ -72,10 +72,12 @@ public final class ProcessTransport: OfficialTransport {
     }
 
     public func request(
-        _ command: APICommand, lane: TransportLane, timeout: Duration
+        _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse {
-        try await socket.request(command, lane: lane, timeout: timeout)
+        try await socket.request(command, lane: lane, timeout: timeout, connection: connection)
     }
+
+    public func connection(of lane: TransportLane) -> UInt64 { socket.connection(of: lane) }
 
     public func events() -> AsyncStream<TransportEvent> { socket.events() }
 

@@ -9,7 +9,7 @@ final class WebSocketLane: Sendable {
     private struct State {
         var client: WebSocketClient?
         /// Counts connections: the end of an old one says nothing about the present one.
-        var generation = 0
+        var generation: UInt64 = 0
         var breakage: AsyncStream<Void>.Continuation?
         var keeper: Task<Void, Never>?
         var isClosed = false
@@ -59,7 +59,9 @@ final class WebSocketLane: Sendable {
         }
         pending.open()
         do throws(OfficialCoreError) {
-            guard case .version(let version) = try await request(.version, timeout: settings.connectTimeout)
+            guard
+                case .version(let version) = try await request(
+                    .version, timeout: settings.connectTimeout, connection: generation)
             else { throw OfficialCoreError(.notUnderstood, "What listens there is no SimpleX core.") }
             return version
         } catch {
@@ -119,12 +121,19 @@ final class WebSocketLane: Sendable {
         }
     }
 
+    /// The number of the present connection, or of the last.
+    var connection: UInt64 { state.withLock { $0.generation } }
+
+    /// - Parameter connection: the only one over which it may go; nil: any.
     func request(
-        _ command: APICommand, timeout: Duration
+        _ command: APICommand, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse {
         let text = try command.text()
         return try await pending.request(timeout: timeout) { name throws(OfficialCoreError) in
-            guard let client = state.withLock({ $0.client }) else { throw Self.disconnected }
+            let present = state.withLock { state in
+                connection == nil || connection == state.generation ? state.client : nil
+            }
+            guard let client = present else { throw Self.disconnected }
             let frame = JSONText.object([
                 "corrId": JSONText.string(name), "cmd": JSONText.string(text),
             ])
@@ -161,7 +170,7 @@ final class WebSocketLane: Sendable {
         }
     }
 
-    fileprivate func ended(_ generation: Int) {
+    fileprivate func ended(_ generation: UInt64) {
         let breakage = state.withLock { state -> AsyncStream<Void>.Continuation? in
             guard state.generation == generation, !state.isClosed else { return nil }
             state.client = nil
@@ -173,7 +182,7 @@ final class WebSocketLane: Sendable {
     }
 
     /// A connection that ended before anybody kept it: its requests end with it.
-    private func failIfCurrent(_ generation: Int) {
+    private func failIfCurrent(_ generation: UInt64) {
         let (isCurrent, isClosed) = state.withLock { ($0.generation == generation, $0.isClosed) }
         if isCurrent { pending.fail(isClosed ? Self.closed : Self.disconnected) }
     }
@@ -182,7 +191,7 @@ final class WebSocketLane: Sendable {
 /// Gives what one connection receives to the lane, as long as that lives.
 private struct WebSocketLaneListener: WebSocketListener {
     weak let lane: WebSocketLane?
-    let generation: Int
+    let generation: UInt64
 
     func received(_ message: [UInt8]) { lane?.received(message) }
     func ended(_ error: NetworkError) { lane?.ended(generation) }

@@ -62,11 +62,13 @@ public final class WebSocketTransport: OfficialTransport {
     }
 
     public func request(
-        _ command: APICommand, lane: TransportLane, timeout: Duration
+        _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse {
         guard let lane = lanes[lane] else { throw OfficialCoreError(.closed, "The core is closed.") }
-        return try await lane.request(command, timeout: timeout)
+        return try await lane.request(command, timeout: timeout, connection: connection)
     }
+
+    public func connection(of lane: TransportLane) -> UInt64 { lanes[lane]?.connection ?? 0 }
 
     public func events() -> AsyncStream<TransportEvent> { stream.stream() }
 

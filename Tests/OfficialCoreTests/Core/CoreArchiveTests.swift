@@ -54,6 +54,19 @@ struct CoreArchiveTests {
         }
     }
 
+    @Test("a running program whose connection broke meanwhile goes on once it is there again")
+    func goesOnAfterABreak() async throws {
+        let stage = try Stage()
+        let archive = try await open(stage, .attached)
+        stage.transport.disconnect()
+        let closing = Task { await archive.close() }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(stage.simplex.count("/_start") == 0)
+        stage.transport.connect()
+        await closing.value
+        #expect(stage.simplex.commands.last == "/_start", "\(stage.simplex.commands)")
+    }
+
     @Test("an import says what could not be taken over")
     func imported() async throws {
         let stage = try Stage()

@@ -166,6 +166,81 @@ struct IdentityTests {
         await again.shutDown()
     }
 
+    @Test("is another one, too, where it has no profile of this number")
+    func withoutTheProfile() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(try await eventually { try await isKnown(core) })
+        stage.transport.disconnect()
+        let own = stage.simplex.change { $0.created }
+        stage.rewriting("/sql chat SELECT created_at") { $0.replacing(#","\#(own)""#, with: "") }
+        stage.transport.connect()
+        await #expect(throws: ChatError.self) {
+            _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        }
+        #expect(stage.simplex.count("/_send") == 0)
+        await core.shutDown()
+    }
+
+    @Test("is noticed before the loss of the connection is: many events may wait before that one")
+    func behindABacklog() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(try await eventually { try await isKnown(core) })
+        let isHeld = Lock(true)
+        let isReceiving = Lock(false)
+        stage.before("/freceive") {
+            isReceiving.withLock { $0 = true }
+            while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(10)) }
+        }
+        var small = ScriptedMessage(id: 2, chat: "@1", isSent: false, name: "small.jpg", size: 10)
+        small.type = "image"
+        stage.simplex.tellNew(small)
+        #expect(await eventually { isReceiving.withLock { $0 } })
+        stage.transport.disconnect()
+        swap(stage)
+        stage.transport.connect()
+        await #expect(throws: ChatError.self) {
+            _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        }
+        #expect(stage.simplex.count("/_send") == 0)
+        isHeld.withLock { $0 = false }
+        await core.shutDown()
+    }
+
+    @Test(
+        "may be there, so it is asked: when the connection breaks at that, nothing was sent, and that is known"
+    )
+    func brokenQuestion() async throws {
+        let stage = try stage()
+        let core = try await stage.open()
+        #expect(try await eventually { try await isKnown(core) })
+        let isBreaking = Lock(true)
+        stage.transport.disconnect()
+        stage.before("/sql chat SELECT created_at") {
+            guard isBreaking.withLock({ $0 }) else { return }
+            stage.transport.disconnect()
+            stage.transport.connect()
+        }
+        stage.transport.connect()
+        for _ in 0..<3 {
+            await #expect {
+                _ = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+            } throws: { ($0 as? ChatError)?.code == .file(.unreachable) }
+            await #expect {
+                try await core.send(ComposedText(id: "text", text: "x"), to: .direct(1))
+            } throws: { ($0 as? ChatError)?.code == .file(.unreachable) }
+        }
+        isBreaking.withLock { $0 = false }
+        #expect(
+            await eventually {
+                (try? await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))) != nil
+            })
+        try await core.send(ComposedText(id: "text", text: "x"), to: .direct(1))
+        #expect(stage.simplex.count("/_send") == 2)
+        await core.shutDown()
+    }
+
     @Test("cannot be told from it where the core answers no questions: it is taken for the same")
     func untold() async throws {
         let stage = try stage()

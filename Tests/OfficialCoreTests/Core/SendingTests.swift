@@ -1,6 +1,7 @@
 import Base
 import ChatCore
 import Glibc
+import Posix
 import ScriptedCore
 import Store
 import Testing
@@ -256,7 +257,14 @@ struct SendingTests {
             _ = try $0.execute(
                 "CREATE TRIGGER full BEFORE UPDATE OF item ON send BEGIN SELECT RAISE(ABORT, 'full'); END")
         }
-        await #expect(throws: ChatError.self) { _ = try await core.send(message, to: .direct(1)) }
+        // Whoever asked must not take it for refused, and send something else under its name.
+        await #expect {
+            _ = try await core.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUndecided }
+        // Not when it is found either.
+        await #expect {
+            _ = try await core.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUndecided }
         try index.transaction { _ = try $0.execute("DROP TRIGGER full") }
         _ = try await core.send(message, to: .direct(1))
         #expect(sent(stage) == 1)
@@ -276,6 +284,34 @@ struct SendingTests {
         stage.simplex.change { $0.refusals = [:] }
         _ = try await core.send(message, to: .direct(1))
         #expect(sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func aRepetitionThatIsRefusedLeavesTheFileToTheFirstAttempt() async throws {
+        let stage = try Stage { $0.silent = ["/_send"] }
+        let core = try await stage.open(.attached)
+        var message = try stage.compose("a.txt", id: "one")
+        let sending = Task { [message] in try? await core.send(message, to: .direct(1)) }
+        #expect(await eventually { stage.simplex.count("/_send") == 1 })
+        stage.transport.disconnect()
+        stage.transport.connect()
+        #expect(await sending.value == nil)
+        // The core still works on it, but takes no other.
+        stage.simplex.change { state in
+            state.silent = []
+            state.refusals["/_send"] =
+                #"{"type":"error","errorType":{"type":"contactNotReady","contact":{"contactId":1}}}"#
+        }
+        message.mayBeRepeated = true
+        await #expect {
+            _ = try await core.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingRefused }
+        let staged = stage.settings().filesFolder + "/outbox/" + StagingFolder.folder(of: message)
+        #expect(try !PrivateFolder.names(in: OpenFile(staged, flags: O_RDONLY | O_DIRECTORY)).isEmpty)
+        message.mayBeRepeated = false
+        await #expect {
+            _ = try await core.send(message, to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUnsure }
         await core.shutDown()
     }
 

@@ -1,5 +1,6 @@
 import ChatCore
 import ScriptedCore
+import Store
 import Testing
 
 @testable import OfficialCore
@@ -20,6 +21,21 @@ struct TextSendingTests {
         #expect(sent(stage).count == 2)
         // Only messages with a file are entries.
         #expect(try await core.items(of: .direct(1), before: nil, count: 9).isEmpty)
+        await core.shutDown()
+    }
+
+    @Test func oneThatWasSentAndCouldNotBeNotedIsNotSentAgain() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        try Database(path: core.folder + "/index.sqlite", migrations: Schema.migrations).transaction {
+            _ = try $0.execute(
+                "CREATE TRIGGER full BEFORE UPDATE OF item ON send BEGIN SELECT RAISE(ABORT, 'full'); END")
+        }
+        try await core.send(ComposedText(id: "one", text: "x"), to: .direct(1))
+        await #expect {
+            try await core.send(ComposedText(id: "one", text: "x"), to: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUnsure }
+        #expect(sent(stage).count == 1)
         await core.shutDown()
     }
 

@@ -10,7 +10,7 @@ final class ScriptedTransport: OfficialTransport {
 
     private struct State {
         var commands: [String] = []
-        var isConnected = true
+        var connection: UInt64 = 1
     }
 
     private let script: Script
@@ -23,15 +23,25 @@ final class ScriptedTransport: OfficialTransport {
         stream.tell(.connected)
     }
 
+    private static let disconnected = OfficialCoreError(
+        .disconnected, "There is no connection to the SimpleX core at present.")
+
+    func connection(of lane: TransportLane) -> UInt64 { state.withLock { $0.connection } }
+
     /// Command texts so far, in order.
     var commands: [String] { state.withLock { $0.commands } }
 
     func request(
-        _ command: APICommand, lane: TransportLane, timeout: Duration
+        _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse {
         let text = try command.text()
         return try await pending.request(timeout: timeout) { [self] name throws(OfficialCoreError) in
-            state.withLock { $0.commands.append(text) }
+            let isPresent = state.withLock { state in
+                guard connection == nil || connection == state.connection else { return false }
+                state.commands.append(text)
+                return true
+            }
+            guard isPresent else { throw Self.disconnected }
             Task {
                 guard let response = await script(text) else { return }
                 let json = #"{"corrId":"\#(name)","resp":\#(response)}"#
@@ -55,8 +65,8 @@ final class ScriptedTransport: OfficialTransport {
     }
 
     func disconnect() {
-        pending.fail(
-            OfficialCoreError(.disconnected, "There is no connection to the SimpleX core at present."))
+        state.withLock { $0.connection += 1 }
+        pending.fail(Self.disconnected)
         stream.tell(.disconnected("Scripted."))
     }
 

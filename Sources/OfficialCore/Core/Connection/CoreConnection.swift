@@ -8,10 +8,8 @@ final class CoreConnection: Sendable {
         /// Commands of somebody who waits, under way.
         var waiting = 0
         var isConnected = false
-        /// How often it was lost.
-        var losses = 0
-        /// Nobody has looked since which core answers.
-        var isDoubted = true
+        /// The last connection of each lane of which it is known that it leads to the former core.
+        var identified: [TransportLane: UInt64] = [:]
     }
 
     private let transport: any OfficialTransport
@@ -32,40 +30,58 @@ final class CoreConnection: Sendable {
     func ask(
         _ command: APICommand, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> APIResponse {
-        try await request(command) { () throws(OfficialCoreError) in
-            state.withLock { $0.waiting += 1 }
-            defer { state.withLock { $0.waiting -= 1 } }
-            return try await transport.request(command, lane: .foreground, timeout: timeout)
-        }
+        try await request(command, .foreground, timeout)
     }
 
     /// For nobody in particular.
     func askInBackground(_ command: APICommand) async throws(OfficialCoreError) -> APIResponse {
-        try await request(command) { () throws(OfficialCoreError) in
-            try await transport.request(command, lane: .background, timeout: .seconds(60))
-        }
+        try await request(command, .background, .seconds(60))
     }
 
     private func request(
-        _ command: APICommand, _ body: () async throws(OfficialCoreError) -> APIResponse
+        _ command: APICommand, _ lane: TransportLane, _ timeout: Duration
     ) async throws(OfficialCoreError) -> APIResponse {
-        if command.needsNetwork {
-            return try await held.carryOut { () throws(OfficialCoreError) in
-                try await verify()
-                return try await body()
-            }
+        guard command.needsNetwork else { return try await identifiedRequest(command, lane, timeout) }
+        return try await held.carryOut { () throws(OfficialCoreError) in
+            try await identifiedRequest(command, lane, timeout)
         }
-        try await verify()
-        return try await body()
     }
 
-    /// Nothing goes to a connection before it is known that the core is the one that it was.
+    /// Over a connection of which it is known whose core it leads to, or not at all.
+    private func identifiedRequest(
+        _ command: APICommand, _ lane: TransportLane, _ timeout: Duration
+    ) async throws(OfficialCoreError) -> APIResponse {
+        if lane == .foreground { state.withLock { $0.waiting += 1 } }
+        defer { if lane == .foreground { state.withLock { $0.waiting -= 1 } } }
+        let connection: UInt64?
+        do throws(OfficialCoreError) {
+            connection = try await identify(lane)
+        } catch {
+            // Whatever became of the question: of the command nothing was sent.
+            throw switch error.code {
+            case .interrupted: OfficialCoreError(.closed, error.sentence, cause: error)
+            case _ where error.leavesDoubt:
+                OfficialCoreError(.disconnected, error.sentence, cause: error)
+            default: error
+            }
+        }
+        return try await transport.request(command, lane: lane, timeout: timeout, connection: connection)
+    }
+
+    /// Looks on every connection whether the core is the one that it was.
     /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
     func verify() async throws(OfficialCoreError) {
-        let (isDoubted, losses) = state.withLock { ($0.isDoubted, $0.losses) }
-        guard isDoubted, let identity else { return }
-        try await identity.check()
-        state.withLock { if $0.losses == losses { $0.isDoubted = false } }
+        for lane in TransportLane.allCases { _ = try await identify(lane) }
+    }
+
+    /// The connection of a lane that leads to the former core; nil where any will do.
+    private func identify(_ lane: TransportLane) async throws(OfficialCoreError) -> UInt64? {
+        guard let identity else { return nil }
+        let connection = transport.connection(of: lane)
+        if state.withLock({ $0.identified[lane] == connection }) { return connection }
+        try await identity.check(lane, connection)
+        state.withLock { $0.identified[lane] = connection }
+        return connection
     }
 
     /// Waits until nobody waits for the core, for a second at most.
@@ -148,10 +164,6 @@ final class CoreConnection: Sendable {
     func setConnected(_ isConnected: Bool) -> Bool {
         state.withLock { state in
             defer { state.isConnected = isConnected }
-            if !isConnected {
-                state.losses += 1
-                state.isDoubted = true
-            }
             return state.isConnected
         }
     }

@@ -19,8 +19,8 @@ final class CoreIdentity: Sendable {
     }
 
     /// - Throws: `.otherDatabase`; `.unidentified`; why there is no connection.
-    func check() async throws(OfficialCoreError) {
-        guard let present = try await present() else { return }
+    func check(_ lane: TransportLane, _ connection: UInt64) async throws(OfficialCoreError) {
+        guard let present = try await present(lane, connection) else { return }
         let expected: String
         if let known = known.withLock({ $0 }) {
             expected = known
@@ -28,20 +28,25 @@ final class CoreIdentity: Sendable {
             expected = try await kept(present)
             known.withLock { $0 = expected }
         }
-        guard present == expected else {
-            throw OfficialCoreError(
-                .otherDatabase,
-                "Another SimpleX database than before answers there, or its profile was made anew: "
-                    + "use another --data, or bring the former one back.")
-        }
+        guard present == expected else { throw Self.another }
     }
 
+    private static let another = OfficialCoreError(
+        .otherDatabase,
+        "Another SimpleX database than before answers there, or its profile was made anew: "
+            + "use another --data, or bring the former one back.")
+
     /// nil from a core that does not tell it.
-    private func present() async throws(OfficialCoreError) -> String? {
+    private func present(_ lane: TransportLane, _ connection: UInt64) async throws(OfficialCoreError)
+        -> String?
+    {
         do throws(OfficialCoreError) {
             let answer = try await transport.request(
-                .query("SELECT created_at FROM users WHERE user_id = \(user)"), timeout: timeout)
-            guard case .rows(let rows) = answer, rows.count == 2, !rows[1].isEmpty else { return nil }
+                .query("SELECT created_at FROM users WHERE user_id = \(user)"), lane: lane,
+                timeout: timeout, connection: connection)
+            guard case .rows(let rows) = answer else { return nil }
+            // The first line is the header. It has no user of this number.
+            guard rows.count == 2, !rows[1].isEmpty else { throw Self.another }
             return rows[1]
         } catch {
             switch error.code {

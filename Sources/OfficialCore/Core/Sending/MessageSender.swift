@@ -55,7 +55,7 @@ final class MessageSender: Sendable {
         if let item = begun?.item { return .wasSent(item) }
         if let begun {
             let item = try await search.item(of: begun, in: chat, mayBeUnderWay: mayBeUnderWay(begun))
-            if let item { return .sent(try await note(item, as: message)) }
+            if let item { return .sent(try await noteSent(item, as: message)) }
             if !message.mayBeRepeated {
                 if mayBeUnderWay(begun) { throw Self.unsure }
                 if try await search.mayBeSentWithoutItem(folder) { throw Self.unsure }
@@ -66,14 +66,14 @@ final class MessageSender: Sendable {
         do throws(OfficialCoreError) {
             item = try await give(message, staged, to: chat)
         } catch {
-            // Of this attempt nothing left; an earlier one may have.
-            if begun != nil, message.mayBeRepeated, error.isUndelivered {
-                throw SendSearch.undecided(error)
+            // Of this attempt nothing left. An earlier one may have, and the core still read the file.
+            let leftNothing = error.code != .notUnderstood && !error.leavesDoubt
+            if begun != nil, message.mayBeRepeated, leftNothing {
+                throw error.isUndelivered ? SendSearch.undecided(error) : error.chatError
             }
             item = try await recover(from: error, of: attempt, message, in: chat)
         }
-        // When this fails the core has it all the same: the next attempt finds it there.
-        return .sent(try await note(item, as: message))
+        return .sent(try await noteSent(item, as: message))
     }
 
     /// The row first, safe against a power cut; then the file. Blocks.
@@ -138,6 +138,17 @@ final class MessageSender: Sendable {
         case .library: false
         case .program: begun.run == run || begun.run == Self.attachedRun
         case .attached: true
+        }
+    }
+
+    /// - Throws: `.sendingUndecided` where it could not be noted: the core has it, and the next attempt finds it there.
+    private func noteSent(_ item: APIItem, as message: ComposedMessage) async throws(ChatError) -> ChatItem {
+        do throws(ChatError) {
+            return try await note(item, as: message)
+        } catch {
+            throw ChatError(
+                .sendingUndecided, "The file was sent, but that could not be noted: \(error.sentence)",
+                cause: error)
         }
     }
 

@@ -47,7 +47,8 @@ struct TextSender: Sendable {
             throw error.chatError
         }
         recent.note([item.id])
-        try await blocking.run { [index] in
+        // It was sent. Where that cannot be noted, a repetition does not know it, and says so.
+        await blocking.attempt("note that a text was sent") { [index] in
             try index.commit(durably: true) { try $0.tables.sends.end(text.id, as: item.id) }
         }
     }
