@@ -65,6 +65,7 @@ final class MemoryRelay: Sendable {
         /// Commands by their place among those of their word, of which the client hears nothing.
         var unheard: [String: Set<Int>] = [:]
         var closed: Set<ServerAddress> = []
+        var refusing: Set<ServerAddress> = []
     }
 
     // The queues are touched inside of the lock alone.
@@ -92,6 +93,9 @@ final class MemoryRelay: Sendable {
 
     /// No queues are made there.
     func setClosed(_ servers: Set<ServerAddress>) { state.withLock { $0.closed = servers } }
+
+    /// They take no messages, for reasons of their own.
+    func setRefusing(_ servers: Set<ServerAddress>) { state.withLock { $0.refusing = servers } }
 
     /// Queues that exist, and messages that lie in them.
     var queueCount: Int { state.withLock { $0.queues.count } }
@@ -143,6 +147,7 @@ final class MemoryRelay: Sendable {
             let word = String(
                 decoding: request.command.encoded(version: 17).prefix { $0 != 32 }, as: UTF8.self)
             if word == "NEW", state.closed.contains(server) { return .error(.authorization) }
+            if word == "SEND", state.refusing.contains(server) { return .error(.largeMessage) }
             let answer = Self.answer(request, of: server, for: client, quota: quota, &state)
             state.counts[word, default: 0] += 1
             if state.unheard[word]?.contains(state.counts[word] ?? 0) == true {

@@ -110,7 +110,8 @@ struct OutgoingWorker: Sendable {
     }
 
     /// What has waited for so long, all of it: what stands behind it has waited for the same server. Whether it did.
-    /// Not new keys: until they come nothing else can be sent or read, however long that takes.
+    /// Not new keys and what proves them: until both have come nothing else can be sent or read, however long that
+    /// takes, and nobody would make them once more.
     private static func giveUpOverdue(
         _ item: StoredOutgoing, _ limit: Duration, _ reason: FailureReason, of id: ConnectionID,
         _ tables: inout AgentTables
@@ -118,10 +119,10 @@ struct OutgoingWorker: Sendable {
         guard isOverdue(item, limit, now: tables.now) else { return false }
         let keepsKeys = try tables.connections.load(id).phase != .deleting
         for item in try tables.outgoing.waiting(since: tables.now.advanced(by: .zero - limit), of: id)
-        where !(keepsKeys && item.kind == .keys) {
+        where !(keepsKeys && item.isForNewKeys) {
             try giveUp(item, reason, of: id, &tables)
         }
-        return !(keepsKeys && item.kind == .keys)
+        return !(keepsKeys && item.isForNewKeys)
     }
 
     // MARK: - Asking
@@ -196,6 +197,8 @@ struct OutgoingWorker: Sendable {
             let now = tables.now
             switch outcome {
             case .done, .gone: return true
+            case .refused where item.isForNewKeys:
+                return try Self.giveUpOverdue(item, times.giveUp, .refused, of: id, &tables)
             case .refused: try Self.giveUp(item, .refused, of: id, &tables)
             case .full:
                 if try tables.outgoing.setFull(item.number, now: now), item.isBody {

@@ -16,6 +16,9 @@ struct StoredOutgoing: Sendable {
     /// nil while its connection does not stand.
     var waitsSince: Timestamp?
     var fullSince: Timestamp?
+
+    /// Whether it is new keys, or proves them: of messages nothing else is urgent.
+    var isForNewKeys: Bool { kind == .keys || kind == .message && isUrgent }
 }
 
 /// What waits to be sent, and what was sent, within one transaction.
