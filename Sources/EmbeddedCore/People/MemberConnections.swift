@@ -8,11 +8,17 @@ import SMP
 /// those that are not. Each step is stored before the next; doing one twice is doing it once. As long as one is not made,
 /// the host passes on what both say.
 final class MemberConnections: Sendable {
+    /// What is tried again by itself: while no server makes links the rest goes on.
+    private enum Obstacle: Hashable {
+        case server, other
+    }
+
     private struct State {
-        var failures = 0
+        /// One after the other.
+        var failures: [Obstacle: Int] = [:]
         /// Before which no server is asked again.
         var pause: ContinuousClock.Instant?
-        var waking: Task<Void, Never>?
+        var waking: [Obstacle: Task<Void, Never>] = [:]
         var isClosed = false
     }
 
@@ -47,7 +53,7 @@ final class MemberConnections: Sendable {
         signal.finish()
         state.withLock { state in
             state.isClosed = true
-            state.waking?.cancel()
+            for task in state.waking.values { task.cancel() }
         }
     }
 
@@ -58,6 +64,7 @@ final class MemberConnections: Sendable {
     }
 
     private func makeAll(over agent: any ConnectionAgent) async {
+        var problem: (any Error)?
         do {
             let rows = try await blocking.run { [store] in
                 try store.read { try $0.memberConnections.unfinished() }
@@ -65,34 +72,57 @@ final class MemberConnections: Sendable {
             var isServerAway = state.withLock { $0.pause.map { .now < $0 } ?? false }
             for row in rows {
                 if Task.isCancelled || state.withLock({ $0.isClosed }) { return }
-                switch row.state.phase {
-                case .toInvite where isServerAway: continue
-                case .toInvite: if try await !invite(row, agent) { isServerAway = true }
-                case .toJoin: try await join(row, agent)
-                case .toEnd: try await end(row, agent)
-                case .invited, .connecting, .connected: break
+                if isServerAway, row.state.phase == .toInvite { continue }
+                // Others have given what is in it: it may fail for ever, and stops none of the rest.
+                do {
+                    if try await !goOn(with: row, agent) { isServerAway = true }
+                } catch {
+                    problem = problem ?? error
                 }
             }
-            if !isServerAway { state.withLock { ($0.failures, $0.pause) = (0, nil) } }
+            if !isServerAway { state.withLock { ($0.failures[.server], $0.pause) = (nil, nil) } }
         } catch {
-            log.warning("Connections with members of groups wait: \(sentence(of: error))")
-            pause()
+            problem = error
         }
+        noteRound(problem)
     }
 
-    /// Later again, by itself.
-    private func pause() {
-        state.withLock { state in
-            guard !state.isClosed else { return }
-            state.failures += 1
-            let delay = retry.delay(beforeTry: state.failures + 1) ?? retry.maxDelay
-            state.pause = .now + delay
-            state.waking?.cancel()
-            state.waking = Task { [weak self] in
-                try? await Task.sleep(for: delay)
-                self?.notify()
-            }
+    /// The next step of one. False where no server makes links now.
+    private func goOn(
+        with row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent
+    ) async throws -> Bool {
+        switch row.state.phase {
+        case .toInvite: return try await invite(row, agent)
+        case .toJoin: try await join(row, agent)
+        case .toEnd: try await end(row, agent)
+        case .invited, .connecting, .connected: break
         }
+        return true
+    }
+
+    private func noteRound(_ problem: (any Error)?) {
+        guard let problem else { return state.withLock { $0.failures[.other] = nil } }
+        log.warning("Connections with members of groups wait: \(sentence(of: problem))")
+        state.withLock { _ = lookAgain(.other, &$0) }
+    }
+
+    /// Asks no server for a while.
+    private func pause() {
+        state.withLock { $0.pause = .now + lookAgain(.server, &$0) }
+    }
+
+    /// Later, by itself. After how long.
+    private func lookAgain(_ obstacle: Obstacle, _ state: inout State) -> Duration {
+        let failures = state.failures[obstacle, default: 0] + 1
+        state.failures[obstacle] = failures
+        let delay = retry.delay(beforeTry: failures + 1) ?? retry.maxDelay
+        guard !state.isClosed else { return delay }
+        state.waking[obstacle]?.cancel()
+        state.waking[obstacle] = Task { [weak self] in
+            try? await Task.sleep(for: delay)
+            self?.notify()
+        }
+        return delay
     }
 
     // MARK: - The steps
@@ -146,11 +176,14 @@ final class MemberConnections: Sendable {
             log.debug("the link of a member of a group is of no use: \(error.sentence)")
             return try await forget(row)
         }
-        let isWanted = try await blocking.run { [store] in
+        let joining = try await blocking.run { [store] in
             try store.commit { try $0.joinMember(row, over: id) }
         }
-        guard isWanted else { return try await agent.delete(id, afterSending: false) }
-        try await blocking.run { [joined] in try joined() }
+        switch joining {
+        case .stored: try await blocking.run { [joined] in try joined() }
+        case .unwanted: try await agent.delete(id, afterSending: false)
+        case .somebodyElses: log.notice("A member of a group gave a link that was somebody else's already.")
+        }
     }
 
     private func end(_ row: MemberConnectionTable.Stored, _ agent: any ConnectionAgent) async throws {

@@ -85,18 +85,40 @@ extension ProfileChange {
         return true
     }
 
+    /// What a newcomer's link that the agent has joined is for.
+    enum Joining: Sendable {
+        case stored
+        /// Nobody needs the connection any more.
+        case unwanted
+        /// The same link came from another member, or is a contact's: the connection stays theirs.
+        case somebodyElses
+    }
+
     /// The agent has joined a newcomer's link; the connection may stand by now.
-    /// - Returns: false where nobody needs it any more.
-    func joinMember(_ row: MemberConnectionTable.Stored, over id: ConnectionID) throws -> Bool {
+    func joinMember(_ row: MemberConnectionTable.Stored, over id: ConnectionID) throws -> Joining {
         let known = try tables.memberConnections.row(with: row.state.member, in: row.chat)
-        guard var row = known, row.number == nil, row.state.joined() else { return false }
+        let isTaken = try isTaken(id)
+        guard var row = known, row.number == nil, row.state.joined() else {
+            return isTaken ? .somebodyElses : .unwanted
+        }
+        guard !isTaken else {
+            try tables.memberConnections.remove(row.state.member, in: row.chat)
+            return .somebodyElses
+        }
         row.number = id
         try tables.people.insert(id)
         try tables.memberConnections.keep(row)
         try tables.memberConnections.release(row.state.member, in: row.chat, over: id)
         haveAgentWork()
         if try tables.people.person(id)?.isConnected == true { try memberConnected(row) }
-        return true
+        return .stored
+    }
+
+    /// Whether somebody is known by a connection.
+    private func isTaken(_ id: ConnectionID) throws -> Bool {
+        if try tables.memberConnections.row(over: id) != nil { return true }
+        guard let person = try tables.people.person(id) else { return false }
+        return person.chat != nil || person.isEnded
     }
 
     /// A member has joined the link that was made for it.

@@ -157,6 +157,61 @@ struct UnfinishedMembershipTests {
     }
 
     @Test(
+        "one link that two members give is the first one's connection, and others are connected all the same")
+    func oneLinkTwice() async throws {
+        let (club, alice, _) = try await stage()
+        let agent = try await alice.core.people.agent()
+        let known = try await agent.connections().count
+        func link(of name: String) async throws -> String {
+            let own = try OwnIntroduction(store: alice.core.store).memberInformation(id(name))
+            return try await club.host.agent.invite(
+                Invitation(kind: .oneTime, server: club.internet.server, information: own, linkData: nil)
+            ).links.full.link
+        }
+        let (twice, once) = (try await link(of: "dave"), try await link(of: "frank"))
+        for (name, link) in [("dave", twice), ("erin", twice), ("frank", once)] {
+            try await club.host.say(.group(.newcomer(information(name), link: link)), to: "alice")
+        }
+        try await club.host.say(.group(.introduction(information("grace"))), to: "alice")
+        let members =
+            "SELECT CAST(member AS TEXT) || ' ' || phase AS found FROM member_connection ORDER BY member"
+        try await wait(until: "all but one have theirs") {
+            try alice.stored(members) == ["dave connected", "frank connected", "grace invited"]
+        }
+        // Nobody takes the first one's away.
+        let left = try await agent.connections()
+        #expect(left.count == known + 3 && left.allSatisfy { $0.condition.phase != .deleting })
+        try await club.end()
+    }
+
+    @Test("a member whose connection cannot be stored holds up nobody else's")
+    func hopelessRow() async throws {
+        let (club, alice, _) = try await stage()
+        try alice.world.database().transaction {
+            try $0.executeScript(
+                """
+                CREATE TRIGGER hopeless BEFORE UPDATE ON member_connection WHEN OLD.member = CAST('dave' AS BLOB)
+                BEGIN SELECT RAISE(ABORT, 'hopeless'); END
+                """)
+        }
+        for name in ["dave", "erin"] {
+            let link = try await club.host.agent.invite(
+                Invitation(
+                    kind: .oneTime, server: club.internet.server,
+                    information: OwnIntroduction(store: alice.core.store).memberInformation(id(name)),
+                    linkData: nil)
+            ).links.full.link
+            try await club.host.say(.group(.newcomer(information(name), link: link)), to: "alice")
+        }
+        try await wait(until: "erin is connected") { try alice.phases() == ["toJoin", "connected"] }
+        try await club.host.say(.group(.introduction(information("frank"))), to: "alice")
+        try await wait(until: "a link for frank") {
+            try alice.phases() == ["toJoin", "connected", "invited"]
+        }
+        try await club.end()
+    }
+
+    @Test(
         "a flood of introductions makes no more connections than one group may have, and begins no more in a day"
     )
     func flood() async throws {
