@@ -42,7 +42,11 @@ final class Removals: Sendable {
                         throw ChatError(.invalidCommand, "The file has been delivered with its message.")
                     }
                     try cancelSent(file, change)
-                    if StoredFileStatus.uploading.contains(found.status) { try change.beginTime(of: file) }
+                    if StoredFileStatus.uploading.contains(found.status) {
+                        try change.beginTime(of: file)
+                    } else {
+                        try change.noteAnnounced(file)
+                    }
                 }
             }
         }

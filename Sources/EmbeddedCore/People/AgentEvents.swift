@@ -122,8 +122,8 @@ final class AgentEvents: Sendable {
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .requested(let asked, let information):
             try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)
-        // That a server has a message is told by the file that it announces.
-        case .sent, .delayed, .deleted: break
+        case .sent(let number): try settle(number, .sent, of: connection, change)
+        case .delayed, .deleted: break
         }
         return false
     }

@@ -84,7 +84,8 @@ final class OutgoingMessages: Sendable {
     private func note(_ sent: OutgoingTable.Waiting, _ outcome: Handing) throws {
         try store.commit { change in
             try change.tables.outgoing.remove(sent.number)
-            let message = HandedMessageTable.Message(id: sent.id, item: sent.item, delivery: sent.delivery)
+            let message = HandedMessageTable.Message(
+                id: sent.id, item: sent.item, delivery: sent.delivery, announces: sent.announces)
             switch outcome {
             case .taken(let number):
                 let early = try change.tables.handed.note(

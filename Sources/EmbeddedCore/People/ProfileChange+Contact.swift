@@ -4,11 +4,14 @@ import ChatProtocol
 
 /// What is said of a file that was sent over the network, to the contact or in the group; nothing where it was not.
 extension ProfileChange {
-    /// The file can be fetched.
+    /// The file can be fetched: who is on the network can when the last part is with their server.
     func describe(_ file: FileID, _ description: String) throws {
         guard let sent = try recipient(of: file) else { return }
-        for part in DescriptionPart.parts(of: description, limit: ProtocolLimits.shortDescriptionPart) {
-            try say(.description(of: sent.id, part), in: sent.chat, of: sent.item)
+        let parts = DescriptionPart.parts(of: description, limit: ProtocolLimits.shortDescriptionPart)
+        for (number, part) in parts.enumerated() {
+            try say(
+                .description(of: sent.id, part), in: sent.chat, of: sent.item,
+                announces: number == parts.count - 1)
         }
     }
 
@@ -18,9 +21,11 @@ extension ProfileChange {
     }
 
     /// Who cannot be reached any more misses it.
-    private func say(_ event: MessageEvent, in chat: Int64, of item: ItemID?) throws {
+    private func say(
+        _ event: MessageEvent, in chat: Int64, of item: ItemID?, announces: Bool = false
+    ) throws {
         let id = SharedMessageID(from: SystemRandomSource())
-        _ = try say(ChatMessage(event, id: id), in: chat, of: item)
+        _ = try say(ChatMessage(event, id: id), in: chat, of: item, announces: announces)
     }
 
     private func recipient(

@@ -7,18 +7,27 @@ import ChatProtocol
 extension ProfileChange {
     /// Has the agent send a message to the contact of a chat, or to each member of a group with which there is a
     /// connection; the host passes it on to the others.
-    /// - Parameter item: suffers when it cannot be sent.
+    /// - Parameters:
+    ///   - item: suffers when it cannot be sent.
+    ///   - announces: the file of the item can be found with it.
     /// - Returns: false where nobody can be reached.
-    func say(_ message: ChatMessage, in chat: Int64, of item: ItemID? = nil) throws -> Bool {
+    func say(
+        _ message: ChatMessage, in chat: Int64, of item: ItemID? = nil, announces: Bool = false
+    ) throws -> Bool {
         guard try tables.groups.contains(chat) else {
             guard let contact = try tables.people.connection(ofChat: chat) else { return false }
-            try send(OutgoingMessage(message, to: contact, of: item))
+            var outgoing = try OutgoingMessage(message, to: contact, of: item)
+            outgoing.announces = announces
+            try send(outgoing)
+            if announces, let item { try tables.uploads.awaitAnnouncement(of: item) }
             return true
         }
-        return try sayInGroup(message, in: chat, of: item)
+        return try sayInGroup(message, in: chat, of: item, announces: announces)
     }
 
-    private func sayInGroup(_ message: ChatMessage, in chat: Int64, of item: ItemID?) throws -> Bool {
+    private func sayInGroup(
+        _ message: ChatMessage, in chat: Int64, of item: ItemID?, announces: Bool
+    ) throws -> Bool {
         let host = try tables.people.connection(ofChat: chat)
         let members = try tables.memberConnections.carrying(in: chat, at: time)
         let standing = (host.map { [$0] } ?? []) + members.filter(\.stands).map(\.id)
@@ -35,6 +44,11 @@ extension ProfileChange {
         if whole.id != nil || item != nil, !standing.isEmpty {
             outgoing.delivery = try tables.groupDeliveries.begin(
                 whole, in: chat, to: standing.count, at: time)
+        }
+        // Who may never connect is waited for as little by the time of a file.
+        if announces, let item, !standing.isEmpty {
+            outgoing.announces = true
+            try tables.uploads.awaitAnnouncement(of: item)
         }
         for connection in standing {
             outgoing.connection = connection
@@ -66,11 +80,28 @@ extension ProfileChange {
         _ message: HandedMessageTable.Message, of connection: ConnectionID,
         _ outcome: HandedMessageTable.Outcome
     ) throws {
+        if message.announces { try noteAnnouncement(message, outcome) }
+        if case .sent = outcome { return }
         if let delivery = message.delivery {
             guard let whole = try tables.groupDeliveries.note(outcome, of: delivery) else { return }
             try settle(whole.message, in: whole.chat, whole.outcome)
         } else {
             try settle(message, in: tables.people.person(connection)?.chat, outcome)
+        }
+    }
+
+    /// The first of several members counts.
+    private func noteAnnouncement(
+        _ message: HandedMessageTable.Message, _ outcome: HandedMessageTable.Outcome
+    ) throws {
+        switch outcome {
+        // Where all fail, the file does.
+        case .failed: break
+        case .sent, .delivered:
+            let item =
+                try message.item ?? message.delivery.flatMap { try tables.groupDeliveries.item(of: $0) }
+            guard let item, let file = try tables.items.item(item)?.file else { return }
+            try noteAnnounced(file.id)
         }
     }
 
@@ -81,6 +112,7 @@ extension ProfileChange {
         guard let id = message.id, let chat, try tables.messageLog.holds(id, in: chat) else { return }
         var line = MessageLine(.state, of: id, at: time, .sent, by: try ownName)
         switch outcome {
+        case .sent: return
         case .delivered: line.state = "delivered"
         case .failed(let sentence): (line.state, line.error) = ("failed", sentence)
         }
@@ -90,6 +122,7 @@ extension ProfileChange {
     private func settle(_ id: ItemID, _ outcome: HandedMessageTable.Outcome) throws {
         guard let item = try tables.items.item(id), let file = item.file else { return }
         switch outcome {
+        case .sent: break
         // What goes to the sender of a file only asks for it.
         case .delivered where item.direction == .received: break
         case .failed(let sentence) where item.direction == .received:
@@ -100,7 +133,9 @@ extension ProfileChange {
             let problem = FileProblem(.other, sentence)
             let isNew = try setStatus(
                 .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete], problem: problem)
-            if isNew { try tell({ .sndFileError($0, problem) }, of: file.id) }
+            guard isNew else { return }
+            try noteAnnounced(file.id)
+            try tell({ .sndFileError($0, problem) }, of: file.id)
         }
     }
 }

@@ -33,6 +33,13 @@ struct GroupDeliveryTable {
         var outcome: HandedMessageTable.Outcome
     }
 
+    /// What suffers when nobody has it.
+    func item(of delivery: Int64) throws -> ItemID? {
+        try connection.first("SELECT item FROM group_delivery WHERE id = ?", delivery) { row in
+            row.integerOrNil("item").map { ItemID($0) }
+        } ?? nil
+    }
+
     /// What became of it with one more member.
     /// - Returns: the message and what became of it as a whole, when nothing more is awaited: delivered where anybody has
     ///   it, as who cannot be reached keeps nobody waiting.
@@ -40,6 +47,7 @@ struct GroupDeliveryTable {
         _ outcome: HandedMessageTable.Outcome, of delivery: Int64
     ) throws -> Settled? {
         switch outcome {
+        case .sent: return nil
         case .delivered:
             try connection.execute(
                 "UPDATE group_delivery SET awaited = awaited - 1, delivered = delivered + 1 WHERE id = ?",

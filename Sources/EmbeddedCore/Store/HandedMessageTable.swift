@@ -21,16 +21,20 @@ struct HandedMessageTable {
         var item: ItemID?
         /// Of what went to several members of a group.
         var delivery: Int64?
+        /// A file can be found when a server has it.
+        var announces = false
     }
 
     enum Outcome: Equatable {
+        /// A server has it. Something else follows, if anything is told.
+        case sent
         case delivered
         /// Why not, a sentence.
         case failed(String)
     }
 
     private enum Word: String, SQLBindable, CaseIterable {
-        case delivered, failed
+        case sent, delivered, failed
     }
 
     /// Nothing is told of a message that is older.
@@ -47,6 +51,7 @@ struct HandedMessageTable {
             "SELECT outcome, problem FROM handed_message WHERE \(Self.isMeant)", profile, id.number, number
         ) { row -> Outcome? in
             switch try row.valueOrNil("outcome", as: Word.self) {
+            case .sent: .sent
             case .delivered: .delivered
             case .failed: .failed(row.text("problem"))
             case nil: nil
@@ -60,34 +65,39 @@ struct HandedMessageTable {
         try connection.execute(
             "UPDATE connection SET handed = max(handed, ?) WHERE profile = ? AND number = ?", number, profile,
             id.number)
-        if let early = early ?? nil { return early }
+        let told = early ?? nil
+        if let told, told != .sent { return told }
         try connection.execute(
             "DELETE FROM handed_message WHERE profile = ? AND noted < ?", profile,
             time.advanced(by: .zero - Self.age))
-        guard message.id != nil || message.item != nil || message.delivery != nil else { return nil }
+        guard message.id != nil || message.item != nil || message.delivery != nil else { return told }
         try connection.execute(
             """
-            INSERT OR IGNORE INTO handed_message (profile, connection, number, shared_id, item, delivery, noted)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """, profile, id.number, number, message.id?.bytes, message.item?.rawValue, message.delivery, time
-        )
-        return nil
+            INSERT OR IGNORE INTO handed_message
+            (profile, connection, number, shared_id, item, delivery, announces, noted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """, profile, id.number, number, message.id?.bytes, message.item?.rawValue, message.delivery,
+            message.announces, time)
+        return told
     }
 
-    /// What became of a message; its row goes.
+    /// What became of a message; its row goes, unless something else is to be told.
     /// - Returns: nil of one that is not known, or not yet.
     func take(
         _ outcome: Outcome, of id: ConnectionID, number: Int64, at time: Timestamp
     ) throws -> Message? {
         let found = try connection.first(
-            "SELECT shared_id, item, delivery FROM handed_message WHERE \(Self.isMeant) AND outcome IS NULL",
-            profile, id.number, number
+            """
+            SELECT shared_id, item, delivery, announces FROM handed_message
+            WHERE \(Self.isMeant) AND outcome IS NULL
+            """, profile, id.number, number
         ) { row in
             var message = Message(row)
             message.delivery = row.integerOrNil("delivery")
+            message.announces = row.bool("announces")
             return message
         }
         if found != nil {
+            guard outcome != .sent else { return found }
             try connection.execute(
                 "DELETE FROM handed_message WHERE \(Self.isMeant)", profile, id.number, number)
         } else {
@@ -102,13 +112,15 @@ struct HandedMessageTable {
     ) throws {
         let (word, problem): (Word, String?) =
             switch outcome {
+            case .sent: (.sent, nil)
             case .delivered: (.delivered, nil)
             case .failed(let sentence): (.failed, sentence)
             }
         try connection.execute(
             """
-            INSERT OR IGNORE INTO handed_message (profile, connection, number, outcome, problem, noted)
+            INSERT INTO handed_message (profile, connection, number, outcome, problem, noted)
             SELECT profile, number, ?, ?, ?, ? FROM connection WHERE profile = ? AND number = ? AND handed < ?
+            ON CONFLICT DO UPDATE SET outcome = excluded.outcome, problem = excluded.problem WHERE outcome = 'sent'
             """, number, word, problem, time, profile, id.number, number)
     }
 }

@@ -168,11 +168,11 @@ struct ItemTable {
 
     // MARK: - Disappearing
 
-    /// Of items, as a condition: the file is not on its way to a relay, nor that of the sender whose message it is. Until
-    /// then it is nowhere else, and its time has not begun.
+    /// Of items, as a condition: the file is not on its way to a relay, nor that of the sender whose message it is, and who
+    /// is on the network was told of it. Until then nobody else has it, and its time has not begun.
     private static let isSent = """
         NOT EXISTS (SELECT 1 FROM file f WHERE f.item = coalesce(i.origin, i.id) AND f.transport = 'xftp' \
-        AND f.status IN (\(StoredFileStatus.list(StoredFileStatus.uploading))))
+        AND (f.is_announced = 0 OR f.status IN (\(StoredFileStatus.list(StoredFileStatus.uploading)))))
         """
 
     /// The time of a sent message begins, on all sides of this data directory. False where it stays for good.

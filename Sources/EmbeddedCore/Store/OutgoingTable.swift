@@ -14,6 +14,8 @@ struct OutgoingMessage {
     var item: ItemID?
     /// By which `GroupDeliveryTable` knows it, of what goes to several members of a group.
     var delivery: Int64?
+    /// A file can be found when a server has it: the time of the item begins.
+    var announces = false
     /// The last one: the connection is deleted afterwards.
     var ends = false
 
@@ -43,10 +45,11 @@ struct OutgoingTable {
     func add(_ message: OutgoingMessage) throws {
         try connection.execute(
             """
-            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, item, ends, delivery)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO outgoing (profile, connection, body, notifies, shared_id, item, ends, delivery,
+                announces) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, profile, message.connection.number, message.body, message.notifies, message.id?.bytes,
-            message.item?.rawValue, message.ends, message.delivery)
+            message.item?.rawValue, message.ends, message.delivery,
+            message.announces)
     }
 
     struct Waiting: Sendable {
@@ -59,13 +62,14 @@ struct OutgoingTable {
         var item: ItemID?
         var ends: Bool
         var delivery: Int64?
+        var announces: Bool
     }
 
     func first() throws -> Waiting? {
         try connection.first(
             """
-            SELECT id, connection, body, notifies, shared_id, item, ends, delivery FROM outgoing WHERE profile = ?
-            ORDER BY id LIMIT 1
+            SELECT id, connection, body, notifies, shared_id, item, ends, delivery, announces
+            FROM outgoing WHERE profile = ? ORDER BY id LIMIT 1
             """, profile
         ) { row in
             Waiting(
@@ -73,7 +77,7 @@ struct OutgoingTable {
                 body: row.bytes("body"), notifies: row.bool("notifies"),
                 id: row.bytesOrNil("shared_id").flatMap { SharedMessageID(bytes: $0) },
                 item: row.integerOrNil("item").map { ItemID($0) }, ends: row.bool("ends"),
-                delivery: row.integerOrNil("delivery"))
+                delivery: row.integerOrNil("delivery"), announces: row.bool("announces"))
         }
     }
 

@@ -167,6 +167,11 @@ final class ProfileChange {
     /// To be called of each message that has a time.
     func noteDisappearing(at time: Timestamp?) { if time != nil { hasDisappearing = true } }
 
+    /// To be called when nobody waits any more for a message that tells of a file.
+    func noteAnnounced(_ file: FileID) throws {
+        if try tables.uploads.noteAnnounced(file) { try beginTime(of: file) }
+    }
+
     /// To be called when a file has been sent, or will not be: the time of its message begins.
     func beginTime(of file: FileID) throws {
         guard let item = try tables.items.item(of: file)?.id,

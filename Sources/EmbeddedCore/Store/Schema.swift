@@ -30,6 +30,7 @@ enum Schema {
         Migration("membership", membership),
         Migration("retention", retention),
         Migration("inline transfers", inlineTransfers),
+        Migration("announcing", announcing),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

@@ -69,6 +69,21 @@ struct UploadTable {
             """, senderDescription, link?.text, link?.senderDescription, file.rawValue)
     }
 
+    /// It is uploaded, and somebody on the network is told of it by a message that no server has yet.
+    func awaitAnnouncement(of item: ItemID) throws {
+        try connection.execute("UPDATE file SET is_announced = 0 WHERE item = ?", item.rawValue)
+    }
+
+    /// A server has that message, or none will. False where that was known.
+    func noteAnnounced(_ file: FileID) throws -> Bool {
+        try connection.execute(
+            "UPDATE file SET is_announced = 1 WHERE id = ? AND is_announced = 0", file.rawValue) > 0
+    }
+
+    func isAnnounced(_ file: FileID) throws -> Bool {
+        try connection.exists("SELECT 1 FROM file WHERE id = ? AND is_announced = 1", file.rawValue)
+    }
+
     /// Gives a recipient's file its description.
     func describe(_ copy: FileID, _ description: String) throws {
         try connection.execute("UPDATE file SET description = ? WHERE id = ?", description, copy.rawValue)

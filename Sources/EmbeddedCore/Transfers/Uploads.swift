@@ -145,7 +145,6 @@ final class Uploads: Sendable {
             }
             try change.tables.uploads.complete(
                 file, senderDescription: result.senderDescription, link: link)
-            try change.beginTime(of: file)
             if let link { change.tell(.sndStandaloneFileComplete(file, links: [link.text])) }
             for copy in try change.tables.items.copies(of: file)
             where result.recipientDescriptions.indices.contains(copy.number) {
@@ -155,6 +154,7 @@ final class Uploads: Sendable {
             if let description = result.recipientDescriptions.first {
                 try change.describe(file, description)
             }
+            if try change.tables.uploads.isAnnounced(file) { try change.beginTime(of: file) }
             try change.tell({ .sndFileCompleteXFTP($0) }, of: file)
             return true
         }

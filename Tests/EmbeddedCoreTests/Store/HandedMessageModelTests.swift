@@ -36,22 +36,23 @@ struct HandedMessageModelTests {
             }
             let base = Place(profile: place.profile, connection: place.connection, number: 0)
             handed[base] = max(handed[base] ?? 0, place.number)
-            if let early { return early }
+            if let early, early != .sent { return early }
             let limit = time.advanced(by: .seconds(-31 * 86_400))
             rows = rows.filter { key, row in key.profile != place.profile || row.noted >= limit }
             if let message, rows[place] == nil { rows[place] = Row(message: message, noted: time) }
-            return nil
+            return early
         }
 
         mutating func take(_ outcome: HandedMessageTable.Outcome, at place: Place, _ time: Timestamp) -> Int?
         {
             if let row = rows[place], row.outcome == nil {
-                rows[place] = nil
+                // Something else follows.
+                if outcome != .sent { rows[place] = nil }
                 return row.message
             }
             let base = Place(profile: place.profile, connection: place.connection, number: 0)
-            if handed[base] ?? 0 < place.number, rows[place] == nil {
-                rows[place] = Row(outcome: outcome, noted: time)
+            if handed[base] ?? 0 < place.number, rows[place]?.outcome ?? .sent == .sent {
+                rows[place] = Row(outcome: outcome, noted: rows[place]?.noted ?? time)
             }
             return nil
         }
@@ -81,7 +82,7 @@ struct HandedMessageModelTests {
                 let expected = model.note(message, at: place, time)
                 let row = HandedMessageTable.Message(
                     id: message.map { StoreStage.message($0) }, item: message.map { ItemID(Int64($0)) },
-                    delivery: message.map { Int64($0) })
+                    delivery: message.map { Int64($0) }, announces: step % 2 == 0)
                 let told = try stage.change(of: profile) {
                     try $0.handed.note(row, of: ConnectionID(connection), as: place.number, at: time)
                 }
@@ -91,8 +92,8 @@ struct HandedMessageModelTests {
                 let place = Place(
                     profile: profile, connection: connection,
                     number: max(1, last + Int64.random(in: -3...4, using: &random)))
-                let outcome: HandedMessageTable.Outcome =
-                    Bool.random(using: &random) ? .delivered : .failed("because \(step)")
+                let outcomes: [HandedMessageTable.Outcome] = [.sent, .delivered, .failed("because \(step)")]
+                let outcome = try #require(outcomes.randomElement(using: &random))
                 let expected = model.take(outcome, at: place, time)
                 let message = try stage.change(of: profile) {
                     try $0.handed.take(outcome, of: ConnectionID(connection), number: place.number, at: time)
@@ -100,6 +101,7 @@ struct HandedMessageModelTests {
                 #expect(message?.id == expected.map { StoreStage.message($0) })
                 #expect(message?.item?.rawValue == expected.map { Int64($0) })
                 #expect(message?.delivery == expected.map { Int64($0) })
+                #expect(message?.announces == expected.map { $0 % 2 == 0 })
                 if message != nil { found += 1 }
             }
             #expect(try stage.count("handed_message") == Int64(model.rows.count))
