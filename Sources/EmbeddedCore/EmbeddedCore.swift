@@ -89,7 +89,7 @@ public final class EmbeddedCore: ChatCore {
         let disappearing = Disappearing(store, removals)
         self.disappearing = disappearing
         store.onDisappearing { [weak disappearing] in disappearing?.lookSoon() }
-        inbox = Inbox(store, inlineFiles, receiver, downloads, claims)
+        inbox = Inbox(store, inlineFiles, receiver, downloads, claims, deletions)
         people = People(
             store, key: directory.key, network: network, isolation: isolation, retry: retry, make: agent)
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }

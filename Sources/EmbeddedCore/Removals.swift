@@ -33,7 +33,7 @@ final class Removals: Sendable {
                     throw ChatError.noSuchFile
                 }
                 if found.isStandalone {
-                    try deletions.addRemains(ofUpload: file, change)
+                    try change.addRemains(ofUpload: file)
                     try change.tables.files.remove(file)
                 } else if !found.status.isSent {
                     try cancelReceived(file, change)
@@ -68,7 +68,7 @@ final class Removals: Sendable {
             try change.setStatus(
                 .sndCancelled, of: file, from: StoredFileStatus.uploading + [.sndError, .sndComplete])
         else { throw ChatError(.invalidCommand, "The file transfer is cancelled already.") }
-        try deletions.addRemains(ofUpload: file, change)
+        try change.addRemains(ofUpload: file)
         for copy in try change.tables.items.copies(of: file)
         where try change.tables.uploads.withdraw(copy.file) {
             try change.post(.cancelled(copy.item), to: copy.side)
@@ -152,7 +152,7 @@ final class Removals: Sendable {
         // Of what disappears relays keep nothing either.
         let takesBack = mode == .broadcast || reason == .disappeared
         if found.direction == .sent, takesBack || found.status != .sndComplete {
-            try deletions.addRemains(ofUpload: found.file, change)
+            try change.addRemains(ofUpload: found.file)
         }
         change.abandon(found.storedName)
         if reason == .disappeared, let text = try change.tables.messageLog.text(of: item) {

@@ -131,11 +131,23 @@ extension ProfileChange {
             if try tables.items.setDelivered(id) { try tell({ .chatItemUpdated($0) }, of: file.id) }
         case .failed(let sentence):
             let problem = FileProblem(.other, sentence)
-            let isNew = try setStatus(
-                .sndError, of: file.id, from: StoredFileStatus.uploading + [.sndComplete], problem: problem)
-            guard isNew else { return }
-            try noteAnnounced(file.id)
+            if try setStatus(.sndError, of: file.id, from: StoredFileStatus.uploading, problem: problem) {
+                try endUpload(of: file.id, item)
+            } else {
+                guard try setStatus(.sndError, of: file.id, from: [.sndComplete], problem: problem) else {
+                    return
+                }
+                try noteAnnounced(file.id)
+            }
             try tell({ .sndFileError($0, problem) }, of: file.id)
         }
+    }
+    /// Nobody hears of a file that is on its way to a relay: the rest of it does not go, and what is there is deleted.
+    private func endUpload(of file: FileID, _ item: ChatItem) throws {
+        try addRemains(ofUpload: file)
+        try beginTime(of: file)
+        try post(
+            .unsent(item.id),
+            to: ChatSide(profile: profile, chat: tables.chats.id(of: item.chat, of: profile)))
     }
 }

@@ -9,19 +9,21 @@ final class Inbox: Sendable {
     private let receiver: FileReceiver
     private let downloads: Downloads
     private let claims: FileClaims
+    private let deletions: ChunkDeletions
 
     /// How many entries are acted on in one transaction.
     private static let batch = 64
 
     init(
         _ store: ProfileStore, _ inlineFiles: InlineFiles, _ receiver: FileReceiver, _ downloads: Downloads,
-        _ claims: FileClaims
+        _ claims: FileClaims, _ deletions: ChunkDeletions
     ) {
         self.store = store
         self.inlineFiles = inlineFiles
         self.receiver = receiver
         self.downloads = downloads
         self.claims = claims
+        self.deletions = deletions
     }
 
     /// At the start: takes in what arrived meanwhile, without telling, since whoever listens reads
@@ -84,12 +86,18 @@ final class Inbox: Sendable {
     private enum FollowUp {
         case startDownload(FileID)
         case endTransfer(FileID)
+        case endUpload(FileID)
     }
 
     private func carryOut(_ followUp: FollowUp) {
         switch followUp {
         case .startDownload(let file): downloads.start(file)
         case .endTransfer(let file): Task { [weak downloads] in await downloads?.end(file) }
+        case .endUpload(let file):
+            Task { [weak downloads, deletions] in
+                await downloads?.end(file)
+                deletions.start()
+            }
         }
     }
 
@@ -117,6 +125,9 @@ final class Inbox: Sendable {
             guard let item = try change.tables.items.item(id), case .rcvError(let problem) = item.file?.status
             else { return nil }
             change.tell(.rcvFileError(item, problem))
+        case .unsent(let id):
+            guard let file = try change.tables.items.item(id)?.file else { return nil }
+            return .endUpload(file.id)
         case .deleted(let id, let storedName):
             change.abandon(storedName)
             let chat = try change.tables.chats.chat(waiting.chat, of: store.profile.id)?.reference

@@ -11,6 +11,8 @@ enum InboxEntry: Equatable {
     case cancelled(ItemID)
     /// A file that came within messages cannot be had any more.
     case failed(ItemID)
+    /// A file is not sent any more: nobody will hear of it.
+    case unsent(ItemID)
     /// The sender deleted an item for everyone; `storedName` is the CryptoFile it leaves behind.
     case deleted(ItemID, storedName: String?)
     case chatUpdated
@@ -28,6 +30,7 @@ struct InboxTable {
         case described
         case cancelled
         case failed
+        case unsent
         case deleted
         case chatUpdated = "chat"
         case messageLogGrew = "log"
@@ -41,6 +44,7 @@ struct InboxTable {
             case .described(let item): (.described, item, nil)
             case .cancelled(let item): (.cancelled, item, nil)
             case .failed(let item): (.failed, item, nil)
+            case .unsent(let item): (.unsent, item, nil)
             case .deleted(let item, let storedName): (.deleted, item, storedName)
             case .chatUpdated: (.chatUpdated, nil, nil)
             case .messageLogGrew: (.messageLogGrew, nil, nil)
@@ -69,6 +73,7 @@ struct InboxTable {
                 case .described: .described(item)
                 case .cancelled: .cancelled(item)
                 case .failed: .failed(item)
+                case .unsent: .unsent(item)
                 case .deleted: .deleted(item, storedName: row.textOrNil("stored_name"))
                 case .chatUpdated: .chatUpdated
                 case .messageLogGrew: .messageLogGrew

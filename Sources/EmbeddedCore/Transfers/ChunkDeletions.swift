@@ -16,16 +16,7 @@ final class ChunkDeletions: Sendable {
 
     /// Notes what is to be deleted of a file. `start` begins with it, after the commit.
     func add(_ remains: UploadRemains, of file: FileID, _ change: ProfileChange) throws {
-        try change.tables.chunkDeletions.add(remains, of: file, at: store.clock.now())
-    }
-
-    /// Moves what an upload left on relays among the chunks to delete.
-    func addRemains(ofUpload file: FileID, _ change: ProfileChange) throws {
-        guard let remains = try change.tables.uploads.remains(of: file),
-            remains.senderDescription != nil || remains.state != nil
-        else { return }
-        try add(remains, of: file, change)
-        try change.tables.uploads.forgetRemains(of: file)
+        try change.tables.chunkDeletions.add(remains, of: file, at: change.time)
     }
 
     /// Starts whatever is waiting. An upload that is still ending is waited for. Returns at once.
@@ -67,5 +58,16 @@ final class ChunkDeletions: Sendable {
             try store.commit { try $0.tables.chunkDeletions.remove(file) }
         }
         return false
+    }
+}
+
+extension ProfileChange {
+    /// Moves what an upload left on relays among the chunks to delete, which `ChunkDeletions` begins with after the commit.
+    func addRemains(ofUpload file: FileID) throws {
+        guard let remains = try tables.uploads.remains(of: file),
+            remains.senderDescription != nil || remains.state != nil
+        else { return }
+        try tables.chunkDeletions.add(remains, of: file, at: time)
+        try tables.uploads.forgetRemains(of: file)
     }
 }

@@ -169,7 +169,7 @@ final class Uploads: Sendable {
                     problem: problem)
             else { return }
             if isFinal {
-                try deletions.addRemains(ofUpload: file, change)
+                try change.addRemains(ofUpload: file)
                 try change.beginTime(of: file)
             }
             guard let item = try change.tables.items.item(of: file) else {
