@@ -106,6 +106,40 @@ import Testing
         #expect(order.withLock { $0 } == ["upload", "deletion"])
     }
 
+    /// What a try has looked at may have been from before that was asked for.
+    @Test func whatIsAskedForDuringTheLastTryIsTriedOnceMore() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let tries = Lock(0)
+        let work: TransferScheduler.Work = { [tries] in
+            tries.withLock { $0 += 1 }
+            return false
+        }
+        scheduler.start(FileID(1), in: .upload) {
+            // It has decided that it is done, and has not ended.
+            for _ in 0..<2 { scheduler.start(FileID(1), in: .upload, work) }
+            return false
+        }
+        try await wait(until: "all is done") { !scheduler.isBusy(with: FileID(1)) }
+        #expect(tries.withLock { $0 } == 1)
+    }
+
+    @Test func whatWasAskedForBeforeItIsStoppedDoesNotBegin() async throws {
+        let scheduler = TransferScheduler(retry: retry)
+        let isRunning = Lock(false)
+        scheduler.start(FileID(1), in: .upload) {
+            isRunning.withLock { $0 = true }
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+            return false
+        }
+        try await wait(until: "it runs") { isRunning.withLock { $0 } }
+        scheduler.start(FileID(1), in: .upload) {
+            Issue.record("it ran")
+            return false
+        }
+        await scheduler.stop(FileID(1))
+        #expect(!scheduler.isBusy(with: FileID(1)))
+    }
+
     @Test func aClosedSchedulerTakesNothingMore() async {
         let scheduler = TransferScheduler(retry: retry)
         await scheduler.close()

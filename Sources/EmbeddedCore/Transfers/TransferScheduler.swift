@@ -15,7 +15,7 @@ final class TransferScheduler: Sendable {
 
     private struct State {
         var tasks: [FileID: (lane: Lane, task: Task<Void, Never>)] = [:]
-        /// What begins when the file's present work has ended.
+        /// What begins when the file's present work has ended: of another lane, or of the same, asked for during a try.
         var following: [FileID: (lane: Lane, work: Work)] = [:]
         /// The waits between two tries.
         var backoffs: [FileID: Task<Void, Never>] = [:]
@@ -39,13 +39,14 @@ final class TransferScheduler: Sendable {
     }
 
     /// Starts work on a file, repeated with growing delay as long as it wants. When the file has some in
-    /// this lane already, that does not wait any longer for its next try; work of another lane is waited for.
+    /// this lane already, that does not wait any longer for its next try, or has one more if it is at its last; work of
+    /// another lane is waited for.
     func start(_ file: FileID, in lane: Lane, _ work: @escaping Work) {
         state.withLock { state in
             guard let present = state.tasks[file] else { return begin(file, in: lane, work, &state) }
-            if present.lane == lane {
-                state.backoffs[file]?.cancel()
-            } else {
+            if present.lane == lane, let backoff = state.backoffs[file] {
+                backoff.cancel()
+            } else if present.lane != lane || state.following[file] == nil {
                 state.following[file] = (lane, work)
             }
         }
@@ -56,6 +57,7 @@ final class TransferScheduler: Sendable {
         let task = Task { [retry, shared = self.state, weak self] in
             var number = 1
             while await slots.acquire() {
+                Self.noteTry(of: file, in: lane, shared)
                 let wantsMore = await work()
                 slots.release()
                 number += 1
@@ -65,6 +67,13 @@ final class TransferScheduler: Sendable {
             self?.end(file)
         }
         state.tasks[file] = (lane, task)
+    }
+
+    /// Whoever asked for this lane until now has the try that begins.
+    private static func noteTry(of file: FileID, in lane: Lane, _ state: Lock<State>) {
+        state.withLock { state in
+            if state.following[file]?.lane == lane { state.following[file] = nil }
+        }
     }
 
     /// Waits until the time has passed or somebody wants the next try. False when there is to be none.
@@ -101,7 +110,11 @@ final class TransferScheduler: Sendable {
 
     /// Cancels the work on a file and waits for its end. Never from that work itself.
     func stop(_ file: FileID) async {
-        let task = state.withLock { $0.tasks[file]?.task }
+        let task = state.withLock { state -> Task<Void, Never>? in
+            guard let (lane, task) = state.tasks[file] else { return nil }
+            if state.following[file]?.lane == lane { state.following[file] = nil }
+            return task
+        }
         task?.cancel()
         await task?.value
     }
