@@ -133,6 +133,15 @@ final class RawClient {
         return ids.compactMap { answers[$0] }
     }
 
+    /// Asks several things and reads nothing; returns when the first answer is in this machine's buffers.
+    func askOnly(_ requests: [ClientRequest]) throws {
+        guard var session else { throw WaitedInVain("a session") }
+        for request in requests { _ = try session.submit(request, now: .zero) }
+        while let block = session.takeBlock() { try stream.send(block) }
+        self.session = session
+        stream.wait(atMost: Self.bound)
+    }
+
     /// What the relay says by itself in its next block.
     func told() throws -> [ClientEvent] {
         guard var session else { throw WaitedInVain("a session") }

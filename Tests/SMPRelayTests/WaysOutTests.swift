@@ -1,9 +1,9 @@
 import Base
 import Cryptography
-import Network
 import TestSupport
 import Testing
 
+@testable import Network
 @testable import SMP
 @testable import SMPRelay
 
@@ -76,6 +76,30 @@ struct WaysOutTests {
         }
         await mine.stop()
         await far.stop()
+    }
+
+    @Test("who asks for more than is done at once and resets the connection is gone at once")
+    func reset() async throws {
+        // Servers that say nothing: whoever asks for them has its answer when a time is over.
+        let silent = try Socket.listen(
+            on: SocketAddress.resolve(
+                Endpoint(host: "127.0.0.1", port: 0), numericOnly: true, listening: true))
+        let port = silent.localPort()
+        let place = try RelayPlace { $0.handsOn = .to { _ in true } }
+        try await blocking {
+            let client = try RawClient.connected(to: place.relay.address)
+            let server = try #require(
+                ServerAddress(
+                    fingerprint: SystemRandomSource().bytes(32), hosts: ["127.0.0.1"], port: port))
+            let ways = (0..<20).map { _ in ClientRequest(.openProxy(to: server, password: nil)) }
+            try client.askOnly([ClientRequest(.ping)] + ways)
+            // It goes without having read the answer, which is what makes the kernel reset the connection.
+        }
+        try await wait(until: "nobody is connected", within: .seconds(10)) {
+            place.relay.connectionCount == 0
+        }
+        await place.stop()
+        withExtendedLifetime(silent) {}
     }
 
     @Test(

@@ -12,6 +12,9 @@ public final class BlockStream {
     private let wakeUp: WakeUp
     private let size: Int
     private let incoming: ByteQueue
+    /// Whether the connection was found to be over while `wait` slept: the peer has reset it, or is away. Nothing more can
+    /// be sent, and who does not receive would hear of it nowhere else, while every wait ends at once.
+    public private(set) var isBroken = false
 
     /// The client's Finished message, 32 bytes: "tls-unique" (RFC 5929), the same on both sides.
     public let channelBinding: [UInt8]
@@ -92,6 +95,7 @@ public final class BlockStream {
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         poll(&requests, milliseconds: limit.map { Deadline(after: $0).milliseconds } ?? -1)
+        if requests[0].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 { isBroken = true }
         if requests[1].revents != 0 { wakeUp.clear() }
     }
 

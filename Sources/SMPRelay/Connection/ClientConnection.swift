@@ -82,6 +82,10 @@ struct ClientConnection {
             if !stream.hasUnsent { submit() }
             let mayAsk =
                 commands.isEmpty && client.unanswered < Self.maxUnanswered && !stream.hasUnsent
+            // What waits for an answer waits for nobody any more.
+            guard mayAsk || !stream.isBroken else {
+                throw NetworkError(.closed, "The client's connection broke off.")
+            }
             if mayAsk, let block = try stream.receive() {
                 try receive(block)
                 heard = .now
