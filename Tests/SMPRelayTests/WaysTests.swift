@@ -103,6 +103,29 @@ struct WaysTests {
         if let used { ways.ended(used.queues) }
     }
 
+    @Test("who keeps many busy loses one of them to who has fewer, and not to who has as many")
+    mutating func keptBusy() {
+        for server in 1...2 as ClosedRange<UInt16> { open(server, 10) }
+        for server in 3...4 as ClosedRange<UInt16> { open(server, 11) }
+        let used = (1...4 as ClosedRange<UInt8>).compactMap { ways.use([$0]) }
+        #expect(used.count == 4)
+        let isThere = open(5, 12)
+        #expect(isThere && servers == [2, 3, 4, 5])
+        // Its request is over by then, and nothing comes of that.
+        let place = ways.ended(used[0].queues)
+        #expect(place == nil && servers == [2, 3, 4, 5])
+        // 11 has two, as 12 would: what is in use is not worth less than what is new.
+        _ = ways.use([5])
+        let queues = begin(6, 12).0
+        _ = begin(6, 12)
+        let outcome = ways.opened(queues, session: [6])
+        #expect(!outcome.isThere && servers == [2, 3, 4, 5])
+        // Of the same client one that is not in use goes before.
+        ways.ended(used[3].queues)
+        open(7, 13)
+        #expect(servers == [2, 3, 5, 7])
+    }
+
     @Test("those of clients that are gone go first")
     mutating func gone() {
         open(1, 10)

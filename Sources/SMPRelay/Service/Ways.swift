@@ -98,8 +98,8 @@ struct Ways {
     private func count(of client: UInt64) -> Int { ways.count { $0.clients.contains(client) } }
 
     /// Drops a way where there is one too many of those that lead somewhere, or of those that do not yet: of the
-    /// client that has most of them the one that was not used for longest, and never one that a request goes over. That
-    /// may be the new one.
+    /// client that has most of them the one that was not used for longest, one over which a request goes only after all
+    /// others of the same clients, and only where they have more than the client of the new one. That may be the new one.
     private mutating func makeRoom(for newest: QueueConnections) -> Outcome {
         guard let new = ways.first(where: { $0.queues === newest }) else { return Outcome(isThere: false) }
         let alike = ways.filter { ($0.session == nil) == (new.session == nil) }
@@ -108,9 +108,11 @@ struct Ways {
         func weight(_ way: Way) -> Int {
             way.clients.map { client in alike.count { $0.clients.contains(client) } }.min() ?? .max
         }
-        let others = alike.filter { $0.queues !== newest && ($0.session == nil || $0.underWay == 0) }
+        func isBusy(_ way: Way) -> Bool { way.session != nil && way.underWay > 0 }
+        func order(_ way: Way) -> (Int, Int) { (weight(way), isBusy(way) ? 0 : 1) }
+        let others = alike.filter { $0.queues !== newest && (!isBusy($0) || weight($0) > weight(new)) }
         var dropped = new
-        for way in others.reversed() where weight(way) >= weight(dropped) { dropped = way }
+        for way in others.reversed() where order(way) >= order(dropped) { dropped = way }
         ways.removeAll { $0.queues === dropped.queues }
         return Outcome(isThere: dropped.queues !== newest, dropped: dropped.queues)
     }
