@@ -5,13 +5,6 @@ import Posix
 /// The archive of SimpleX itself: both databases and the files of the files folder, in one ZIP that its other programs
 /// read. The core writes and reads it while it is stopped.
 public struct CoreArchive: Sendable {
-    /// What could not be taken along, in the core's words: a name may be in them.
-    public struct Problem: Hashable, Sendable {
-        /// nil: not about one file.
-        public let file: String?
-        public let sentence: String
-    }
-
     private let transport: any OfficialTransport
     private let settings: OfficialCoreSettings
     private let lock: ProcessLock
@@ -25,7 +18,7 @@ public struct CoreArchive: Sendable {
     public static func open(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> CoreArchive {
-        let lock = try await blocking.run { try OfficialCore.takeFolder(settings) }
+        let lock = try await blocking.run { try settings.takeFolder() }
         do throws(ChatError) {
             var events = transport.events().makeAsyncIterator()
             _ = try await Session.firstConnection(&events, timeout: settings.connectTimeout)
@@ -51,7 +44,7 @@ public struct CoreArchive: Sendable {
     /// - Parameters:
     ///   - path: absolute, where the core may write, and nothing is.
     ///   - temporary: where it puts everything together, in clear where the databases are: as large as the archive.
-    public func write(to path: String, temporary: String) async throws(ChatError) -> [Problem] {
+    public func write(to path: String, temporary: String) async throws(ChatError) -> [APIArchiveProblem] {
         let response = try await ask(.exportArchive(path: path, temporary: temporary))
         guard case .archiveExported(let problems) = response else { throw Self.notUnderstood }
         return problems
@@ -59,7 +52,7 @@ public struct CoreArchive: Sendable {
 
     /// Puts the databases and files of an archive in place of the core's own, which must be new. It is to be closed
     /// afterwards: the core knows only at its next start what it has.
-    public func read(from path: String, temporary: String) async throws(ChatError) -> [Problem] {
+    public func read(from path: String, temporary: String) async throws(ChatError) -> [APIArchiveProblem] {
         let response = try await ask(.importArchive(path: path, temporary: temporary))
         guard case .archiveImported(let problems) = response else { throw Self.notUnderstood }
         return problems

@@ -97,7 +97,7 @@ public final class OfficialCore: ChatCore {
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
     ) async throws(ChatError) -> OfficialCore {
         let events = transport.events()
-        let lock = try await blocking.run { try takeFolder(settings) }
+        let lock = try await blocking.run { try settings.takeFolder() }
         var iterator = events.makeAsyncIterator()
         let early = try await Session.firstConnection(&iterator, timeout: settings.connectTimeout)
         let profile = try await Session.begin(transport, settings)
@@ -117,13 +117,6 @@ public final class OfficialCore: ChatCore {
         try await core.reconciliation.takeNetwork()
         core.begin(early, Remaining(iterator), isIdentified: true)
         return core
-    }
-
-    /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
-    static func takeFolder(_ settings: OfficialCoreSettings) throws -> ProcessLock {
-        let folder = try PrivateFolder(settings.folder, purpose: "chatfs official core")
-        return try .takeProfile(
-            OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory), mountpoint: settings.mountpoint)
     }
 
     /// The rest of the event stream, moved into the task that listens.

@@ -1,5 +1,8 @@
 import ChatCore
+import CoreServices
 import Cryptography
+import Glibc
+import Posix
 
 /// How a profile of an official core is used.
 public struct OfficialCoreSettings: Sendable {
@@ -63,5 +66,12 @@ public struct OfficialCoreSettings: Sendable {
         self.filesFolder = filesFolder
         self.temporaryFolder = temporaryFolder
         self.folder = folder
+    }
+
+    /// Keeps the core's folder to this process, or waits for one that is just leaving. Blocks.
+    func takeFolder() throws -> ProcessLock {
+        let folder = try PrivateFolder(folder, purpose: "chatfs official core")
+        return try .takeProfile(
+            OpenFile("lock", flags: O_RDWR | O_CREAT, in: folder.directory), mountpoint: mountpoint)
     }
 }

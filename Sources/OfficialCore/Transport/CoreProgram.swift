@@ -10,14 +10,14 @@ actor CoreProgram {
         let endpoint: Endpoint
     }
 
-    private let settings: ProcessTransport.Settings
+    private let settings: CoreProgramSettings
     private let executable: String
     private var running: Running?
     /// Two lanes may ask at once; one start serves both.
     private var starting: Task<Result<Running, OfficialCoreError>, Never>?
     private var isStopped = false
 
-    init(_ settings: ProcessTransport.Settings) async throws(OfficialCoreError) {
+    init(_ settings: CoreProgramSettings) async throws(OfficialCoreError) {
         self.settings = settings
         executable = try Self.find(settings.program)
     }
@@ -77,7 +77,7 @@ actor CoreProgram {
     // MARK: Starting
 
     private static func start(
-        _ executable: String, _ settings: ProcessTransport.Settings
+        _ executable: String, _ settings: CoreProgramSettings
     ) async throws(OfficialCoreError) -> Running {
         let condition = try await ThreadPool.shared.run { () throws(OfficialCoreError) in
             try settings.database.checkUnused()
@@ -119,7 +119,7 @@ actor CoreProgram {
             .system, "The SimpleX program found no port of its own to listen on.")
     }
 
-    private static func arguments(_ settings: ProcessTransport.Settings) -> [String] {
+    private static func arguments(_ settings: CoreProgramSettings) -> [String] {
         [
             "-d", settings.database.prefix, "-y", "--files-folder", settings.filesFolder, "--temp-folder",
             settings.temporaryFolder,
@@ -127,12 +127,12 @@ actor CoreProgram {
     }
 
     /// What is said only to one that stays; the one that makes a profile starts nothing.
-    private static func running(_ settings: ProcessTransport.Settings) -> [String] {
+    private static func running(_ settings: CoreProgramSettings) -> [String] {
         settings.startsChats ? [] : ["--maintenance"]
     }
 
     private static func launch(
-        _ executable: String, _ arguments: [String], _ settings: ProcessTransport.Settings,
+        _ executable: String, _ arguments: [String], _ settings: CoreProgramSettings,
         input: ChildProcess.Stream
     ) async throws(OfficialCoreError) -> ChildProcess {
         var start = ChildProcess.Settings(executable, arguments)
@@ -167,7 +167,7 @@ actor CoreProgram {
     /// The first start asks for a name on the terminal; it gets it here. The profile is an ordinary one,
     /// not a bot's as the program's own option makes it.
     private static func createProfile(
-        _ name: String, _ executable: String, _ settings: ProcessTransport.Settings
+        _ name: String, _ executable: String, _ settings: CoreProgramSettings
     ) async throws(OfficialCoreError) {
         guard !name.isEmpty, name.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
             throw OfficialCoreError(.invalidCommand, "A profile's name has no line breaks.")

@@ -9,32 +9,6 @@ import Posix
 /// Its port is on the loopback interface and has no password: every program of every user of this machine
 /// can reach it. That is SimpleX Chat's own way; the library has no port.
 public final class ProcessTransport: OfficialTransport {
-    public struct Settings: Sendable {
-        /// `simplex-chat` is looked for in PATH when this is nil.
-        public var program: String?
-        public var database: DatabaseFiles
-        /// Existing private folders on one filesystem, outside every mount of ChatFS.
-        public var filesFolder: String
-        public var temporaryFolder: String
-        /// Name for the profile that is made when there is no database yet.
-        public var newProfile: String?
-        /// Asked for that name when `newProfile` is nil.
-        public var askProfile: (@Sendable () async -> String?)?
-        /// Whether its chats are started with it. Where they are not, nothing is sent or received, and nothing has to
-        /// be stopped before an archive is written or read: some builds end when they are told to.
-        public var startsChats = true
-        /// More for the program's command line, such as relays of one's own. No secrets: others see it.
-        public var arguments: [String] = []
-        /// From the start to the first answer; a new version may rebuild a large database.
-        public var startTimeout: Duration = .seconds(120)
-
-        public init(database: DatabaseFiles, filesFolder: String, temporaryFolder: String) {
-            self.database = database
-            self.filesFolder = filesFolder
-            self.temporaryFolder = temporaryFolder
-        }
-    }
-
     private let program: CoreProgram
     private let socket: WebSocketTransport
 
@@ -55,7 +29,7 @@ public final class ProcessTransport: OfficialTransport {
     /// - Throws: `.encryptedDatabase`, since the passphrase would be visible to everybody on its command
     ///   line; `.inUse`, `.notInstalled`, `.noProfile`, or what kept it from answering.
     public static func start(
-        _ settings: Settings
+        _ settings: CoreProgramSettings
     ) async throws(OfficialCoreError) -> ProcessTransport {
         let program = try await CoreProgram(settings)
         do throws(OfficialCoreError) {
@@ -63,7 +37,7 @@ public final class ProcessTransport: OfficialTransport {
                 try await program.endpoint()
             }
             let socket = try await WebSocketTransport.connect(
-                settings: WebSocketTransport.Settings(), locate: locate)
+                settings: WebSocketTransportSettings(), locate: locate)
             return ProcessTransport(program: program, socket: socket)
         } catch {
             await program.stop()

@@ -15,7 +15,7 @@ final class WebSocketLane: Sendable {
         var isClosed = false
     }
 
-    private let settings: WebSocketTransport.Settings
+    private let settings: WebSocketTransportSettings
     private let events: TransportEvents
     private let locate: Locate
     private let pending = PendingRequests(refusal: WebSocketLane.disconnected)
@@ -26,7 +26,7 @@ final class WebSocketLane: Sendable {
     private static let closed = OfficialCoreError(.closed, "The connection to the SimpleX core is closed.")
 
     init(
-        settings: WebSocketTransport.Settings, events: TransportEvents, locate: @escaping Locate
+        settings: WebSocketTransportSettings, events: TransportEvents, locate: @escaping Locate
     ) {
         self.settings = settings
         self.events = events

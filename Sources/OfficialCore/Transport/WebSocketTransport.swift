@@ -5,14 +5,6 @@ import Network
 /// never keeps a reader waiting. The core gives each of its events to one of its connections, whichever it
 /// is, so both are listened to.
 public final class WebSocketTransport: OfficialTransport {
-    /// How it connects. The defaults are for use; tests shorten the waits.
-    public struct Settings: Sendable {
-        public var connectTimeout: Duration = .seconds(10)
-        public var retry = RetryPolicy(first: .milliseconds(100), maxDelay: .seconds(5), tries: .max)
-
-        public init() {}
-    }
-
     /// What the core said of itself at the first connection.
     public let version: APIVersion
     private let lanes: [TransportLane: WebSocketLane]
@@ -32,14 +24,14 @@ public final class WebSocketTransport: OfficialTransport {
     ///
     /// - Throws: when the first connection cannot be made, or what listens is no SimpleX core.
     public static func connect(
-        to endpoint: Endpoint, settings: Settings = Settings()
+        to endpoint: Endpoint, settings: WebSocketTransportSettings = WebSocketTransportSettings()
     ) async throws(OfficialCoreError) -> WebSocketTransport {
         try await connect(settings: settings) { endpoint }
     }
 
     /// As above; `locate` is asked before every connection where the core is now.
     static func connect(
-        settings: Settings, locate: @escaping WebSocketLane.Locate
+        settings: WebSocketTransportSettings, locate: @escaping WebSocketLane.Locate
     ) async throws(OfficialCoreError) -> WebSocketTransport {
         let stream = TransportEvents()
         // Before the first event: nobody listens until the connections are there.

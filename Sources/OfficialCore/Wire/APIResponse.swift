@@ -48,8 +48,8 @@ public enum APIResponse: Hashable, Sendable {
     case accepting(APIChatInfo)
     /// The group into which a contact had invited.
     case joining(APIChatInfo)
-    case archiveExported([CoreArchive.Problem])
-    case archiveImported([CoreArchive.Problem])
+    case archiveExported([APIArchiveProblem])
+    case archiveImported([APIArchiveProblem])
     /// An answer of a type that ChatFS does not know, with its name.
     case other(String)
 
@@ -101,8 +101,8 @@ public enum APIResponse: Hashable, Sendable {
         case "sQLResult", "sqlResult": return .rows((json["rows"]?.elements ?? []).compactMap(\.string))
         case "userServers": return .relays(relays(json))
         case "networkConfig": return json["networkConfig"].map { .network(APINetworkSettings($0)) }
-        case "archiveExported": return .archiveExported(problems(json))
-        case "archiveImported": return .archiveImported(problems(json))
+        case "archiveExported": return .archiveExported(APIArchiveProblem.all(json))
+        case "archiveImported": return .archiveImported(APIArchiveProblem.all(json))
         default: return nil
         }
     }
@@ -129,14 +129,6 @@ public enum APIResponse: Hashable, Sendable {
         case "userAcceptedGroupSent":
             return json["groupInfo"].flatMap(APIChatInfo.init(group:)).map(APIResponse.joining)
         default: return nil
-        }
-    }
-
-    private static func problems(_ json: JSONValue) -> [CoreArchive.Problem] {
-        (json["archiveErrors"]?.elements ?? []).map { error in
-            let words =
-                (error["fileError"] ?? error["importError"])?.string ?? error.type ?? "no reason was given"
-            return CoreArchive.Problem(file: error["file"]?.string, sentence: String(words.prefix(500)))
         }
     }
 

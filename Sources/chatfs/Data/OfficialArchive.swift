@@ -160,7 +160,7 @@ struct OfficialArchive: Sendable {
         }
     }
 
-    private func report(_ problems: [CoreArchive.Problem]) throws {
+    private func report(_ problems: [APIArchiveProblem]) throws {
         guard !problems.isEmpty else { return }
         for problem in problems {
             Terminal.complain("chatfs: \(problem.file.map { $0 + ": " } ?? "")\(problem.sentence)")

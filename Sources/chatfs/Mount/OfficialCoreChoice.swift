@@ -119,7 +119,7 @@ struct OfficialCoreChoice: Sendable {
             }
             return try await LibraryTransport.open(library: path, database: database, passphrase: secret)
         case .program(let path):
-            var start = ProcessTransport.Settings(
+            var start = CoreProgramSettings(
                 database: try DatabaseFiles(prefix: databasePrefix), filesFolder: settings.filesFolder,
                 temporaryFolder: settings.temporaryFolder)
             start.program = path

@@ -19,7 +19,7 @@ struct CoreArchiveTests {
         stage.simplex.change { $0.archiveErrors = [#"{"type":"fileError","file":"a b","fileError":"gone"}"#] }
         let archive = try await open(stage, .library)
         let problems = try await archive.write(to: "/backup/chats.zip", temporary: "/backup")
-        #expect(problems == [CoreArchive.Problem(file: "a b", sentence: "gone")])
+        #expect(problems == [APIArchiveProblem(file: "a b", sentence: "gone")])
         await archive.close()
         let commands = stage.simplex.commands
         let stopped = try #require(commands.firstIndex(of: "/_stop"))

@@ -12,12 +12,12 @@ import Testing
     "The official program", .serialized,
     .disabled(if: OfficialPrograms.lackChat, "OFFICIAL_BIN names no folder with the official programs"))
 struct OfficialProgramTests {
-    static func settings(_ relays: OfficialRelays, _ name: String) throws -> ProcessTransport.Settings {
+    static func settings(_ relays: OfficialRelays, _ name: String) throws -> CoreProgramSettings {
         let home = relays.folder.path(name)
         if access(home, F_OK) != 0 { _ = try relays.folder.makeFolder(name) }
         _ = try relays.folder.makeFolder(name + "/files")
         _ = try relays.folder.makeFolder(name + "/temporary")
-        var settings = ProcessTransport.Settings(
+        var settings = CoreProgramSettings(
             database: try DatabaseFiles(prefix: home + "/db"), filesFolder: home + "/files",
             temporaryFolder: home + "/temporary")
         settings.program = OfficialPrograms.path("simplex-chat")
@@ -129,7 +129,7 @@ struct OfficialProgramTests {
     @Test("an encrypted database and a missing profile are refused with advice")
     func refused() async throws {
         let folder = try TemporaryFolder()
-        var settings = ProcessTransport.Settings(
+        var settings = CoreProgramSettings(
             database: try DatabaseFiles(prefix: folder.path("db")), filesFolder: folder.path,
             temporaryFolder: folder.path)
         settings.program = OfficialPrograms.path("simplex-chat")

@@ -13,7 +13,7 @@ struct BrokenStreamTests {
         try ScriptedServer.core { command in #"{"type":"\#(command == "/user" ? "chatRunning" : "cmdOk")"}"# }
     }
 
-    private static func settings(tries: Int) -> WebSocketTransport.Settings {
+    private static func settings(tries: Int) -> WebSocketTransportSettings {
         var settings = WebSocketTransportTests.quick
         settings.retry = RetryPolicy(first: .milliseconds(1), maxDelay: .milliseconds(2), tries: tries)
         return settings

@@ -14,7 +14,7 @@ struct FirstProfileTests {
 
     /// A program that asks for a name as the real one does, writes it down where its database would be, and
     /// ends instead of listening.
-    private func settings() throws -> ProcessTransport.Settings {
+    private func settings() throws -> CoreProgramSettings {
         let program = try folder.write(
             Array(
                 """
@@ -26,14 +26,14 @@ struct FirstProfileTests {
 
                 """.utf8), to: "simplex-chat")
         chmod(program, 0o700)
-        var settings = ProcessTransport.Settings(
+        var settings = CoreProgramSettings(
             database: try DatabaseFiles(prefix: folder.path("db")), filesFolder: folder.path,
             temporaryFolder: folder.path)
         settings.program = program
         return settings
     }
 
-    private func failure(_ settings: ProcessTransport.Settings) async -> OfficialCoreError? {
+    private func failure(_ settings: CoreProgramSettings) async -> OfficialCoreError? {
         do throws(OfficialCoreError) {
             await (try await ProcessTransport.start(settings)).close()
             return nil

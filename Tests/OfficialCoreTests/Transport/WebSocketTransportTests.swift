@@ -11,8 +11,8 @@ import Testing
 
 @Suite("A core behind its WebSocket API")
 struct WebSocketTransportTests {
-    static var quick: WebSocketTransport.Settings {
-        var settings = WebSocketTransport.Settings()
+    static var quick: WebSocketTransportSettings {
+        var settings = WebSocketTransportSettings()
         settings.connectTimeout = .seconds(20)
         settings.retry = RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(50), tries: .max)
         return settings

@@ -2,15 +2,6 @@ import Base
 import ChatCore
 import CoreServices
 
-/// How much is compared.
-enum ReconciliationScope: Sendable {
-    case newest
-    /// Also whether something deeper in the history is missing or too much.
-    case whole
-    /// Only the chats that earlier comparisons left out because their history was being read.
-    case leftOut
-}
-
 /// Looks for what no event told: events are lost when a connection breaks, and another client of the
 /// same core takes them for good.
 ///

@@ -57,8 +57,8 @@ final class MessageSender: Sendable {
             let item = try await search.item(of: begun, in: chat, mayBeUnderWay: mayBeUnderWay(begun))
             if let item { return .sent(try await noteSent(item, as: message)) }
             if !message.mayBeRepeated {
-                if mayBeUnderWay(begun) { throw Self.unsure }
-                if try await search.mayBeSentWithoutItem(folder) { throw Self.unsure }
+                if mayBeUnderWay(begun) { throw SendSearch.unsure }
+                if try await search.mayBeSentWithoutItem(folder) { throw SendSearch.unsure }
             }
         }
         let (staged, attempt) = try await blocking.run { [self] in try begin(message, folder, chat) }
@@ -118,8 +118,8 @@ final class MessageSender: Sendable {
         if error.code == .notUnderstood || error.leavesDoubt {
             let isOver = ownership == .library
             if let item = try await search.item(of: attempt, in: chat, mayBeUnderWay: !isOver) { return item }
-            guard isOver else { throw Self.unsure }
-            if try await search.mayBeSentWithoutItem(attempt.folder) { throw Self.unsure }
+            guard isOver else { throw SendSearch.unsure }
+            if try await search.mayBeSentWithoutItem(attempt.folder) { throw SendSearch.unsure }
         }
         // The next process looks what became of it.
         if error.code != .interrupted {
@@ -168,9 +168,4 @@ final class MessageSender: Sendable {
         }
         return shown
     }
-
-    static let unsure = ChatError(
-        .sendingUnsure,
-        "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
-            + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
 }

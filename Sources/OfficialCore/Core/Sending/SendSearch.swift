@@ -39,7 +39,7 @@ struct SendSearch: Sendable {
             switch outcome {
             case .found(let item): return item
             case .absent: continue
-            case .undecided: throw MessageSender.unsure
+            case .undecided: throw Self.unsure
             }
         }
         return nil
@@ -158,6 +158,14 @@ struct SendSearch: Sendable {
             throw Self.undecided(error)
         }
     }
+
+    // MARK: - What is told of a send without an answer
+
+    /// The message was looked for as far as it can be, and the core may have it all the same.
+    static let unsure = ChatError(
+        .sendingUnsure,
+        "The connection to the SimpleX core broke while this file was being sent; it cannot be known "
+            + "whether it was. Look into the chat; 'chatfs retry' sends it again.")
 
     /// Why a send that was begun was not looked for: it may be there all the same.
     static func undecided(_ error: any DescribedError) -> ChatError {
