@@ -125,7 +125,7 @@ public final class Outbox: Sendable {
     /// - Parameter name: the exact bytes its writer used: 1 to 255, valid UTF-8 without `/` and NUL.
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     public func create(name: [UInt8], in chat: ChatReference) throws(OutboxError) -> Draft {
-        try Self.requireValid(name)
+        try DraftName.requireValid(name)
         return try make(name, in: chat)
     }
 
@@ -165,7 +165,7 @@ public final class Outbox: Sendable {
     /// A final name sends what a temporary one held back, after the quiet time.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     public func rename(_ draft: Draft, to name: [UInt8]) throws(OutboxError) {
-        if let path = PartPath(name) { try path.require() } else { try Self.requireValid(name) }
+        if let path = PartPath(name) { try path.require() } else { try DraftName.requireValid(name) }
         if let target = directory.draft(named: name, in: draft.chat), draft.isLessDurable(than: target) {
             // A long one before others have to wait for their names.
             try draft.synchronise()
@@ -227,15 +227,6 @@ public final class Outbox: Sendable {
     /// A message that is no draft any more, with its preview.
     func completed(_ message: ComposedMessage) async throws(ChatError) -> ComposedMessage {
         try await worker.completed(message)
-    }
-
-    static func requireValid(_ name: [UInt8]) throws(OutboxError) {
-        guard name.count <= SafeFileName.maxLength else {
-            throw OutboxError(.nameTooLong, "A file name can have at most \(SafeFileName.maxLength) bytes.")
-        }
-        guard !name.isEmpty, !name.contains(0), !name.contains(UInt8(ascii: "/")), name != Array(".".utf8),
-            name != Array("..".utf8), String(validating: name, as: UTF8.self) != nil
-        else { throw OutboxError(.invalidName, "A file name must be valid UTF-8.") }
     }
 
     // MARK: - Start

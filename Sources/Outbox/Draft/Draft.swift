@@ -43,7 +43,7 @@ public final class Draft: Sendable {
         mutex = BlockingMutex(rank: record.id)
         self.context = context
         // A part is never sent by itself.
-        earlyCopy = EarlyCopy(isInOrder: !record.isPart, context: context)
+        earlyCopy = EarlyCopy(isInOrder: !record.isPart, in: context.staging, context.earlyCopies)
         current = Lock(State(machine: DraftMachine(creating: record), file: file))
     }
 
@@ -52,7 +52,7 @@ public final class Draft: Sendable {
         (id, chat) = (machine.record.id, machine.record.chat)
         mutex = BlockingMutex(rank: machine.record.id)
         self.context = context
-        earlyCopy = EarlyCopy(isInOrder: false, context: context)
+        earlyCopy = EarlyCopy(isInOrder: false, in: context.staging, context.earlyCopies)
         current = Lock(State(machine: machine))
     }
 
@@ -180,7 +180,7 @@ public final class Draft: Sendable {
                 try file.write(bytes, at: offset)
             }
             tellLocked(.wrote(size: max(size, end), at: context.clock.now()))
-            earlyCopy.wrote(offset..<end, oldSize: size, to: self)
+            earlyCopy.wrote(offset..<end, oldSize: size, from: { self.written() })
         }
     }
 

@@ -106,24 +106,3 @@ final class DraftContext: Sendable {
         step(.wroteRows)
     }
 }
-
-/// A transition of a draft whose mutex is held, not performed yet.
-struct PreparedTransition: Sendable {
-    let draft: Draft
-    let machine: DraftMachine
-    let transition: DraftTransition
-
-    var reply: DraftReply { transition.reply }
-}
-
-/// The moments between which a crash can fall.
-enum OutboxStep: Hashable, Sendable {
-    case created
-    case writesRows
-    case wroteRows
-    case performs(DraftEffect)
-    case staged
-    case queued
-    case handedOver
-    case noted
-}

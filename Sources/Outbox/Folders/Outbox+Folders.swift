@@ -20,7 +20,7 @@ extension Outbox {
     public func complete(
         _ archive: Draft, named name: [UInt8], of versions: [PartVersion], evenIncomplete: Bool = false
     ) throws(OutboxError) {
-        try Self.requireValid(name)
+        try DraftName.requireValid(name)
         let parts = versions.compactMap { draft($0.id) }
         guard parts.count == versions.count else { throw OutboxError.changed }
         try archive.synchronise()

@@ -37,6 +37,6 @@ public struct PartPath: Hashable, Sendable {
         guard bytes.count <= Self.maxLength else {
             throw OutboxError(.nameTooLong, "A path can have at most \(Self.maxLength) bytes.")
         }
-        for name in isArchive ? [folder] : names { try Outbox.requireValid(name) }
+        for name in isArchive ? [folder] : names { try DraftName.requireValid(name) }
     }
 }

@@ -64,13 +64,3 @@ struct DraftRecord: Hashable, Sendable {
         return nil
     }
 }
-
-/// A CryptoFile in the core's staging folder, complete and on disk.
-struct StagedFile: Hashable, Sendable {
-    /// Folder of its own inside the staging folder.
-    var folder: String
-    /// Name inside, the one that the recipients see.
-    var fileName: String
-    var arguments: FileArguments
-    var kind: MessageContent.Kind
-}

@@ -9,6 +9,8 @@ import Posix
 ///
 /// `wrote`, `discard`, `restart` under the draft's mutex, the others on any thread. Copies on `ThreadPool.shared`.
 final class EarlyCopy: Sendable {
+    typealias Source = @Sendable () -> (file: SealedFile, size: UInt64)?
+
     private struct State {
         /// Everything so far was written in order.
         var isInOrder: Bool
@@ -18,13 +20,14 @@ final class EarlyCopy: Sendable {
         var isRunning = false
     }
 
-    private let context: DraftContext
+    private let staging: StagingFolder
+    private let slots: EarlyCopySlots
     private let state: Lock<State>
-    private var slots: EarlyCopySlots { context.earlyCopies }
 
     /// - Parameter isInOrder: nothing was written yet.
-    init(isInOrder: Bool, context: DraftContext) {
-        self.context = context
+    init(isInOrder: Bool, in staging: StagingFolder, _ slots: EarlyCopySlots) {
+        self.staging = staging
+        self.slots = slots
         state = Lock(State(isInOrder: isInOrder))
     }
 
@@ -32,7 +35,8 @@ final class EarlyCopy: Sendable {
     var copied: UInt64 { state.withLock { $0.copy }?.copied ?? 0 }
 
     /// A writer has written `range`; before, the draft had `oldSize` bytes.
-    func wrote(_ range: Range<UInt64>, oldSize: UInt64, to draft: Draft) {
+    /// - Parameter source: what can be copied along, asked before each step; nil when nobody has the draft open.
+    func wrote(_ range: Range<UInt64>, oldSize: UInt64, from source: @escaping Source) {
         guard range.lowerBound >= oldSize else { return discard() }
         let isFirst: Bool? = state.withLock { state in
             state.isTaken = false
@@ -43,7 +47,7 @@ final class EarlyCopy: Sendable {
             state.isRunning = true
             return state.copy == nil
         }
-        if let isFirst { ThreadPool.shared.submit { self.catchUp(with: draft, isFirst: isFirst) } }
+        if let isFirst { ThreadPool.shared.submit { self.catchUp(with: source, isFirst: isFirst) } }
     }
 
     /// The copy, when it can be gone on with. Whoever takes it finishes or discards it.
@@ -74,12 +78,12 @@ final class EarlyCopy: Sendable {
 
     // MARK: - Copying
 
-    private func catchUp(with draft: Draft, isFirst: Bool) {
+    private func catchUp(with source: Source, isFirst: Bool) {
         defer { state.withLock { $0.isRunning = false } }
         do {
             let known = isFirst ? try begin() : state.withLock { $0.copy }
             guard let copy = known else { return }
-            while let (file, end) = nextStep(of: copy, draft) {
+            while let (file, end) = nextStep(of: copy, source) {
                 try copy.append(from: file, to: end) { self.isCurrent(copy) }
                 copy.beginWritingBack()
             }
@@ -92,7 +96,7 @@ final class EarlyCopy: Sendable {
     private func begin() throws -> StagedFileWriter? {
         let copy: StagedFileWriter
         do {
-            copy = try StagedFileWriter(in: context.staging)
+            copy = try StagedFileWriter(in: staging)
         } catch {
             slots.release()
             throw error
@@ -109,8 +113,10 @@ final class EarlyCopy: Sendable {
     }
 
     /// Whole blocks only: the last one is sealed anew by the next write.
-    private func nextStep(of copy: StagedFileWriter, _ draft: Draft) -> (SealedFile, end: UInt64)? {
-        guard let (file, size) = draft.written(), isCurrent(copy) else { return nil }
+    private func nextStep(
+        of copy: StagedFileWriter, _ source: Source
+    ) -> (SealedFile, end: UInt64)? {
+        guard let (file, size) = source(), isCurrent(copy) else { return nil }
         let block = UInt64(SealedFile.blockSize)
         let end = size / block * block
         guard end >= copy.copied + slots.step else { return nil }
@@ -118,30 +124,4 @@ final class EarlyCopy: Sendable {
     }
 
     private func isCurrent(_ copy: StagedFileWriter) -> Bool { state.withLock { $0.copy === copy } }
-}
-
-/// How many drafts are copied along at once: each holds two descriptors and half a MiB. From memory.
-final class EarlyCopySlots: Sendable {
-    /// Bytes of a draft from which on it is; a shorter one is copied in no time at the end.
-    let minSize: UInt64
-    /// Bytes that the copy may lag behind.
-    let step: UInt64
-    private let free: Lock<Int>
-
-    init(count: Int = 4, minSize: UInt64 = 4 << 20, step: UInt64 = 1 << 20) {
-        self.minSize = minSize
-        self.step = step
-        free = Lock(count)
-    }
-
-    /// False when there is none.
-    func acquire() -> Bool {
-        free.withLock { free in
-            guard free > 0 else { return false }
-            free -= 1
-            return true
-        }
-    }
-
-    func release() { free.withLock { $0 += 1 } }
 }
