@@ -68,7 +68,7 @@ final class FileSystemFixture {
                 quietTime: quietTime, clock: clock)
         self.outbox = outbox
         guard let store: any DraftStore = drafts ?? outbox else { throw FileSystemError(EIO) }
-        var settings = FileSystem.Settings(
+        var settings = FileSystemSettings(
             readDeadline: readDeadline, deletion: deletion,
             cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt")
         settings.callers = callers

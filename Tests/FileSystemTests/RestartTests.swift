@@ -47,7 +47,7 @@ struct RestartTests {
         #expect(outbox.drafts().map(\.state) == [.sent])
         let fileSystem = FileSystem(
             names: try Namespace(path: index), contents: MemoryContents(), outbox: outbox, core: core,
-            settings: FileSystem.Settings(
+            settings: FileSystemSettings(
                 cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt"))
         let pump = try await fileSystem.begin()
         outbox.start()
@@ -66,7 +66,7 @@ struct RestartTests {
         let names = try Namespace(path: folder.path("names.sqlite"))
         let fileSystem = FileSystem(
             names: names, contents: MemoryContents(), outbox: outbox, core: core,
-            settings: FileSystem.Settings(
+            settings: FileSystemSettings(
                 cacheDisk: try OpenFile(folder.path, flags: O_RDONLY), mountpoint: "/mnt"))
         let pump = try await fileSystem.begin()
         let chat = try await fileSystem.lookup(EntryName("bob"), in: .root).value().id

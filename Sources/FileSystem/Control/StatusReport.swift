@@ -16,14 +16,14 @@ final class StatusReport: Sendable {
     private let kernel: KernelConnection
     private let callers: CallerCheck
     private var profile: Profile { core.profile }
-    private let settings: FileSystem.Settings
+    private let settings: FileSystemSettings
     private let beginning: Timestamp
     private let log = Log("filesystem")
 
     init(
         names: Namespace, contents: any ContentStore, core: any ChatCore, loader: FolderLoader,
         nodes: NodeLookup, entries: EntryReporter, kernel: KernelConnection, callers: CallerCheck,
-        settings: FileSystem.Settings, beginning: Timestamp
+        settings: FileSystemSettings, beginning: Timestamp
     ) {
         self.names = names
         self.contents = contents

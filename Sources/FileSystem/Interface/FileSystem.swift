@@ -46,7 +46,7 @@ public final class FileSystem: FileOperations {
 
     public init(
         names: Namespace, contents: any ContentStore, outbox: any DraftStore, core: any ChatCore,
-        settings: Settings, clock: any WallClock = SystemWallClock()
+        settings: FileSystemSettings, clock: any WallClock = SystemWallClock()
     ) {
         (self.names, self.outbox, cacheDisk) = (names, outbox, settings.cacheDisk)
         itemsLoadedAhead = settings.itemsLoadedAhead

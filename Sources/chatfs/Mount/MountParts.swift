@@ -47,7 +47,7 @@ struct MountParts: Sendable {
         traces?.beginSweeping()
         programSocket = try ProgramSocket(
             runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }, profileFolder: own)
-        var files = FileSystem.Settings(
+        var files = FileSystemSettings(
             deletion: settings.deletion, cacheDisk: cache.directory, mountpoint: settings.mountpoint,
             controlFolder: own)
         files.callers = settings.callers
