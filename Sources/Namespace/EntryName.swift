@@ -45,11 +45,13 @@ extension EntryName {
         self.init(SafeFileName.shortened(name, to: limit) + "." + missing)
     }
 
+    static let links = EntryName("Links")
+
     /// The folder name of a chat.
     init(of chat: Chat) {
         switch chat.reference {
         case .notes: self.init("Saved notes")
-        case .links: self = Namespace.linksName
+        case .links: self = .links
         case .direct, .group:
             self.init(SafeFileName.make(fromTitle: chat.displayName) ?? Self.fallback(chat.reference))
         }

@@ -251,14 +251,14 @@ struct NameIndex {
     // MARK: - Mountpoints
 
     /// Where this profile was mounted, the last first.
-    func mountpoints() throws -> [Namespace.Mountpoint] {
+    func mountpoints() throws -> [RecordedMountpoint] {
         try connection.query("SELECT path, since, is_swept FROM mountpoint ORDER BY since DESC") { row in
-            Namespace.Mountpoint(
+            RecordedMountpoint(
                 path: row.text("path"), since: row.integer("since"), isSwept: row.integer("is_swept") != 0)
         }
     }
 
-    func note(_ mountpoint: Namespace.Mountpoint, keeping limit: Int) throws {
+    func note(_ mountpoint: RecordedMountpoint, keeping limit: Int) throws {
         try connection.execute(
             "INSERT OR REPLACE INTO mountpoint (path, since, is_swept) VALUES (?, ?, ?)", mountpoint.path,
             mountpoint.since, mountpoint.isSwept)

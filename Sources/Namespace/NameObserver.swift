@@ -1,14 +1,3 @@
-/// A path below the mountpoint.
-public struct EntryPath: Hashable, Sendable {
-    /// From the outermost folder on.
-    public let names: [EntryName]
-
-    init(_ names: [EntryName]) { self.names = names }
-
-    /// With slashes between the names and none in front.
-    public var bytes: [UInt8] { Array(names.map(\.bytes).joined(separator: [UInt8(ascii: "/")])) }
-}
-
 /// Is told of all changes of names, in their order, by the thread that makes them, after it has made them. It must be
 /// quick, wait for nothing, and not change names itself.
 public struct NameObserver: Sendable {
@@ -34,11 +23,4 @@ public struct NameObserver: Sendable {
         if !added.isEmpty { new(added) }
         if !replaced.isEmpty { changed(replaced) }
     }
-}
-
-/// What one change takes away.
-final class GonePaths {
-    private(set) var paths: [EntryPath] = []
-
-    func add(_ name: EntryName, in folder: [EntryName]) { paths.append(EntryPath(folder + [name])) }
 }

@@ -10,9 +10,8 @@ public struct KnownNames: Sendable {
 
 /// Chats and the files in them, as the core tells of them.
 extension Namespace {
-    static let linksName = EntryName("Links")
     /// Names of the root that no contact gets.
-    static let reservedNames: Set = [EntryName(".chatfs"), EntryName("Saved notes"), linksName]
+    static let reservedNames: Set = [EntryName(".chatfs"), EntryName("Saved notes"), .links]
 
     /// Shows chats, or what changed about them. A folder keeps its name for ever.
     public func show(_ chats: [Chat]) throws(NamespaceError) -> [NamespaceChange] {
@@ -33,7 +32,7 @@ extension Namespace {
                     try index.record(of: .chat(chat.reference))
                     ?? Self.add(.chat(chat.reference), EntryName(of: chat), in: .root, index) { name in
                         switch chat.reference {
-                        case .notes: name == Self.linksName
+                        case .notes: name == .links
                         case .links: false
                         case .direct, .group: Self.reservedNames.contains(name)
                         }

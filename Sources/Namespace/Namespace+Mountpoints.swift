@@ -1,28 +1,15 @@
 /// What the desktop may have kept of earlier mounts is found by the places where they were and the names in them.
 extension Namespace {
-    public struct Mountpoint: Hashable, Sendable {
-        /// Absolute.
-        public var path: String
-        /// Seconds since 1970: nothing that was kept before is of it.
-        public var since: Int64
-        /// What was kept of it was taken away at its end.
-        public var isSwept: Bool
-
-        public init(path: String, since: Int64, isSwept: Bool) {
-            self.path = path
-            self.since = since
-            self.isSwept = isSwept
-        }
-    }
-
     /// Older ones are forgotten.
     private static let maxMountpoints = 16
 
     /// Where this profile was mounted, the last first. Blocks.
-    public func mountpoints() throws(NamespaceError) -> [Mountpoint] { try read { try $0.mountpoints() } }
+    public func mountpoints() throws(NamespaceError) -> [RecordedMountpoint] {
+        try read { try $0.mountpoints() }
+    }
 
     /// The profile is mounted there, or was until now. Blocks, and is durable.
-    public func note(_ mountpoint: Mountpoint) throws(NamespaceError) {
+    public func note(_ mountpoint: RecordedMountpoint) throws(NamespaceError) {
         try change(isDurable: true) { index, _ in try index.note(mountpoint, keeping: Self.maxMountpoints) }
     }
 
