@@ -51,3 +51,6 @@ public protocol WholeCheck {
     /// - Throws: `XFTPError.damaged` when the file is another one.
     func finish() throws
 }
+
+/// Makes the source of a claimed file's chunks from its description.
+public typealias ChunkSourceMaker = @Sendable (ClaimedFile) async throws -> any ChunkSource

@@ -7,7 +7,7 @@ final class HydrationContext: Sendable {
     let core: any FileTransferring
     let settings: HydrationSettings
     let cache: BlockCache
-    let makeSource: Hydrator.SourceMaker
+    let makeSource: ChunkSourceMaker
     let retention: RetentionRequests
     let verified = VerifiedFiles()
     let registry: FileRegistry
@@ -21,7 +21,7 @@ final class HydrationContext: Sendable {
     init(
         core: any FileTransferring, cache: BlockCache, settings: HydrationSettings,
         retention: RetentionRequests,
-        makeSource: @escaping Hydrator.SourceMaker
+        makeSource: @escaping ChunkSourceMaker
     ) {
         let start = ContinuousClock.now
         let clock: @Sendable () -> Duration = { ContinuousClock.now - start }

@@ -9,9 +9,6 @@ import Posix
 /// Any thread. What is available is answered on the caller's thread; nothing else here waits, and a silent
 /// relay delays nobody but those who wait for its chunks.
 public final class Hydrator: Sendable {
-    /// Makes the source of a claimed file's chunks from its description.
-    public typealias SourceMaker = @Sendable (ClaimedFile) async throws -> any ChunkSource
-
     let context: HydrationContext
 
     /// - Parameters:
@@ -22,7 +19,7 @@ public final class Hydrator: Sendable {
     public init(
         core: any FileTransferring, cacheFolder: PrivateFolder,
         settings: HydrationSettings = HydrationSettings(),
-        retention: RetentionList? = nil, makeSource: @escaping SourceMaker
+        retention: RetentionList? = nil, makeSource: @escaping ChunkSourceMaker
     ) throws(HydrationError) {
         context = HydrationContext(
             core: core, cache: try BlockCache(folder: cacheFolder, settings: settings), settings: settings,

@@ -81,8 +81,7 @@ final class StoragePipeline: Sendable {
     /// the others.
     private static let idleTimeout = Duration.milliseconds(250)
     /// Of their own, few: who reads must not wait for what is only kept.
-    private static let threads = ThreadPool(name: "storing", threads: threadCount)
-    static let threadCount = 2
+    private static let threads = ThreadPool(name: "storing", threads: StorageWork.threadCount)
 
     /// What is stored lies in the CryptoFile and nowhere else.
     let servesReaders: Bool

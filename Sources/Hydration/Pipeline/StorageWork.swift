@@ -28,7 +28,9 @@ final class StorageWork: @unchecked Sendable {
     /// Bytes after which the disk is told to begin writing.
     private static let portion: UInt64 = 4 << 20
     /// Who checks while another writes: as many as there are pipelines at work.
-    private static let checkers = ThreadPool(name: "checking", threads: StoragePipeline.threadCount)
+    private static let checkers = ThreadPool(name: "checking", threads: threadCount)
+    /// How many pipelines are at work at once.
+    static let threadCount = 2
 
     init(source: any ChunkSource, layout: ChunkLayout, contentSize: UInt64, folder: String?) {
         self.source = source
