@@ -4,25 +4,6 @@ import Cryptography
 import Glibc
 import Posix
 
-extension SealedVFS {
-    /// Makes an empty sealed database, of mode 0600, that is on disk when this returns. It gets its name when it is
-    /// complete: of any number of processes that do so at once, one makes it.
-    ///
-    /// - Returns: false where there is something of that name.
-    /// - Throws: `.file`.
-    public static func make(path: String, dataKey: SecretBytes) throws(SealedPagesError) -> Bool {
-        precondition(dataKey.count == RecordCipher.keyLength, "a data key has 32 bytes")
-        var status = stat()
-        if lstat(path, &status) == 0 { return false }
-        let content = NewDatabase.content(dataKey: dataKey)
-        do throws(SystemError) {
-            return try NewDatabase.place(content, at: path)
-        } catch {
-            throw .file(error)
-        }
-    }
-}
-
 enum NewDatabase {
     /// The header and SQLite's first page, sealed.
     static func content(dataKey: SecretBytes) -> [UInt8] {

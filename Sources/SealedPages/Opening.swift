@@ -69,20 +69,3 @@ enum OpeningRequests {
         return state.withLock { $0.openings[number] }
     }
 }
-
-extension SealedVFS {
-    /// The first bytes of a sealed database file.
-    public static var magic: [UInt8] { DatabaseHeader.magic }
-
-    /// Prepares to open a database; `end` what is returned when SQLite has opened it or not.
-    ///
-    /// - Parameter dataKey: 32 random bytes, the same for any number of databases: each has keys of its own, made of
-    ///   it and of what is in the file.
-    public static func open(path: String, dataKey: SecretBytes) -> Opening {
-        precondition(dataKey.count == RecordCipher.keyLength, "a data key has 32 bytes")
-        register()
-        let opening = Opening(path: path, dataKey: dataKey)
-        opening.begin()
-        return opening
-    }
-}
