@@ -45,13 +45,6 @@ public final class XFTPClient: Sendable {
         }
     }
 
-    /// IDs that a relay gave to a new chunk.
-    public struct CreatedChunk: Hashable, Sendable {
-        public let senderID: [UInt8]
-        /// In the order of the keys.
-        public let recipientIDs: [[UInt8]]
-    }
-
     /// Recipients in one request.
     static let recipientsPerRequest = 200
 
@@ -63,7 +56,7 @@ public final class XFTPClient: Sendable {
     public func create(
         size: UInt32, digest: [UInt8], senderKey: SigningKey, recipientKeys: [SigningKey],
         on relay: RelayAddress
-    ) async throws(XFTPError) -> CreatedChunk {
+    ) async throws(XFTPError) -> CreatedChunkIDs {
         let keys = recipientKeys.map(\.publicKey)
         let first = Array(keys.prefix(Self.recipientsPerRequest))
         let chunk = XFTPCommand.NewChunk(
@@ -93,7 +86,7 @@ public final class XFTPClient: Sendable {
         guard !senderID.isEmpty, recipientIDs.allSatisfy({ !$0.isEmpty }) else {
             throw .brokenProtocol("gave an empty ID", relay)
         }
-        return CreatedChunk(senderID: senderID, recipientIDs: recipientIDs)
+        return CreatedChunkIDs(senderID: senderID, recipientIDs: recipientIDs)
     }
 
     /// FPUT: brings the bytes of a chunk that was made with their size and digest.

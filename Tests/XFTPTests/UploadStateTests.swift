@@ -17,7 +17,7 @@ import Testing
     private static func chunk(_ index: Int, id: UInt8 = 3) throws -> UploadState.CreatedChunk {
         UploadState.CreatedChunk(
             index: index, relay: relay,
-            created: XFTPClient.CreatedChunk(senderID: [id, 1], recipientIDs: [[id, 2], [id, 3]]),
+            created: CreatedChunkIDs(senderID: [id, 1], recipientIDs: [[id, 2], [id, 3]]),
             senderKey: try SigningKey(seed: Vectors.senderSeed),
             recipientKeys: [
                 try SigningKey(seed: Vectors.recipientSeed), try SigningKey(seed: Vectors.senderSeed),

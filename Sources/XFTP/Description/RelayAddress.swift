@@ -145,3 +145,11 @@ extension RelayAddress {
         return [host.hasSuffix(".onion") ? 2 : 3] + Array(host.utf8)
     }
 }
+
+extension RelayAddress {
+    /// Whether one of its hosts is, by what it says, in this machine or its own network. What a name resolves to is
+    /// checked when it is connected to.
+    public var leadsIntoOwnNetwork: Bool {
+        hosts.contains(where: IPAddress.isInternal(host:))
+    }
+}

@@ -94,7 +94,7 @@ final class ChunkSink: BodySink, @unchecked Sendable {
     }
 
     private func begin() throws {
-        let response = try RelayConnection.response(in: block, sessionID: sessionID)
+        let response = try XFTPResponse(block: block, sessionID: sessionID)
         self.response = response
         guard case .file(let relayKey, let nonce) = response else { return }
         guard let secret = try? key.sharedSecret(with: relayKey) else {

@@ -56,11 +56,3 @@ extension IPAddress {
             || [".localhost", ".local", ".localdomain"].contains(where: name.hasSuffix)
     }
 }
-
-extension RelayAddress {
-    /// Whether one of its hosts is, by what it says, in this machine or its own network. What a name resolves to is
-    /// checked when it is connected to.
-    public var leadsIntoOwnNetwork: Bool {
-        hosts.contains(where: IPAddress.isInternal(host:))
-    }
-}

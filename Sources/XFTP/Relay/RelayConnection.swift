@@ -177,7 +177,7 @@ final class RelayConnection: Sendable {
 
     private func read(_ answer: [UInt8]) throws(XFTPError) -> XFTPResponse {
         do throws(XFTPError) {
-            let response = try Self.response(in: answer, sessionID: sessionID)
+            let response = try XFTPResponse(block: answer, sessionID: sessionID)
             if case .error(let error) = response { throw XFTPError.refused(error, by: relay) }
             return response
         } catch {
@@ -188,26 +188,6 @@ final class RelayConnection: Sendable {
             }
             throw error
         }
-    }
-
-    /// The answer in a block, which must be of this session.
-    static func response(in block: [UInt8], sessionID: [UInt8]) throws(XFTPError) -> XFTPResponse {
-        guard let message = Block.unpad(block) else { throw .brokenProtocol("sent less than a block") }
-        guard let transmission = try? Transmission(message: message) else {
-            // Before and outside of a session a relay says a bare word.
-            if let error = XFTPProtocolError(text: String(decoding: message, as: UTF8.self)) {
-                return .error(error)
-            }
-            throw .brokenProtocol("sent a block that holds no answer")
-        }
-        guard let response = XFTPResponse(decoding: transmission.body) else {
-            throw .brokenProtocol("sent an answer that is not known here")
-        }
-        if case .error(.session) = response { return response }
-        guard transmission.sessionID == sessionID else {
-            throw .brokenProtocol("answered in another session")
-        }
-        return response
     }
 
     private func send(

@@ -65,7 +65,7 @@ extension UploadState: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
 extension UploadState.CreatedChunk {
     init(
-        index: Int, relay: RelayAddress, created: XFTPClient.CreatedChunk, senderKey: SigningKey,
+        index: Int, relay: RelayAddress, created: CreatedChunkIDs, senderKey: SigningKey,
         recipientKeys: [SigningKey], digest: [UInt8]
     ) {
         self.index = index

@@ -15,7 +15,7 @@ extension Target {
                 }
             }
             guard let block = Block.pad(bytes),
-                let response = try? RelayConnection.response(in: block, sessionID: [1, 2, 3, 4])
+                let response = try? XFTPResponse(block: block, sessionID: [1, 2, 3, 4])
             else { return }
             if case .file(_, let nonce) = response {
                 hold(nonce.count == XFTPResponse.nonceSize, "a nonce is one")
