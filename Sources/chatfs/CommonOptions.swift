@@ -1,8 +1,5 @@
-import ChatCore
 import CommandLineKit
-import EmbeddedCore
 import Network
-import Posix
 import XFTP
 
 /// Options that many commands share, so that they mean the same everywhere.
@@ -69,24 +66,6 @@ enum CommonOptions {
 }
 
 extension Invocation {
-    /// The data directory of `--data`, opened.
-    /// - Parameter isMade: whether it is made when it is missing; else that is an error.
-    func dataDirectory(isMade: Bool = false) async throws -> DataDirectory {
-        let access = try DirectoryAccess(self)
-        return try await ThreadPool.shared.run { try access.open(isMade: isMade) }
-    }
-
-    /// Does something with the profile of `--profile` in the data directory of `--data`. `body` may block.
-    func withProfile<Result: Sendable>(
-        _ body: @escaping @Sendable (DataDirectory, Profile) throws(ChatError) -> Result
-    ) async throws -> Result {
-        let directory = try await dataDirectory()
-        let name = self["profile"]
-        return try await ThreadPool.shared.run { () throws(ChatError) in
-            try body(directory, try directory.profile(named: name))
-        }
-    }
-
     /// The relays of `--relay`.
     func relays() throws(UsageError) -> [RelayAddress] {
         try all("relay").map { text throws(UsageError) in try Self.relay(text) }

@@ -29,7 +29,7 @@ final class DirectoryAccess: Sendable {
         let option = CommonOptions.confirmMigration.name
         let isGiven = invocation.command.options.contains { $0.name == option } && invocation.has(option)
         try self.init(
-            path: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
+            path: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()),
             ways: Ways(invocation), mayMigrate: isGiven)
     }
 
@@ -201,23 +201,6 @@ extension Ways {
             case "key-fd": try UnlockingSecret.key(from: file)
             default: try UnlockingSecret.recoveryCode(from: file)
             }
-        }
-    }
-}
-
-extension Question {
-    /// Whether somebody could answer: a process in the background would only be stopped.
-    static var isPossible: Bool { canBeAsked && tcgetpgrp(STDIN_FILENO) == getpgrp() }
-
-    /// Whether there is a terminal, but this process would be stopped if it read from it (`&` in a shell).
-    static var isInBackground: Bool { canBeAsked && !isPossible }
-
-    static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
-        switch question {
-        case .present: secret("Passphrase of the data directory: ")
-        case .presentOnceMore: secret("Not the right one. Passphrase of the data directory: ")
-        case .new: secret("New passphrase for the data directory: ")
-        case .again: secret("The same once more: ")
         }
     }
 }

@@ -19,7 +19,7 @@ struct LinkDisplay: Sendable {
 
     init(_ invocation: Invocation) {
         background = invocation["background"].flatMap(QRCode.Background.init) ?? .dark
-        picture = invocation["png"].map(MountSettings.absolute)
+        picture = invocation["png"].map(AbsolutePath.of)
     }
 
     func show(_ text: String) async throws {

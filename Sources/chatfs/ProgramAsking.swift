@@ -27,7 +27,7 @@ enum ProgramAsking {
         /// - Parameter path: on a mount; nil for the only mount there is. Blocks.
         init(_ path: String?) throws {
             guard let path else {
-                mounted = try UnmountCommand.chosen(nil)
+                mounted = try Mounted.chosen(nil)
                 self.path = ""
                 return
             }

@@ -153,7 +153,8 @@ struct CommandTableTests {
     @Test("is in the manual with its usage and every option, and in every completion, unless it is hidden")
     func everywhere() {
         let page = ManualPage.text(
-            for: ChatFS.program, version: ChatFS.version, files: ChatFS.files, environment: ChatFS.environment
+            for: ChatFS.program, version: Release.version, files: ManualTexts.files,
+            environment: ManualTexts.environment
         )
         let lines = Set(page.split(separator: "\n"))
         let words = Set(Self.tokens(page.replacing("\\-", with: "-")))

@@ -14,7 +14,7 @@ enum AcceptCommand {
             ends when the other one is connected; interrupted, it continues the next time the profile is mounted or \
             used. The same link again is the same contact.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         arguments: [
             Argument(
                 "LINK", .text,

@@ -11,7 +11,7 @@ enum AddressCommand {
             request waits for 'chatfs accept NUMBER' or 'chatfs reject NUMBER'; 'chatfs requests' lists them. A profile \
             has one address at most.
             """,
-        section: ChatFS.Section.chats, subcommands: [create, show, delete])
+        section: CommandSection.chats, subcommands: [create, show, delete])
 
     private static let create = Command(
         "create", "Make the address, and print it.",

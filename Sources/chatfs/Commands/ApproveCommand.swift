@@ -23,7 +23,7 @@ enum ApproveCommand {
             With --list, or without anything, it prints the policy and the approved relays, one a line, as they \
             are given to --revoke. What was received stays when an approval is taken back.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         arguments: [Argument("RELAY", .text, count: .any, "The address in the error of the file.")],
         options: [
             .flag("list", "Print the policy and the approved relays."),

@@ -8,7 +8,7 @@ import Posix
 enum CacheCommand {
     static let command = Command(
         "cache", "Show or empty the cache of a mount.",
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         subcommands: [
             Command(
                 "show", "Say how much is decrypted, where, and what limits it.",
@@ -28,7 +28,7 @@ enum CacheCommand {
 
     private static func ask(_ action: CacheRequest.Action, _ invocation: Invocation) async throws {
         let daemon = try await CacheAsking.daemon(
-            of: UnmountCommand.chosen(invocation.optionalArgument("MOUNTPOINT")))
+            of: Mounted.chosen(invocation.optionalArgument("MOUNTPOINT")))
         let answer = try await ThreadPool.shared.run { () throws(DesktopError) in
             try daemon.ask(CacheRequest(action))
         }

@@ -11,7 +11,7 @@ enum CancelCommand {
             are deleted from the relay, and recipients who do not have it yet are notified; its message stays. What has not \
             been handed over yet is taken back by removing it.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [Argument("PATH", .file, count: .oneOrMore, "Files on a mount.")],
         examples: [Example("chatfs cancel ~/Chats/Alice/film.mp4", "Not now.")]
     ) { invocation in

@@ -7,7 +7,7 @@ import Posix
 /// `chatfs chat`: what holds for a contact, a group or the notes.
 enum ChatCommand {
     static let command = Command(
-        "chat", "Set how long messages of a chat stay.", section: ChatFS.Section.chats, subcommands: [ttl])
+        "chat", "Set how long messages of a chat stay.", section: CommandSection.chats, subcommands: [ttl])
 
     private static let ttl = Command(
         "ttl", "Set or show after which time messages of a chat disappear.",

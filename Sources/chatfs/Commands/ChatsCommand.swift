@@ -8,7 +8,7 @@ enum ChatsCommand {
     static let command = Command(
         "chats", "List the chats of a mount.",
         discussion: "Each with the time of its last message, its folder and its reference, newest first.",
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [ProgramAsking.mountpoint],
         options: [ProgramAsking.json],
         examples: [Example("chatfs chats", "The chats of the only mount.")]

@@ -7,7 +7,7 @@ import Unlocking
 /// `chatfs complete LIST`: what completion scripts offer, a line each. Makes nothing, waits for nobody.
 enum CompleteCommand {
     static let command = Command(
-        "complete", "Print names for completion scripts.", section: ChatFS.Section.other,
+        "complete", "Print names for completion scripts.", section: CommandSection.other,
         arguments: [Argument("LIST", .choice(["profiles", "chats", "mountpoints"]), "Which names.")],
         isHidden: true
     ) { invocation in

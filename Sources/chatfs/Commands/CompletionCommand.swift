@@ -3,7 +3,7 @@ import CommandLineKit
 /// `chatfs completion SHELL`: the completion script of a shell, made from the command table.
 enum CompletionCommand {
     static let command = Command(
-        "completion", "Print the completion script of a shell.", section: ChatFS.Section.other,
+        "completion", "Print the completion script of a shell.", section: CommandSection.other,
         arguments: [Argument("SHELL", .choice(Completion.allCases.map(\.rawValue)), "bash, zsh or fish.")],
         examples: [
             Example(

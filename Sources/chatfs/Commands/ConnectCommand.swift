@@ -5,7 +5,7 @@ import Posix
 /// `chatfs connect`: two profiles of a data directory become each other's contact.
 enum ConnectCommand {
     static let command = Command(
-        "connect", "Make two profiles each other's contact.", section: ChatFS.Section.chats,
+        "connect", "Make two profiles each other's contact.", section: CommandSection.chats,
         arguments: [Argument("A", .text, "A profile."), Argument("B", .text, "Another.")],
         options: CommonOptions.directory,
         examples: [Example("chatfs connect alice bob", "alice gets a chat bob, bob a chat alice.")]

@@ -8,7 +8,7 @@ enum ContactCommand {
     static let command = Command(
         "contact", "List, verify, rename, leave and delete contacts.",
         discussion: "'chatfs connect' makes contacts, also those again that were left.",
-        section: ChatFS.Section.chats, subcommands: ChatCommands(.contact).commands + [verify])
+        section: CommandSection.chats, subcommands: ChatCommands(.contact).commands + [verify])
 
     private static let verify = Command(
         "verify", "Print the digits by which two contacts know that nobody is in between.",

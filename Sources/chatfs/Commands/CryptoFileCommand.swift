@@ -10,7 +10,7 @@ import Posix
 enum CryptoFileCommand {
     static let command = Command(
         "cryptofile", "Encrypt and decrypt files as SimpleX keeps them on disk.",
-        section: ChatFS.Section.files, subcommands: [encrypt, decrypt])
+        section: CommandSection.files, subcommands: [encrypt, decrypt])
 
     private static let encrypt = Command(
         "encrypt", "Encrypt a file with a fresh key and print the key.",

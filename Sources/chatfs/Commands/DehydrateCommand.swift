@@ -8,7 +8,7 @@ enum DehydrateCommand {
             The blocks in the cache and the pages of the kernel go; what was received stays, encrypted, in the \
             data folder. What is open or pinned is refused.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs dehydrate ~/Chats/Alice/report.pdf", "One file.")]
     ) { invocation in

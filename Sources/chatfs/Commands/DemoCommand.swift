@@ -10,7 +10,7 @@ enum DemoCommand {
             already sent. Nothing leaves this machine. SIGINT (Ctrl-C) or SIGTERM unmounts and removes \
             everything it made.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [
             Argument(
                 "DIR", .folder, count: .optional, default: "./chatfs-demo",

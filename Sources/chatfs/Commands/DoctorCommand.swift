@@ -14,7 +14,7 @@ enum DoctorCommand {
             and files folder, and asks the configured relays whether they are there. Changes nothing. Ends \
             with 1 when something is missing.
             """,
-        section: ChatFS.Section.other,
+        section: CommandSection.other,
         options: [
             .value(
                 "core", named: "CORE", .text,

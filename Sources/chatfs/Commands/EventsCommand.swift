@@ -16,7 +16,7 @@ enum EventsCommand {
             in its environment CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, \
             CHATFS_SIZE and CHATFS_TYPE. It decides itself whether to read the file, which receives it.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [ProgramAsking.mountpoint],
         options: [
             .value("exec", named: "PROGRAM", .file, "Run this for every file that arrives."),

@@ -23,7 +23,7 @@ enum ExportCommand {
             its databases in it are encrypted as they are on the disk. It is written while nothing else has the core, or by \
             a running program (ws://), which rests meanwhile.
             """,
-        section: ChatFS.Section.data,
+        section: CommandSection.data,
         arguments: [
             Argument("TARGET", .file, "The archive, or the folder. An existing file is not replaced.")
         ],
@@ -52,7 +52,7 @@ enum ExportCommand {
     }
 
     private static func run(_ invocation: Invocation, _ official: OfficialArchive?) async throws {
-        let destination = MountSettings.absolute(invocation.argument("TARGET"))
+        let destination = AbsolutePath.of(invocation.argument("TARGET"))
         if let official {
             try OfficialArchive.refuse(
                 ["chat", "decrypted", "fetch", "profile", "archive-passphrase-fd"], invocation)
@@ -94,7 +94,7 @@ enum ExportCommand {
             defer { display.finish() }
             try naming(destination) {
                 try NewFile.write(to: destination) { file in
-                    try snapshot.write(to: file, program: "ChatFS \(ChatFS.version)") {
+                    try snapshot.write(to: file, program: "ChatFS \(Release.version)") {
                         display.update(done: $0, total: $1)
                     }
                 }

@@ -1,95 +1,12 @@
-import Base
 import CommandLineKit
-import Glibc
-import Posix
-import XFTP
 
 /// `chatfs file`: files over XFTP without a chat.
 enum FileCommand {
     static let command = Command(
         "file", "Send and receive files over XFTP without a chat.",
-        section: ChatFS.Section.files,
+        section: CommandSection.files,
         subcommands: [
             FileSendCommand.command, FileReceiveCommand.command, FileDeleteCommand.command,
             FileInfoCommand.command,
         ])
-
-    /// The argument of the commands that read a description or a link.
-    static let descriptionArgument = Argument(
-        "DESCRIPTION|LINK", .file,
-        "A description (rcv1.xftp), a link (simplex:/file#…, or the web link of a relay), or - to read either from standard input, which "
-            + "keeps it out of the list of processes.")
-
-    /// What the argument leads to.
-    static func description(
-        from invocation: Invocation, argument: Argument = descriptionArgument
-    ) async throws -> FileDescription {
-        let argument = invocation.argument(argument.name)
-        if argument != "-", FileLink.looksLikeLink(argument) {
-            return try await FileLink.parse(argument).fileDescription
-        }
-        let text = try await ThreadPool.shared.run { () throws(PathError) in
-            try naming(argument) { try readText(argument) }
-        }
-        let trimmed = text.split(whereSeparator: \.isWhitespace)
-        if trimmed.count == 1, FileLink.looksLikeLink(String(trimmed[0])) {
-            return try await FileLink.parse(String(trimmed[0])).fileDescription
-        }
-        return try await FileDescription.parse(text)
-    }
-
-    /// The argument LINK as text, from standard input where it is `-`.
-    static func link(from invocation: Invocation) async throws -> String {
-        let argument = invocation.argument("LINK")
-        guard argument == "-" else { return argument }
-        let text = try await ThreadPool.shared.run { () throws(PathError) in
-            try naming(argument) { try readText(argument) }
-        }
-        let words = text.split(whereSeparator: \.isWhitespace)
-        guard let link = words.first, words.count == 1 else {
-            throw UsageError("standard input is to hold one link and nothing else")
-        }
-        return String(link)
-    }
-
-    private static func readText(_ path: String) throws(SystemError) -> String {
-        let descriptor =
-            try path == "-"
-            ? check("read standard input") { dup(STDIN_FILENO) }
-            : check("open the file description") { open(path, O_RDONLY | O_CLOEXEC) }
-        let file = OpenFile(adopting: descriptor)
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 64 << 10)
-        while bytes.count < FileLink.longest {
-            let count = try check("read the file description") {
-                read(file.descriptor, &piece, piece.count)
-            }
-            if count == 0 { break }
-            bytes += piece[..<count]
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// A client for the user's own command: naming a relay, or a description, approves it.
-    static func client() -> XFTPClient { XFTPClient(settings: XFTPClientSettings(policy: .everything)) }
-
-    /// Runs `work` until it ends or a stop signal comes; then it is cancelled, `advice` is said, and
-    /// the exit code is the one shells use for the signal.
-    static func stoppable<Result: Sendable>(
-        _ invocation: Invocation, advice: String, _ work: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
-        let task = Task { try await work() }
-        let stop = invocation.stop
-        Task {
-            await stop.wait()
-            task.cancel()
-        }
-        do {
-            return try await task.value
-        } catch {
-            guard stop.isRequested else { throw error }
-            Terminal.complain("Interrupted. \(advice)")
-            throw ExitCode(128 + (await stop.wait()))
-        }
-    }
 }

@@ -30,10 +30,10 @@ enum FileDeleteCommand {
                 .carryOut(.cancel(file), title: "Deleting")
             return
         }
-        let description = try await FileCommand.description(from: invocation, argument: argument)
+        let description = try await DescriptionArgument.description(from: invocation, argument: argument)
         let link = try await link(beside: invocation.argument(argument.name))
-        let client = FileCommand.client()
-        try await FileCommand.stoppable(invocation, advice: "Some chunks may still be there.") {
+        let client = CommandTransfer.client()
+        try await CommandTransfer.stoppable(invocation, advice: "Some chunks may still be there.") {
             try await FileDeletion.run(description, client: client)
             if let link { try await FileDeletion.run(link, client: client) }
         }

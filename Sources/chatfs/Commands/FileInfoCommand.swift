@@ -6,10 +6,10 @@ import XFTP
 enum FileInfoCommand {
     static let command = Command(
         "info", "Show what a description or link leads to, without contacting a relay.",
-        arguments: [FileCommand.descriptionArgument],
+        arguments: [DescriptionArgument.argument],
         examples: [Example("chatfs file info rcv1.xftp", "Size and relays of a file.")]
     ) { invocation in
-        let description = try await FileCommand.description(from: invocation)
+        let description = try await DescriptionArgument.description(from: invocation)
         for line in lines(about: description) { Terminal.print(line) }
     }
 

@@ -20,7 +20,7 @@ enum FileReceiveCommand {
             With --profile or --core the core of that profile receives it, through its mount when there is one; \
             --out then names the new file. Ctrl-C ends that and leaves nothing.
             """,
-        arguments: [FileCommand.descriptionArgument],
+        arguments: [DescriptionArgument.argument],
         options: [
             .value(
                 "out", named: "PATH", .file,
@@ -36,13 +36,13 @@ enum FileReceiveCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        let description = try await FileCommand.description(from: invocation)
+        let description = try await DescriptionArgument.description(from: invocation)
         if let access = try ProfileAccess(ifNamedBy: invocation) {
             return try await receive(description, access, invocation)
         }
         let target = try await ThreadPool.shared.run { try Target(invocation["out"]) }
-        let client = FileCommand.client()
-        let path = try await FileCommand.stoppable(
+        let client = CommandTransfer.client()
+        let path = try await CommandTransfer.stoppable(
             invocation, advice: "The same command continues from here."
         ) {
             let direct = try await FileDownload.followRedirect(description, client: client)

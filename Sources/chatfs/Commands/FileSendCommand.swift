@@ -52,8 +52,8 @@ enum FileSendCommand {
         let record = try await ThreadPool.shared.run {
             try UploadRecord(folder: folder, source: file, fileName: name, recipients: recipients + 1)
         }
-        let client = FileCommand.client()
-        let link = try await FileCommand.stoppable(
+        let client = CommandTransfer.client()
+        let link = try await CommandTransfer.stoppable(
             invocation, advice: "The same command continues from here for a day."
         ) {
             let progress = ProgressDisplay("Sending")

@@ -12,7 +12,7 @@ enum FindCommand {
             [a-z] for one of several; capitals do not matter. Without any of these it is looked for anywhere in \
             the name. Nothing is received by looking.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [Argument("PATTERN", .text, count: .optional, "Of the name; all files when left out.")],
         options: [
             .value(

@@ -5,7 +5,7 @@ import Posix
 /// `chatfs group`: chats of several profiles.
 enum GroupCommand {
     static let command = Command(
-        "group", "Make, list, rename, leave and delete groups.", section: ChatFS.Section.chats,
+        "group", "Make, list, rename, leave and delete groups.", section: CommandSection.chats,
         subcommands: [create] + ChatCommands(.group).commands)
 
     private static let create = Command(

@@ -8,7 +8,7 @@ enum HydrateCommand {
             What is only offered is downloaded, checked as a whole and kept encrypted in the data folder; what is \
             kept already is checked. Then reading it needs no network.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs hydrate ~/Chats/Alice", "Everything that Alice has sent.")]
     ) { invocation in

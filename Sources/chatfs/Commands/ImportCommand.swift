@@ -21,7 +21,7 @@ enum ImportCommand {
             its databases (--database) must be free. The program or app that it comes from must not be used any more: a \
             profile that is used in two places loses messages in both.
             """,
-        section: ChatFS.Section.data,
+        section: CommandSection.data,
         arguments: [Argument("ARCHIVE", .file, "The archive.")],
         options: [
             .flag("no-encryption", "Leave the databases in clear, with the keys of all files in them."),
@@ -46,7 +46,7 @@ enum ImportCommand {
             try OfficialArchive.refuse(["no-encryption", "archive-passphrase-fd"], invocation)
             return try await official.read(from: source)
         }
-        let path = MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath())
+        let path = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
         let isSealed = !invocation.has("no-encryption")
         let failures = try await ThreadPool.shared.run {
             let archive = try naming(source) { try OpenFile(source, flags: O_RDONLY) }

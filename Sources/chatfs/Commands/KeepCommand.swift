@@ -18,7 +18,7 @@ enum KeepCommand {
             metered, unless a rule says so. Twelve hours before a file goes that is not here, programs are notified \
             ('chatfs events').
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         subcommands: [
             Command(
                 "show", "Print the rules.",

@@ -27,7 +27,7 @@ enum KeyCommand {
             With --core, status, set, change and test are about the database of an official core, which has one \
             passphrase and nothing else. Only its library (lib:) changes it.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         subcommands: [status, set, change, test, remember, forget, recovery])
 
     private static let relayFolder = Option.value(
@@ -231,10 +231,10 @@ struct KeyTarget: Sendable {
 
     static func folder(_ invocation: Invocation) throws -> KeyedFolder {
         if let relay = invocation["relay-dir"] {
-            return KeyedFolder(path: MountSettings.absolute(relay), database: Relay.recordsFile)
+            return KeyedFolder(path: AbsolutePath.of(relay), database: Relay.recordsFile)
         }
         return KeyedFolder(
-            path: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()),
+            path: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()),
             database: DataDirectory.databaseFile)
     }
 

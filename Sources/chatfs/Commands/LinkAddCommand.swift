@@ -32,10 +32,10 @@ enum LinkAddCommand {
             Example("chatfs link add 'https://relay.example/#…' --approve", "From a relay not used before."),
         ]
     ) { invocation in
-        let link = try await FileCommand.link(from: invocation)
+        let link = try await DescriptionArgument.link(from: invocation)
         let request = LinkRequest(
             .add, link: link, name: invocation["name"], approves: invocation.has("approve"))
-        for added in try await LinkCommand.carryOut(request, invocation) {
+        for added in try await LinkAsking.carryOut(request, invocation) {
             Terminal.print(PrintableText.escaping(added.name))
         }
     }

@@ -1,7 +1,4 @@
-import ChatCore
 import CommandLineKit
-import Desktop
-import Posix
 
 /// `chatfs link`: the folder of links.
 enum LinkCommand {
@@ -12,31 +9,9 @@ enum LinkCommand {
             can get the file, for as long as relays keep it, usually 48 hours. What 'add' adds appears there as a file \
             that is received when it is read.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         subcommands: [
             LinkAddCommand.command, LinkListCommand.command, LinkCopyCommand.command,
             LinkRemoveCommand.command,
         ])
-
-    /// Of the commands that take an entry.
-    static let entry = Argument(
-        "PATH|NAME", .file, "A file in the folder Links of a mount, or its name as 'list' prints it.")
-
-    /// Has the daemon of the mount do it, or does it with a core of this process.
-    static func carryOut(
-        _ request: LinkRequest, _ invocation: Invocation
-    ) async throws -> [LinkDescription] {
-        try await ProfileAccess(invocation).use { daemon in
-            try await ThreadPool.shared.run { () throws(DesktopError) in try daemon.link(request) }
-        } core: { core in
-            if request.linking != .list { return try await request.carryOut(on: core) }
-            var (request, links) = (request, [LinkDescription]())
-            while true {
-                let part = try await request.carryOut(on: core)
-                guard let last = part.last else { return links }
-                links += part
-                request.before = last.number
-            }
-        }
-    }
 }

@@ -10,7 +10,7 @@ enum LinkListCommand {
         examples: [Example("chatfs link list", "Names, sizes, and until when relays keep the files.")]
     ) { invocation in
         let isForPrograms = invocation.has("json")
-        for link in try await LinkCommand.carryOut(LinkRequest(.list), invocation) {
+        for link in try await LinkAsking.carryOut(LinkRequest(.list), invocation) {
             Terminal.print(isForPrograms ? try ProgramAsking.json(link) : line(link))
         }
     }

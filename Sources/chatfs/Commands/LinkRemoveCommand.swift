@@ -13,12 +13,12 @@ enum LinkRemoveCommand {
             the mounted folder does the same.
             """,
         arguments: [
-            Argument(LinkCommand.entry.name, .file, count: .oneOrMore, LinkCommand.entry.help)
+            Argument(LinkAsking.entry.name, .file, count: .oneOrMore, LinkAsking.entry.help)
         ],
         options: CommonOptions.access,
         examples: [Example("chatfs link remove ~/Chats/Links/film.mp4", "The link leads nowhere any more.")]
     ) { invocation in
-        for entry in invocation.allArguments(LinkCommand.entry.name) {
+        for entry in invocation.allArguments(LinkAsking.entry.name) {
             if entry.contains("/") {
                 try await ThreadPool.shared.run { () throws(any Error) in
                     try naming(entry) {
@@ -28,7 +28,7 @@ enum LinkRemoveCommand {
                     }
                 }
             } else {
-                _ = try await LinkCommand.carryOut(LinkRequest(.remove, name: entry), invocation)
+                _ = try await LinkAsking.carryOut(LinkRequest(.remove, name: entry), invocation)
             }
         }
     }

@@ -10,7 +10,7 @@ enum ListCommand {
             State, size, time and path of each. Unlike ls(1) it does not ask the kernel, which then keeps nothing \
             of it, and it can choose by state.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [
             Argument(
                 "PATH", .file, count: .optional,

@@ -4,12 +4,12 @@ import Glibc
 /// `chatfs manual`: the man page, made from the command table.
 enum ManualCommand {
     static let command = Command(
-        "manual", "Print the manual page in the format of man(1).", section: ChatFS.Section.other,
+        "manual", "Print the manual page in the format of man(1).", section: CommandSection.other,
         examples: [Example("chatfs manual | man -l -", "Read it.")]
     ) { invocation in
         let page = ManualPage.text(
-            for: invocation.program, version: ChatFS.version, files: ChatFS.files,
-            environment: ChatFS.environment)
+            for: invocation.program, version: Release.version, files: ManualTexts.files,
+            environment: ManualTexts.environment)
         Terminal.write(page, to: STDOUT_FILENO)
     }
 }

@@ -18,7 +18,7 @@ enum MountCommand {
             A file copied into a chat's folder is sent when it was closed and nobody opened it again for \
             the quiet time.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [
             Argument("MOUNTPOINT", .folder, "An empty folder; made when it is missing.")
         ],

@@ -16,7 +16,7 @@ enum MuteCommand {
             Holds at once, also for a profile that is mounted, until 'chatfs unmute'. Files of your own that could not be \
             sent there are shown all the same. Without a chat it prints those that are muted.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         arguments: [
             Argument(
                 "CHAT", .listed("chats"), count: .optional, "Name of a contact or group, or its reference.")
@@ -41,7 +41,7 @@ enum MuteCommand {
 enum UnmuteCommand {
     static let command = Command(
         "unmute", "Turn desktop notifications for a chat back on.",
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         arguments: [
             Argument("CHAT", .listed("chats"), "Name of a contact or group, or its reference.")
         ],

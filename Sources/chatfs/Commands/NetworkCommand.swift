@@ -8,7 +8,7 @@ import Posix
 enum NetworkCommand {
     static let command = Command(
         "network", "Choose how a profile reaches the network: proxy, private routing, receipts.",
-        section: ChatFS.Section.chats, subcommands: [show, set])
+        section: CommandSection.chats, subcommands: [show, set])
 
     private static let show = Command(
         "show", "Print what was chosen.",

@@ -10,7 +10,7 @@ enum PairCommand {
             in SimpleX Chat, or with 'chatfs accept'. The command ends when they are connected; interrupted, \
             the link stays usable, and the contact appears the next time the profile is mounted or used.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         options: LinkDisplay.options + ContactMeeting.options,
         examples: [
             Example("chatfs pair --profile alice --server smp://…@relay.example", "The first time."),

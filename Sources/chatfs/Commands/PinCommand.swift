@@ -7,7 +7,7 @@ enum PinCommand {
         discussion: """
             They are received in the background, and no limit of the cache evicts them, until they are unpinned.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs pin ~/Chats/Alice/map.pdf", "For the train.")]
     ) { invocation in

@@ -6,7 +6,7 @@ import Posix
 /// `chatfs profile`: who one is.
 enum ProfileCommand {
     static let command = Command(
-        "profile", "Make, list, rename and delete profiles.", section: ChatFS.Section.chats,
+        "profile", "Make, list, rename and delete profiles.", section: CommandSection.chats,
         subcommands: [create, list, rename, delete])
 
     private static let create = Command(

@@ -12,7 +12,7 @@ enum RelayCommand {
             (xftp://). A profile contacts those that were given to it, and those that a link or an approved file names; \
             it has none by itself. Without a command this is 'chatfs relay run'.
             """,
-        section: ChatFS.Section.other,
+        section: CommandSection.other,
         subcommands: [list, add, remove, RelayTestCommand.command, RelayPresetCommand.command]
             + [RelayRunCommand.command], unnamed: "run")
 

@@ -13,7 +13,7 @@ enum RequestCommands {
             are nobody has checked. Answer with 'chatfs accept NUMBER' or 'chatfs reject NUMBER'. Where an answer could \
             not be carried out, the line ends with the reason.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         options: [ProgramAsking.json] + CommonOptions.access,
         examples: [Example("chatfs requests", "Requests at the address.")]
     ) { invocation in
@@ -49,7 +49,7 @@ enum RequestCommands {
     static let reject = Command(
         "reject", "Forget a request that waits for your answer.",
         discussion: "The other side is not notified, and may ask again.",
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         arguments: [Argument("NUMBER", .text, "Of the request, as 'chatfs requests' prints it.")],
         options: CommonOptions.access,
         examples: [Example("chatfs reject 3", "Not this one.")]

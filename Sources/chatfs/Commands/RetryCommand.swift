@@ -14,7 +14,7 @@ enum RetryCommand {
             the others too: they could never read it. What a program left behind that was killed while it \
             wrote is sent as it is.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [Argument("PATH", .file, "The entry in the mounted chat folder.")],
         options: [.flag("yes", "Do not ask: it may arrive twice.")],
         examples: [Example("chatfs retry ~/Chats/Alice/report.pdf", "After a look into the chat.")]

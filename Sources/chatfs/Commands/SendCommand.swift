@@ -19,7 +19,7 @@ enum SendCommand {
             again is safe for a day: the same file with the same caption into the same chat is then the same \
             message, sent once. Of a text with --text all of this holds too.
             """,
-        section: ChatFS.Section.chats,
+        section: CommandSection.chats,
         arguments: [
             Argument("FILE", .file, count: .optional, "What to send. The recipients see its name."),
             Argument("CHAT", .listed("chats"), "The name of the chat, or its reference, such as @7."),
@@ -72,7 +72,7 @@ enum SendCommand {
         _ letter: Matter, through choice: OfficialCoreChoice, _ invocation: Invocation, _ stage: SendingStage
     ) async throws {
         let folder = choice.folder(
-            dataPath: MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath()))
+            dataPath: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()))
         let daemon = try await ThreadPool.shared.run { () throws(DesktopError) in
             try ControlClient.connect(coreFolder: folder)
         }

@@ -19,7 +19,7 @@ enum StatusCommand {
             With --watch it prints one mount's status again whenever something changes there, at most once a second, \
             until Ctrl-C or until the mount ends; with --json each on one line.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [
             Argument("MOUNTPOINT", .listed("mountpoints"), count: .optional, "Only this mount.")
         ],
@@ -36,7 +36,7 @@ enum StatusCommand {
         let path = invocation.optionalArgument("MOUNTPOINT")
         let isForPrograms = invocation.has("json")
         if invocation.has("watch") {
-            let mounted = try await ThreadPool.shared.run { try UnmountCommand.chosen(path) }
+            let mounted = try await ThreadPool.shared.run { try Mounted.chosen(path) }
             return try await watch(mounted, isForPrograms: isForPrograms, until: invocation.stop)
         }
         guard try await invocation.stop.interrupting({ try await show(path, isForPrograms) }) != nil else {
@@ -45,7 +45,7 @@ enum StatusCommand {
     }
 
     @Sendable private static func show(_ path: String?, _ isForPrograms: Bool) async throws {
-        let mounts = try path.map { [try UnmountCommand.chosen($0)] } ?? Mounted.all()
+        let mounts = try path.map { [try Mounted.chosen($0)] } ?? Mounted.all()
         if mounts.isEmpty, !isForPrograms { Terminal.print("Nothing is mounted.") }
         var objects: [String] = []
         var isUnwell = false

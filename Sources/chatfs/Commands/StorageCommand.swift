@@ -11,7 +11,7 @@ import Posix
 enum StorageCommand {
     static let command = Command(
         "storage", "Show what takes space on the disk, and delete copies of files.",
-        section: ChatFS.Section.data, subcommands: [show, free])
+        section: CommandSection.data, subcommands: [show, free])
 
     private static let show = Command(
         "show", "Print what lies where, by chat.",

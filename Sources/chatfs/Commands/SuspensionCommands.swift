@@ -12,7 +12,7 @@ enum SuspensionCommands {
             machine sleeps. An official core that ChatFS started is suspended with it; a program that was \
             running before (ws://) keeps its own connections.
             """,
-        section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
+        section: CommandSection.daily, arguments: [ProgramAsking.mountpoint],
         examples: [Example("chatfs suspend", "On a train.")]
     ) { invocation in
         try await ask(.suspend, invocation, done: "transfers nothing now")
@@ -21,7 +21,7 @@ enum SuspensionCommands {
     static let resume = Command(
         "resume", "Resume a suspended mount.",
         discussion: "What waited continues at once, also what waited for its next try.",
-        section: ChatFS.Section.daily, arguments: [ProgramAsking.mountpoint],
+        section: CommandSection.daily, arguments: [ProgramAsking.mountpoint],
         examples: [Example("chatfs resume", "Back at home.")]
     ) { invocation in
         try await ask(.resume, invocation, done: "transfers again")
@@ -31,7 +31,7 @@ enum SuspensionCommands {
         _ method: ProgramRequest.Method, _ invocation: Invocation, done: String
     ) async throws {
         let path = invocation.optionalArgument("MOUNTPOINT")
-        let mounted = try await ThreadPool.shared.run { try UnmountCommand.chosen(path) }
+        let mounted = try await ThreadPool.shared.run { try Mounted.chosen(path) }
         let client = try await ProgramAsking.client(of: mounted)
         _ = try await ThreadPool.shared.run { try client.ask(ProgramRequest(method)) }
         Terminal.note("chatfs: \(mounted.mountpoint) \(done)")

@@ -18,7 +18,7 @@ enum UnmountCommand {
             What a process that died has left mounted is taken away at once. 'fusermount3 -u MOUNTPOINT' \
             works as well.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [
             Argument(
                 "MOUNTPOINT", .listed("mountpoints"), count: .optional,
@@ -31,7 +31,7 @@ enum UnmountCommand {
         ],
         examples: [Example("chatfs unmount ~/Chats", "The mount there.")]
     ) { invocation in
-        let mounted = try chosen(invocation.optionalArgument("MOUNTPOINT"))
+        let mounted = try Mounted.chosen(invocation.optionalArgument("MOUNTPOINT"))
         let status: MountStatus?
         switch await mounted.answer() {
         case .dead: return try await mounted.detach()
@@ -59,20 +59,6 @@ enum UnmountCommand {
         }
         if !hasEnded { Terminal.complain("chatfs: the mount is gone; its process has not ended yet") }
         return hasEnded
-    }
-
-    /// The mount that the user means: the one named, or the only one.
-    static func chosen(_ path: String?) throws -> Mounted {
-        if let path { return try Mounted.at(try Mountpoint.absolutePath(of: path)) }
-        let mounts = try Mounted.all()
-        guard let mounted = mounts.first else {
-            throw DesktopError(.notMounted, "Nothing of ChatFS is mounted.")
-        }
-        guard mounts.count == 1 else {
-            throw Refusal(
-                "There are several mounts: name one of \(mounts.map(\.mountpoint).joined(separator: ", ")).")
-        }
-        return mounted
     }
 
     private static func leave(_ mounted: Mounted, within timeout: Duration) async throws {

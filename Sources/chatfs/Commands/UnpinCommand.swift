@@ -7,7 +7,7 @@ enum UnpinCommand {
         discussion: """
             What is at hand stays until its space is needed.
             """,
-        section: ChatFS.Section.daily,
+        section: CommandSection.daily,
         arguments: [CacheAsking.paths],
         examples: [Example("chatfs unpin ~/Chats/Alice", "Everything of Alice.")]
     ) { invocation in

@@ -21,7 +21,7 @@ enum VerifyCommand {
 
             Ends with 1 while something is wrong about which nothing was done. 'chatfs status' says when it last ran.
             """,
-        section: ChatFS.Section.data,
+        section: CommandSection.data,
         options: [
             .flag("fix", "Mend what can be mended."),
             .flag("json", "For programs: of each profile a line."),

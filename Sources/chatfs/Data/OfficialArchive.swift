@@ -22,7 +22,7 @@ struct OfficialArchive: Sendable {
                 passphraseDescriptor: invocation["database-passphrase-fd"])
         else { return nil }
         self.choice = choice
-        dataPath = MountSettings.absolute(invocation["data"] ?? DataDirectory.defaultPath())
+        dataPath = AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath())
     }
 
     static let options = [
@@ -93,7 +93,7 @@ struct OfficialArchive: Sendable {
             // The program must have a profile before it listens; it goes with its databases.
             let problems = try await use(named: "import") { archive, settings in
                 let problems = try await archive.read(
-                    from: MountSettings.absolute(path), temporary: workplace.path)
+                    from: AbsolutePath.of(path), temporary: workplace.path)
                 await ThreadPool.shared.run { Self.closeToOthers(filesIn: settings.filesFolder) }
                 return problems
             }

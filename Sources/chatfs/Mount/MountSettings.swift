@@ -52,7 +52,7 @@ struct MountSettings: Sendable {
         mountpoint = try Mountpoint.absolutePath(of: invocation.argument("MOUNTPOINT"))
         profile = invocation["profile"]
         directory = try DirectoryAccess(invocation)
-        cachePath = Self.absolute(invocation["cache-dir"] ?? Self.defaultCachePath())
+        cachePath = AbsolutePath.of(invocation["cache-dir"] ?? Self.defaultCachePath())
         relays = try invocation.relays()
         guard let quietTime = invocation.duration("quiet-time") else {
             throw UsageError("--quiet-time takes a time such as 1s")
@@ -140,13 +140,6 @@ struct MountSettings: Sendable {
             }
             return pattern
         }
-    }
-
-    static func absolute(_ path: String) -> String {
-        if path.hasPrefix("/") { return path }
-        guard let folder = getcwd(nil, 0) else { return path }
-        defer { free(folder) }
-        return String(cString: folder) + "/" + path
     }
 
     /// XDG Base Directory Specification: a relative value does not count.

@@ -31,8 +31,8 @@ struct OfficialCoreChoice: Sendable {
         } catch {
             throw UsageError(error.sentence)
         }
-        databasePrefix = MountSettings.absolute(database ?? DatabaseFiles.defaultPrefix())
-        self.filesFolder = filesFolder.map(MountSettings.absolute)
+        databasePrefix = AbsolutePath.of(database ?? DatabaseFiles.defaultPrefix())
+        self.filesFolder = filesFolder.map(AbsolutePath.of)
         passphrase = try passphraseDescriptor.map { try Self.readPassphrase(from: $0) }
     }
 
@@ -132,29 +132,6 @@ struct OfficialCoreChoice: Sendable {
                 "chatfs: every program and every user that reaches \(endpoint) can read and send everything, "
                     + "a web page in a browser included. The library (--core lib:…) has no open port.")
             return try await WebSocketTransport.connect(to: endpoint)
-        }
-    }
-}
-
-/// Questions on the terminal.
-enum Question {
-    static var canBeAsked: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
-
-    /// nil without a terminal or an answer. Blocks.
-    static func line(_ prompt: String) -> String? {
-        guard canBeAsked else { return nil }
-        Terminal.write(prompt, to: STDERR_FILENO)
-        return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The same without showing what is typed. Blocks.
-    static func secret(_ prompt: String) -> SecretBytes? {
-        guard canBeAsked else { return nil }
-        return SilentTerminal.whileSilent {
-            Terminal.write(prompt, to: STDERR_FILENO)
-            // None is as good as one that is wrong: the database says so.
-            let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
-            return secret.flatMap { $0.count > 0 ? $0 : nil }
         }
     }
 }

@@ -1,0 +1,8 @@
+/// Headings under which help lists the commands.
+enum CommandSection {
+    static let daily = "Every day"
+    static let chats = "Profiles and chats"
+    static let files = "Files without a mount"
+    static let data = "What is kept"
+    static let other = "More"
+}

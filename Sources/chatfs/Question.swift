@@ -1,0 +1,42 @@
+import CommandLineKit
+import Cryptography
+import Glibc
+import Unlocking
+
+/// Questions on the terminal.
+enum Question {
+    static var canBeAsked: Bool { Terminal.isTerminal(STDIN_FILENO) && Terminal.isTerminal(STDERR_FILENO) }
+
+    /// nil without a terminal or an answer. Blocks.
+    static func line(_ prompt: String) -> String? {
+        guard canBeAsked else { return nil }
+        Terminal.write(prompt, to: STDERR_FILENO)
+        return readLine(strippingNewline: true).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The same without showing what is typed. Blocks.
+    static func secret(_ prompt: String) -> SecretBytes? {
+        guard canBeAsked else { return nil }
+        return SilentTerminal.whileSilent {
+            Terminal.write(prompt, to: STDERR_FILENO)
+            // None is as good as one that is wrong: the database says so.
+            let secret = try? Passphrase.read(from: STDIN_FILENO, line: true)
+            return secret.flatMap { $0.count > 0 ? $0 : nil }
+        }
+    }
+
+    /// Whether somebody could answer: a process in the background would only be stopped.
+    static var isPossible: Bool { canBeAsked && tcgetpgrp(STDIN_FILENO) == getpgrp() }
+
+    /// Whether there is a terminal, but this process would be stopped if it read from it (`&` in a shell).
+    static var isInBackground: Bool { canBeAsked && !isPossible }
+
+    static func passphrase(_ question: Ways.Passphrase) -> SecretBytes? {
+        switch question {
+        case .present: secret("Passphrase of the data directory: ")
+        case .presentOnceMore: secret("Not the right one. Passphrase of the data directory: ")
+        case .new: secret("New passphrase for the data directory: ")
+        case .again: secret("The same once more: ")
+        }
+    }
+}
