@@ -29,11 +29,4 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
 
     /// With brackets around an IPv6 address, as in URLs and in HTTP/2's `:authority`.
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-
-    /// Whether the host is an address of this machine's loopback interface; names never are.
-    public var isLoopback: Bool {
-        guard let address = try? SocketAddress.resolve(self, numericOnly: true).first else { return false }
-        let bytes = address.hostBytes
-        return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
-    }
 }

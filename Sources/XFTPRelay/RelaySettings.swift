@@ -24,13 +24,13 @@ public struct RelaySettings: Sendable {
     public var certificate: CertificateKind?
     public var clock: any WallClock
     public var random: any RandomSource
-    public var limits: HTTP2Server.Limits
+    public var limits: HTTP2ServerLimits
 
     public init(
         folder: String, listen: Endpoint = Endpoint(host: "127.0.0.1", port: 0), quota: UInt64? = nil,
         expiry: Duration = .seconds(48 * 3600), password: String? = nil, certificate: CertificateKind? = nil,
         clock: any WallClock = SystemWallClock(), random: any RandomSource = SystemRandomSource(),
-        limits: HTTP2Server.Limits = .init()
+        limits: HTTP2ServerLimits = .init()
     ) {
         self.folder = folder
         self.listen = listen

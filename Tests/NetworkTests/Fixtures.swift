@@ -91,7 +91,7 @@ struct Place: Sendable {
     let fingerprint: [UInt8]
 
     static func open(
-        _ kind: CertificateKind = .ed25519, limits: HTTP2Server.Limits = .init()
+        _ kind: CertificateKind = .ed25519, limits: HTTP2ServerLimits = .init()
     ) throws -> Place {
         let identity = try NewServerIdentity.make(kind, hostName: "localhost").identity
         let handler = TalkingServer()

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func aClientThatNeverShakesHandsIsSentAway() async throws {
-        var limits = HTTP2Server.Limits()
+        var limits = HTTP2ServerLimits()
         limits.handshake = .milliseconds(200)
         let place = try Place.open(limits: limits)
         let socket = try RawPeer.connectedSocket(to: place.server.endpoint)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func aBodyThatNeverEndsIsGivenUp() async throws {
-        var limits = HTTP2Server.Limits()
+        var limits = HTTP2ServerLimits()
         limits.request = .milliseconds(300)
         let place = try Place.open(limits: limits)
         let peer = try RawPeer.connect(to: place)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func aSilentConnectionIsClosedInTheEnd() async throws {
-        var limits = HTTP2Server.Limits()
+        var limits = HTTP2ServerLimits()
         limits.idle = .milliseconds(200)
         let place = try Place.open(limits: limits)
         let client = try await place.connect()
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func anAnswerThatNobodyTakesIsGivenUp() async throws {
-        var limits = HTTP2Server.Limits()
+        var limits = HTTP2ServerLimits()
         limits.stall = .milliseconds(300)
         let place = try Place.open(limits: limits)
         let peer = try RawPeer.connect(to: place)
@@ -123,7 +123,7 @@ import Testing
     /// An answer that is held back holds what it comes from, whatever else its connection is used for.
     @Test(arguments: ["pings", "requests"])
     func anAnswerThatNobodyTakesIsGivenUpThoughItsConnectionIsUsed(_ kind: String) async throws {
-        var limits = HTTP2Server.Limits()
+        var limits = HTTP2ServerLimits()
         limits.stall = .seconds(1)
         let place = try Place.open(limits: limits)
         let peer = try RawPeer.connect(to: place)
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func moreConnectionsThanAllowedAreClosed() async throws {
-        var limits = HTTP2Server.Limits()
+        var limits = HTTP2ServerLimits()
         limits.connections = 2
         let place = try Place.open(limits: limits)
         let first = try await place.connect()

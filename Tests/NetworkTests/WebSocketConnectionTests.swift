@@ -237,7 +237,7 @@ struct WebSocketConnectionTests {
     @Test("more than the longest message does not wait for a server that takes nothing")
     func waiting() throws {
         let state = WebSocketState(try WakeUp())
-        let half = [UInt8](repeating: 1, count: WebSocketClient.maxMessageLength / 2)
+        let half = [UInt8](repeating: 1, count: WebSocketLimits.messageLength / 2)
         try state.send(half)
         try state.send(half)
         let full = #expect(throws: NetworkError.self) { try state.send([1]) }

@@ -2,22 +2,6 @@ import Base
 
 /// Accepts TLS 1.3 and HTTP/2 connections, each on a thread of its own.
 public final class HTTP2Server: Sendable {
-    /// What a client may cost.
-    public struct Limits: Sendable {
-        /// Connections at once; further ones are closed at once.
-        public var connections = 256
-        /// From accepting to the end of the TLS handshake.
-        public var handshake: Duration = .seconds(30)
-        /// From a request's headers to the end of its body. The official relay gives a chunk as long.
-        public var request: Duration = .seconds(300)
-        /// How long a client may refuse to take more of an answer.
-        public var stall: Duration = .seconds(120)
-        /// How long a connection may stay without requests.
-        public var idle: Duration = .seconds(1800)
-
-        public init() {}
-    }
-
     private let listener: Listener
 
     /// Where it listens, with the port that the system gave.
@@ -25,7 +9,7 @@ public final class HTTP2Server: Sendable {
 
     /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
     public static func start(
-        on endpoint: Endpoint, tls: TLSServerSettings, limits: Limits = Limits(),
+        on endpoint: Endpoint, tls: TLSServerSettings, limits: HTTP2ServerLimits = HTTP2ServerLimits(),
         handler: any HTTP2ServerHandler
     ) throws(NetworkError) -> HTTP2Server {
         let context = try TLSContext(server: tls)

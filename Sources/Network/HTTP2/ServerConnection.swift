@@ -31,7 +31,7 @@ final class ServerConnection: HTTP2SessionEvents {
 
     private let listener: Listener
     private let context: TLSContext
-    private let limits: HTTP2Server.Limits
+    private let limits: HTTP2ServerLimits
     private let wakeUp: WakeUp
     private var handler: (any ServerConnectionHandler)?
     private var session: HTTP2Session?
@@ -41,7 +41,7 @@ final class ServerConnection: HTTP2SessionEvents {
     /// the largest chunk.
     private static let maxDropped = 64 << 20
 
-    init(listener: Listener, context: TLSContext, limits: HTTP2Server.Limits, wakeUp: WakeUp) {
+    init(listener: Listener, context: TLSContext, limits: HTTP2ServerLimits, wakeUp: WakeUp) {
         self.listener = listener
         self.context = context
         self.limits = limits

@@ -16,9 +16,9 @@ enum PeerWatch {
 
     /// - Parameter isClient: a server lets its clients take their time: to Linux one that reads nothing for a
     ///   while is as one that acknowledges nothing.
-    static func begin(on socket: Socket, isClient: Bool) {
+    static func begin(on descriptor: Int32, isClient: Bool) {
         // Without it requests end at their deadlines.
-        _ = chatfs_tcp_keep_alive(socket.descriptor, idle, interval, questions)
-        if isClient { _ = chatfs_tcp_user_timeout(socket.descriptor, unacknowledged) }
+        _ = chatfs_tcp_keep_alive(descriptor, idle, interval, questions)
+        if isClient { _ = chatfs_tcp_user_timeout(descriptor, unacknowledged) }
     }
 }

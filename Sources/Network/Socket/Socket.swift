@@ -53,7 +53,7 @@ final class Socket: Sendable {
             guard code == 0 else { throw failure("reach the server", code: code) }
         }
         _ = chatfs_tcp_no_delay(socket.descriptor)
-        PeerWatch.begin(on: socket, isClient: true)
+        PeerWatch.begin(on: socket.descriptor, isClient: true)
         return socket
     }
 
@@ -95,7 +95,7 @@ final class Socket: Sendable {
         if descriptor >= 0 {
             _ = chatfs_tcp_no_delay(descriptor)
             let socket = Socket(adopting: descriptor)
-            PeerWatch.begin(on: socket, isClient: false)
+            PeerWatch.begin(on: socket.descriptor, isClient: false)
             return socket
         }
         switch errno {

@@ -51,3 +51,12 @@ struct SocketAddress: Sendable {
         return addresses
     }
 }
+
+extension Endpoint {
+    /// Whether the host is an address of this machine's loopback interface; names never are.
+    public var isLoopback: Bool {
+        guard let address = try? SocketAddress.resolve(self, numericOnly: true).first else { return false }
+        let bytes = address.hostBytes
+        return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+    }
+}

@@ -1,20 +1,8 @@
 import Base
 import Posix
 
-/// Who hears what arrives on a WebSocket. Called on the connection's thread, which reads nothing more
-/// while it is busy here.
-public protocol WebSocketListener: Sendable {
-    /// A whole message, text or binary.
-    func received(_ message: [UInt8])
-    /// The connection is over; nothing comes after this.
-    func ended(_ error: NetworkError)
-}
-
 /// A WebSocket (RFC 6455) over plain TCP, as a client: for programs on this machine. One thread each.
 public final class WebSocketClient: Sendable {
-    /// Longest message in either direction, in bytes.
-    public static let maxMessageLength = 64 << 20
-
     private let shared: WebSocketState
 
     fileprivate init(_ shared: WebSocketState) { self.shared = shared }

@@ -6,7 +6,7 @@ import Posix
 struct WebSocketConnection {
     private let socket: Socket
     private let shared: WebSocketState
-    private var reader = WebSocketReader(limit: WebSocketClient.maxMessageLength)
+    private var reader = WebSocketReader(limit: WebSocketLimits.messageLength)
     private let outgoing = ByteQueue(capacity: 64 << 10)
     private let buffer = ByteQueue(capacity: 256 << 10)
     private let random = SystemRandomSource()

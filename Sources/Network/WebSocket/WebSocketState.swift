@@ -15,7 +15,7 @@ final class WebSocketState: Sendable {
     private let limit: Int
 
     /// - Parameter limit: bytes that may wait to be taken.
-    init(_ wakeUp: WakeUp, limit: Int = WebSocketClient.maxMessageLength) {
+    init(_ wakeUp: WakeUp, limit: Int = WebSocketLimits.messageLength) {
         self.wakeUp = wakeUp
         self.limit = limit
     }
