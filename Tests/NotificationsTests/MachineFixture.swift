@@ -6,7 +6,7 @@ import TestSupport
 
 /// A machine and a clock that the test sets.
 struct MachineFixture {
-    typealias Effect = NotificationMachine.Effect
+    typealias Effect = NotificationEffect
 
     static let beginning = Timestamp(seconds: 1_700_000_000)
     var machine: NotificationMachine

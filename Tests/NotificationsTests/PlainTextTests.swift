@@ -71,20 +71,20 @@ struct PlainTextTests {
             for length in 0..<bytes.count { #expect(BusRequest(encoded: Array(bytes.prefix(length))) == nil) }
             #expect(BusRequest(encoded: bytes + [0]) == nil)
         }
-        let answers: [NotificationMachine.Answer] = [
+        let answers: [NotificationAnswer] = [
             .noService, .shown(token: 1), .failed(token: 2), .closed(token: 3), .acted(token: .max),
         ]
         for answer in answers {
             let bytes = answer.encoded
-            #expect(NotificationMachine.Answer(encoded: bytes) == answer)
+            #expect(NotificationAnswer(encoded: bytes) == answer)
             for length in 0..<bytes.count {
-                #expect(NotificationMachine.Answer(encoded: Array(bytes.prefix(length))) == nil)
+                #expect(NotificationAnswer(encoded: Array(bytes.prefix(length))) == nil)
             }
-            #expect(NotificationMachine.Answer(encoded: bytes + [0]) == nil)
+            #expect(NotificationAnswer(encoded: bytes + [0]) == nil)
         }
-        let ready = NotificationMachine.Answer.ready(capabilities: ["actions", ""]).encoded
-        #expect(NotificationMachine.Answer(encoded: ready) == .ready(capabilities: ["actions", ""]))
-        #expect(NotificationMachine.Answer(encoded: Array(ready.prefix(4))) == nil)
+        let ready = NotificationAnswer.ready(capabilities: ["actions", ""]).encoded
+        #expect(NotificationAnswer(encoded: ready) == .ready(capabilities: ["actions", ""]))
+        #expect(NotificationAnswer(encoded: Array(ready.prefix(4))) == nil)
     }
 
     @Test("an urgency, a kind of request and a kind of answer that nobody knows are none")
@@ -96,7 +96,7 @@ struct PlainTextTests {
         #expect(BusRequest(encoded: bytes) == nil, "256 is not 0")
         for kind in UInt8(3)...255 { #expect(BusRequest(encoded: [kind] + BusFrame.bytes(1)) == nil) }
         for kind in UInt8(6)...255 {
-            #expect(NotificationMachine.Answer(encoded: [kind] + BusFrame.bytes(1)) == nil)
+            #expect(NotificationAnswer(encoded: [kind] + BusFrame.bytes(1)) == nil)
         }
     }
 }

@@ -184,7 +184,7 @@ struct ServiceTests {
                 case 11: _ = fixture.machine.hear(.failed(token: token), at: fixture.now)
                 case 12: _ = fixture.machine.hear(.closed(token: token), at: fixture.now)
                 default:
-                    let answer: NotificationMachine.Answer = [
+                    let answer: NotificationAnswer = [
                         .ended, .noService, .ready(capabilities: []),
                     ][Int.random(in: 0..<3, using: &generator)]
                     _ = fixture.machine.hear(answer, at: fixture.now)

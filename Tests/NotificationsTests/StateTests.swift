@@ -137,7 +137,7 @@ struct StateTests {
 
 @Suite("What goes between the mount and its process on the bus")
 struct FrameTests {
-    private static let answers: [NotificationMachine.Answer] = [
+    private static let answers: [NotificationAnswer] = [
         .ready(capabilities: []), .ready(capabilities: ["actions", "body-markup"]), .noService,
         .shown(token: 1), .failed(token: .max), .closed(token: 0), .acted(token: 7),
     ]
@@ -147,7 +147,7 @@ struct FrameTests {
         let stream = Self.answers.compactMap { BusFrame.framed($0.encoded) }.flatMap { $0 }
         for size in 1...stream.count {
             var frames = BusFrames()
-            var heard: [NotificationMachine.Answer?] = []
+            var heard: [NotificationAnswer?] = []
             for start in stride(from: 0, to: stream.count, by: size) {
                 frames.add(stream[start..<min(stream.count, start + size)])
                 while let frame = frames.next() { heard.append(.init(encoded: frame)) }
@@ -172,11 +172,11 @@ struct FrameTests {
             }
             bytes.removeLast(Int.random(in: 0...3, using: &generator))
             if let read = BusRequest(encoded: bytes) { #expect(BusRequest(encoded: read.encoded) == read) }
-            if let read = NotificationMachine.Answer(encoded: bytes) {
-                #expect(NotificationMachine.Answer(encoded: read.encoded) == read)
+            if let read = NotificationAnswer(encoded: bytes) {
+                #expect(NotificationAnswer(encoded: read.encoded) == read)
             }
         }
-        #expect(BusRequest(encoded: []) == nil && NotificationMachine.Answer(encoded: []) == nil)
+        #expect(BusRequest(encoded: []) == nil && NotificationAnswer(encoded: []) == nil)
         #expect(BusRequest(encoded: BusRequest.close(token: 1).encoded + [0]) == nil)
     }
 }

@@ -40,7 +40,7 @@ enum BusRequest: Hashable, Sendable {
 }
 
 /// What it says, as bytes.
-extension NotificationMachine.Answer {
+extension NotificationAnswer {
     var encoded: [UInt8] {
         switch self {
         case .ready(let capabilities): [0] + capabilities.flatMap(BusFrame.bytes)

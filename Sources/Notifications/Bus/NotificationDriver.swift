@@ -6,7 +6,7 @@ import Posix
 
 /// Does what the machine decides. One thread.
 struct NotificationDriver {
-    private let settings: Notifier.Settings
+    private let settings: NotifierSettings
     private let totals: UnreadTotals?
     private var machine: NotificationMachine
     private var bus: BusChild?
@@ -14,7 +14,7 @@ struct NotificationDriver {
     private var hasComplained = false
     private let log = Log("notifications")
 
-    init(_ settings: Notifier.Settings, _ told: ToldNotifications, _ totals: UnreadTotals?) {
+    init(_ settings: NotifierSettings, _ told: ToldNotifications, _ totals: UnreadTotals?) {
         self.settings = settings
         self.totals = totals
         machine = NotificationMachine(
@@ -58,10 +58,10 @@ struct NotificationDriver {
 
     private mutating func hearBus() {
         while let child = bus {
-            let answer: NotificationMachine.Answer
+            let answer: NotificationAnswer
             switch child.receive() {
             case .nothing: return
-            case .frame(let bytes): answer = NotificationMachine.Answer(encoded: bytes) ?? .ended
+            case .frame(let bytes): answer = NotificationAnswer(encoded: bytes) ?? .ended
             case .ended: answer = .ended
             }
             if answer == .ended { bus = nil }
@@ -69,7 +69,7 @@ struct NotificationDriver {
         }
     }
 
-    private mutating func perform(_ effects: [NotificationMachine.Effect]) {
+    private mutating func perform(_ effects: [NotificationEffect]) {
         for effect in effects {
             switch effect {
             case .start: start()

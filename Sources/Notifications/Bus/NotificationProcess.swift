@@ -166,7 +166,7 @@ struct NotificationConversation: BusConversation {
         return say(.noService)
     }
 
-    private func say(_ answer: NotificationMachine.Answer) -> Bool {
+    private func say(_ answer: NotificationAnswer) -> Bool {
         BusProcess.say(answer.encoded)
     }
 }

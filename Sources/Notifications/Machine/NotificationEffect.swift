@@ -1,31 +1,29 @@
-extension NotificationMachine {
-    /// What is to be done, in this order.
-    public enum Effect: Hashable, Sendable {
-        /// Connect to the bus.
-        case start
-        /// Let go of it: it does not answer.
-        case stop
-        /// Kept before anything that follows is done.
-        case record(ToldNotifications)
-        /// Shown, in the place of what has the same token.
-        case show(token: UInt64, NotificationText)
-        case close(token: UInt64)
-        /// How many files nobody has opened.
-        case count(Int)
-        case perform(NotificationAction)
-    }
+/// What `NotificationMachine` wants done, in this order.
+public enum NotificationEffect: Hashable, Sendable {
+    /// Connect to the bus.
+    case start
+    /// Let go of it: it does not answer.
+    case stop
+    /// Kept before anything that follows is done.
+    case record(ToldNotifications)
+    /// Shown, in the place of what has the same token.
+    case show(token: UInt64, NotificationText)
+    case close(token: UInt64)
+    /// How many files nobody has opened.
+    case count(Int)
+    case perform(NotificationAction)
+}
 
-    /// What the other side says.
-    public enum Answer: Hashable, Sendable {
-        /// A notification service is there and can do this; also a new one after another has gone.
-        case ready(capabilities: [String])
-        /// The bus is there, the service is not. It will be told of.
-        case noService
-        case shown(token: UInt64)
-        case failed(token: UInt64)
-        case closed(token: UInt64)
-        case acted(token: UInt64)
-        /// There is no bus, or none any more.
-        case ended
-    }
+/// What the other side says to `NotificationMachine`.
+public enum NotificationAnswer: Hashable, Sendable {
+    /// A notification service is there and can do this; also a new one after another has gone.
+    case ready(capabilities: [String])
+    /// The bus is there, the service is not. It will be told of.
+    case noService
+    case shown(token: UInt64)
+    case failed(token: UInt64)
+    case closed(token: UInt64)
+    case acted(token: UInt64)
+    /// There is no bus, or none any more.
+    case ended
 }

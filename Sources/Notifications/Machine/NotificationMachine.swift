@@ -145,9 +145,9 @@ public struct NotificationMachine: Sendable {
     ///   - inFront: chats of which nothing is told that arrives, since somebody sees it.
     public mutating func step(
         at now: Instant, muted: Set<ChatReference> = [], inFront: Set<ChatReference> = []
-    ) -> [Effect] {
+    ) -> [NotificationEffect] {
         shown.giveUp(at: now)
-        var effects: [Effect] = shown.takeObsolete().map { .close(token: $0) }
+        var effects: [NotificationEffect] = shown.takeObsolete().map { .close(token: $0) }
         let isDue = waiting.groups.contains { time(of: $0) <= now }
         effects += service.step(at: now, isWanted: isDue, tellsCount: count > 0).map { [$0] } ?? []
         switch service.state {
@@ -162,16 +162,16 @@ public struct NotificationMachine: Sendable {
         return effects
     }
 
-    private mutating func record(at now: Instant) -> [Effect] {
+    private mutating func record(at now: Instant) -> [NotificationEffect] {
         guard !isRecorded else { return [] }
         (isRecorded, lastRecord) = (true, now)
         return [.record(told)]
     }
 
     /// What is not recorded yet, at the end.
-    public mutating func finish(at now: Instant) -> [Effect] { record(at: now) }
+    public mutating func finish(at now: Instant) -> [NotificationEffect] { record(at: now) }
 
-    private mutating func tellCount() -> [Effect] {
+    private mutating func tellCount() -> [NotificationEffect] {
         guard count != countTold else { return [] }
         countTold = count
         return [.count(count)]
@@ -180,14 +180,14 @@ public struct NotificationMachine: Sendable {
     private mutating func tell(
         at now: Instant, _ muted: Set<ChatReference>, _ inFront: Set<ChatReference>, showsMarkup: Bool,
         showsActions: Bool
-    ) -> [Effect] {
+    ) -> [NotificationEffect] {
         let isDue = Set(waiting.groups.filter { time(of: $0) <= now }.map(\.key))
         guard !isDue.isEmpty, !shown.isFull else { return tellCount() }
         var due = waiting.take(isDue)
         for group in due { note(group, muted) }
         due = due.compactMap { Self.rest(of: $0, muted, inFront) }
         due = together(due)
-        var shows: [Effect] = []
+        var shows: [NotificationEffect] = []
         for group in due {
             schedule.told(group, at: now)
             shows += show(group, at: now, showsMarkup: showsMarkup, showsActions: showsActions)
@@ -236,7 +236,7 @@ public struct NotificationMachine: Sendable {
 
     private mutating func show(
         _ added: Group, at now: Instant, showsMarkup: Bool, showsActions: Bool
-    ) -> [Effect] {
+    ) -> [NotificationEffect] {
         let (token, group) = shown.place(for: added)
         let composer = NotificationComposer(preview: preview, escapesMarkup: showsMarkup)
         var text = composer.text(of: group)
@@ -248,7 +248,7 @@ public struct NotificationMachine: Sendable {
 
     // MARK: - What the other side says
 
-    public mutating func hear(_ answer: Answer, at now: Instant) -> [Effect] {
+    public mutating func hear(_ answer: NotificationAnswer, at now: Instant) -> [NotificationEffect] {
         switch answer {
         case .ready(let capabilities):
             // What another service had on show is not there any more.

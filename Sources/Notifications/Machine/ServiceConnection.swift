@@ -38,7 +38,7 @@ struct ServiceConnection: Sendable {
     /// - Parameters:
     ///   - isWanted: something is to be told now.
     ///   - tellsCount: there is a count to tell, for which a bus is tried once.
-    mutating func step(at now: Instant, isWanted: Bool, tellsCount: Bool) -> NotificationMachine.Effect? {
+    mutating func step(at now: Instant, isWanted: Bool, tellsCount: Bool) -> NotificationEffect? {
         switch state {
         case .absent(let tries, let until):
             guard isWanted || tries == 0 && tellsCount, until <= now else { return nil }

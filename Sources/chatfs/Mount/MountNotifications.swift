@@ -131,9 +131,9 @@ final class MountNotifications: Sendable {
         }
     }
 
-    private func notifierSettings(_ own: OpenFile) -> Notifier.Settings {
+    private func notifierSettings(_ own: OpenFile) -> NotifierSettings {
         let (lister, mountpoint, muted) = (fileSystem.lister, settings.mountpoint, MutedChats(in: own))
-        return Notifier.Settings(
+        return NotifierSettings(
             mode: settings.notifications, preview: settings.notificationPreviews, folder: own,
             runtimeFolder: getenv("XDG_RUNTIME_DIR").map { String(cString: $0) },
             silent: { chats in

@@ -52,9 +52,9 @@ extension Target {
             var frames = BusFrames()
             frames.add(bytes)
             while let frame = frames.next(), !frame.isEmpty {
-                if let answer = NotificationMachine.Answer(encoded: frame) {
+                if let answer = NotificationAnswer(encoded: frame) {
                     hold(
-                        NotificationMachine.Answer(encoded: answer.encoded) == answer, "answers have one form"
+                        NotificationAnswer(encoded: answer.encoded) == answer, "answers have one form"
                     )
                 }
                 if let request = BusRequest(encoded: frame) {
