@@ -8,9 +8,6 @@ import CSodium
 /// then. One thread at a time; `borrow` sees to that.
 final class BlockCipher: @unchecked Sendable {
     // Safe: an object is in the hands of one borrower or in the list of idle ones, never both.
-    static let nonceLength = 12
-    static let tagLength = 16
-
     private let context: OpaquePointer
     /// Memory for one sealed block with its header; free for the borrower.
     let scratch: UnsafeMutableRawBufferPointer
@@ -24,7 +21,7 @@ final class BlockCipher: @unchecked Sendable {
     private init() {
         guard let made = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }
         context = made
-        scratch = .allocate(byteCount: SealedFile.slotSize, alignment: 64)
+        scratch = .allocate(byteCount: SealedBlock.slotSize, alignment: 64)
     }
 
     deinit {
@@ -58,7 +55,7 @@ final class BlockCipher: @unchecked Sendable {
                 context, Self.bytes(ciphertext), &written, Self.bytes(plaintext.baseAddress),
                 Int32(plaintext.count)) == 1
             && EVP_CipherFinal_ex(context, Self.bytes(ciphertext) + Int(written), &written) == 1
-            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), tag) == 1
+            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(SealedBlock.tagLength), tag) == 1
         guard done else { throw .library("seal a block") }
     }
 
@@ -73,7 +70,7 @@ final class BlockCipher: @unchecked Sendable {
             && EVP_CipherUpdate(
                 context, Self.bytes(plaintext), &written, Self.bytes(ciphertext.baseAddress),
                 Int32(ciphertext.count)) == 1
-            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), tag) == 1
+            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(SealedBlock.tagLength), tag) == 1
             && EVP_CipherFinal_ex(context, Self.bytes(plaintext) + Int(written), &written) == 1
     }
 

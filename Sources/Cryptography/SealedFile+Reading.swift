@@ -32,7 +32,7 @@ extension SealedFile {
     ) throws(CryptographyError) {
         // A whole block is decrypted straight to where it is wanted.
         let whole = part.count == Self.blockSize
-        let target = whole ? part.baseAddress! : cipher.scratch.baseAddress! + Self.headerSize
+        let target = whole ? part.baseAddress! : cipher.scratch.baseAddress! + SealedBlock.headerSize
         let length = try load(number, into: target, with: cipher)
         let filled = max(0, min(length - inner, part.count))
         if !whole && filled > 0 {
@@ -59,18 +59,18 @@ extension SealedFile {
     ) throws(CryptographyError) -> Int? {
         let scratch = cipher.scratch
         let filled = try wrappingSystemError { () throws(SystemError) in
-            try place(of: block).read(into: scratch, at: UInt64(number) * UInt64(Self.slotSize))
+            try place(of: block).read(into: scratch, at: UInt64(number) * UInt64(SealedBlock.slotSize))
         }
         let header = scratch.baseAddress!
         let length = Int(Self.field(0, of: header))
         var nonce = block.nonce
-        guard filled >= Self.headerSize, length <= filled - Self.headerSize,
-            memcmp(header, &nonce, BlockCipher.nonceLength) == 0, Self.field(1, of: header) == block.version,
+        guard filled >= SealedBlock.headerSize, length <= filled - SealedBlock.headerSize,
+            memcmp(header, &nonce, SealedBlock.nonceLength) == 0, Self.field(1, of: header) == block.version,
             cipher.open(
-                UnsafeRawBufferPointer(start: header + Self.headerSize, count: length), into: target,
+                UnsafeRawBufferPointer(start: header + SealedBlock.headerSize, count: length), into: target,
                 key: key, nonce: header,
                 authenticated: identity(of: number, length: length, version: block.version),
-                tag: header + Self.tagOffset)
+                tag: header + SealedBlock.tagOffset)
         else { return nil }
         return length
     }
@@ -79,7 +79,7 @@ extension SealedFile {
     static func field(_ index: Int, of header: UnsafeRawPointer) -> UInt32 {
         UInt32(
             bigEndian: header.loadUnaligned(
-                fromByteOffset: BlockCipher.nonceLength + 4 * index, as: UInt32.self))
+                fromByteOffset: SealedBlock.nonceLength + 4 * index, as: UInt32.self))
     }
 
     /// What a block's tag covers besides its bytes: whose block it is, which, and of which version.

@@ -31,7 +31,7 @@ extension SealedFile {
         of other: Block, _ number: Int, whenLaterThan known: Block
     ) throws(CryptographyError) -> Int? {
         try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-            let target = cipher.scratch.baseAddress! + Self.headerSize
+            let target = cipher.scratch.baseAddress! + SealedBlock.headerSize
             let length = try open(other, number, into: target, with: cipher)
             guard known.nonce != SIMD16(), Int32(bitPattern: other.version &- known.version) < 0 else {
                 return length
@@ -44,16 +44,16 @@ extension SealedFile {
     private func headers(of file: OpenFile, isSecond: Bool) throws(CryptographyError) -> Contents {
         try wrappingSystemError { () throws(SystemError) in
             let length = try file.size()
-            let full = length / UInt64(Self.slotSize)
-            let rest = length % UInt64(Self.slotSize)
-            let tail = rest > UInt64(Self.headerSize) ? rest - UInt64(Self.headerSize) : 0
+            let full = length / UInt64(SealedBlock.slotSize)
+            let rest = length % UInt64(SealedBlock.slotSize)
+            let tail = rest > UInt64(SealedBlock.headerSize) ? rest - UInt64(SealedBlock.headerSize) : 0
             var contents = Contents(size: full * UInt64(Self.blockSize) + tail)
             for number in 0..<(Int(full) + (tail > 0 ? 1 : 0)) {
                 let header = try file.read(
-                    count: Self.headerSize, at: UInt64(number) * UInt64(Self.slotSize))
+                    count: SealedBlock.headerSize, at: UInt64(number) * UInt64(SealedBlock.slotSize))
                 var block = Block(isSecond: isSecond)
-                guard header.count == Self.headerSize else { break }
-                for index in 0..<BlockCipher.nonceLength { block.nonce[index] = header[index] }
+                guard header.count == SealedBlock.headerSize else { break }
+                for index in 0..<SealedBlock.nonceLength { block.nonce[index] = header[index] }
                 header.withUnsafeBytes { block.version = Self.field(1, of: $0.baseAddress!) }
                 contents.blocks.append(block)
             }

@@ -10,7 +10,7 @@ extension SealedFile {
         guard let block = block(last) else { return }
         let isWhole = try mutex.reading { () throws(CryptographyError) in
             try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-                let target = cipher.scratch.baseAddress! + Self.headerSize
+                let target = cipher.scratch.baseAddress! + SealedBlock.headerSize
                 return try open(block, last, into: target, with: cipher) != nil
             }
         }

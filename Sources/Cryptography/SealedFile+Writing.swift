@@ -51,7 +51,7 @@ extension SealedFile {
     ) throws(CryptographyError) {
         // A whole block is sealed straight from where it is.
         if part.count == Self.blockSize { return try store(number, part, with: cipher) }
-        let block = UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...])
+        let block = UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[SealedBlock.headerSize...])
         var length = 0
         if hasBlock(number) {
             length = try load(number, into: block.baseAddress!, with: cipher)
@@ -68,8 +68,8 @@ extension SealedFile {
     }
 
     private func reserve(_ number: Int, length: Int) throws(CryptographyError) {
-        let offset = Int64(number) * Int64(Self.slotSize)
-        let slot = Int64(Self.headerSize + length)
+        let offset = Int64(number) * Int64(SealedBlock.slotSize)
+        let slot = Int64(SealedBlock.headerSize + length)
         try wrappingSystemError { () throws(SystemError) in
             let target = try place(of: nextPlace(of: number))
             guard chatfs_allocate(target.descriptor, offset, slot) != 0 else { return }
@@ -82,7 +82,8 @@ extension SealedFile {
     /// Seals the plaintext that lies in the cipher's scratch and writes it to its slot.
     private func store(_ number: Int, length: Int, with cipher: BlockCipher) throws(CryptographyError) {
         try store(
-            number, UnsafeRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...].prefix(length)),
+            number,
+            UnsafeRawBufferPointer(rebasing: cipher.scratch[SealedBlock.headerSize...].prefix(length)),
             with: cipher)
     }
 
@@ -93,22 +94,22 @@ extension SealedFile {
         let header = cipher.scratch.baseAddress!
         var block = nextPlace(of: number)
         block.nonce = SIMD16()
-        withUnsafeMutableBytes(of: &block.nonce) { randombytes_buf($0.baseAddress!, BlockCipher.nonceLength) }
+        withUnsafeMutableBytes(of: &block.nonce) { randombytes_buf($0.baseAddress!, SealedBlock.nonceLength) }
         withUnsafeBytes(of: block.nonce) {
-            header.copyMemory(from: $0.baseAddress!, byteCount: BlockCipher.nonceLength)
+            header.copyMemory(from: $0.baseAddress!, byteCount: SealedBlock.nonceLength)
         }
         header.storeBytes(
-            of: UInt32(length).bigEndian, toByteOffset: BlockCipher.nonceLength, as: UInt32.self)
+            of: UInt32(length).bigEndian, toByteOffset: SealedBlock.nonceLength, as: UInt32.self)
         header.storeBytes(
-            of: block.version.bigEndian, toByteOffset: BlockCipher.nonceLength + 4, as: UInt32.self)
-        let body = header + Self.headerSize
+            of: block.version.bigEndian, toByteOffset: SealedBlock.nonceLength + 4, as: UInt32.self)
+        let body = header + SealedBlock.headerSize
         try cipher.seal(
             plaintext, into: body, key: key, nonce: header,
             authenticated: identity(of: number, length: length, version: block.version),
-            tag: header + Self.tagOffset)
-        let slot = UnsafeRawBufferPointer(start: header, count: Self.headerSize + length)
+            tag: header + SealedBlock.tagOffset)
+        let slot = UnsafeRawBufferPointer(start: header, count: SealedBlock.headerSize + length)
         try wrappingSystemError { () throws(SystemError) in
-            try place(of: block).write(slot, at: UInt64(number) * UInt64(Self.slotSize))
+            try place(of: block).write(slot, at: UInt64(number) * UInt64(SealedBlock.slotSize))
         }
         remember(block, of: number, size: UInt64(number) * UInt64(Self.blockSize) + UInt64(length))
     }
@@ -121,7 +122,9 @@ extension SealedFile {
     ) throws(CryptographyError) {
         precondition(count <= Self.blockSize && !hasBlock(number), "not a new block")
         try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-            fill(UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[Self.headerSize...].prefix(count)))
+            fill(
+                UnsafeMutableRawBufferPointer(
+                    rebasing: cipher.scratch[SealedBlock.headerSize...].prefix(count)))
             try store(number, length: count, with: cipher)
         }
     }
@@ -135,15 +138,15 @@ extension SealedFile {
             if size < self.size && tail > 0 && hasBlock(blocks - 1) {
                 // The last block is sealed anew without what was cut, lest it come back when growing.
                 try BlockCipher.borrow { (cipher) throws(CryptographyError) in
-                    let target = cipher.scratch.baseAddress! + Self.headerSize
+                    let target = cipher.scratch.baseAddress! + SealedBlock.headerSize
                     let length = try load(blocks - 1, into: target, with: cipher)
                     try store(blocks - 1, length: min(length, tail), with: cipher)
                     // Its old version is cut below: the new one has to be there first.
                     if second.withLock({ $0.file != nil }) { try flush() }
                 }
             }
-            let full = size / UInt64(Self.blockSize) * UInt64(Self.slotSize)
-            let length = full + (tail > 0 ? UInt64(Self.headerSize + tail) : 0)
+            let full = size / UInt64(Self.blockSize) * UInt64(SealedBlock.slotSize)
+            let length = full + (tail > 0 ? UInt64(SealedBlock.headerSize + tail) : 0)
             try wrappingSystemError { () throws(SystemError) in
                 if let second = second.withLock({ $0.file }), try second.size() > length {
                     try second.truncate(to: length)
@@ -169,10 +172,10 @@ extension SealedFile {
         try mutex.writing { () throws(CryptographyError) in
             guard hasBlock(number) else { return }
             contents.withLock { $0.blocks[number] = Block() }
-            let start = UInt64(number) * UInt64(Self.slotSize)
+            let start = UInt64(number) * UInt64(SealedBlock.slotSize)
             try wrappingSystemError { () throws(SystemError) in
-                try file.punchHole(start..<start + UInt64(Self.slotSize))
-                try second.withLock { $0.file }?.punchHole(start..<start + UInt64(Self.slotSize))
+                try file.punchHole(start..<start + UInt64(SealedBlock.slotSize))
+                try second.withLock { $0.file }?.punchHole(start..<start + UInt64(SealedBlock.slotSize))
             }
         }
     }

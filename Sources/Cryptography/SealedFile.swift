@@ -17,14 +17,9 @@ import Posix
 /// blocks that were not there. All calls block on the disk.
 public final class SealedFile: Sendable {
     /// Plaintext bytes of a block.
-    public static let blockSize = 65_536
+    public static let blockSize = SealedBlock.contentSize
     /// No sealed file grows beyond 1 TiB (EFBIG): the table of its blocks stays in memory.
     public static let maxSize: UInt64 = 1 << 40
-    /// nonce (12) ‖ length of the plaintext (4, big endian) ‖ version (4) ‖ tag (16), in front of the
-    /// ciphertext.
-    static let headerSize = BlockCipher.nonceLength + 8 + BlockCipher.tagLength
-    static let slotSize = headerSize + blockSize
-    static let tagOffset = BlockCipher.nonceLength + 8
 
     struct Block: Equatable {
         /// The nonce it was last sealed with, zeros where there is none: only that version is accepted.

@@ -38,8 +38,6 @@ public final class JSONDocument: Sendable {
         self.bytes = bytes
         self.nodes = nodes
     }
-
-    public var root: JSONValue { JSONValue(document: self, index: 0) }
 }
 
 /// Builds the list of nodes. Every read of a byte is checked against the end.

@@ -197,3 +197,7 @@ extension JSONValue {
         bytes += Array(UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
     }
 }
+
+extension JSONDocument {
+    public var root: JSONValue { JSONValue(document: self, index: 0) }
+}

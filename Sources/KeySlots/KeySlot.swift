@@ -102,9 +102,13 @@ public struct KeySlot: Hashable, Sendable {
     }
 }
 
-/// The key that all databases of a data directory have in common.
-public enum DataKey {
-    public static let length = 32
-
-    public static func random() -> SecretBytes { SecretBytes(randomCount: length) }
+extension UnlockingSecret {
+    public var kind: KeySlot.Kind {
+        switch self {
+        case .passphrase: .passphrase
+        case .recoveryCode: .recoveryCode
+        case .key: .key
+        case .keyringKey: .keyring
+        }
+    }
 }

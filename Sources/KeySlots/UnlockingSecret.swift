@@ -15,15 +15,6 @@ public enum UnlockingSecret: Sendable {
     /// Bytes of a passphrase.
     public static let longestPassphrase = 1024
 
-    public var kind: KeySlot.Kind {
-        switch self {
-        case .passphrase: .passphrase
-        case .recoveryCode: .recoveryCode
-        case .key: .key
-        case .keyringKey: .keyring
-        }
-    }
-
     func wrappingKey(salt: [UInt8], cost: Argon2id.Cost?) throws(KeySlotsError) -> SecretBytes {
         switch self {
         case .passphrase(let passphrase):

@@ -1,11 +1,5 @@
 import ChatCore
 
-/// The bytes of a file that is looked into: up to `count` from `offset` on, fewer at its end.
-public typealias MediaContent = (_ offset: UInt64, _ count: Int) throws -> [UInt8]
-
-/// The same for several threads.
-typealias SharedContent = @Sendable (_ offset: UInt64, _ count: Int) throws -> [UInt8]
-
 /// As what a file is sent: decided by its extension, and by bytes that must agree with it, so that a
 /// misnamed file goes as what it is to the recipients' apps: a file.
 ///

@@ -17,7 +17,7 @@ public enum MetadataPolicy: String, CaseIterable, Sendable {
 ///
 /// What the pixels need stays as it is, byte for byte, and so do the colour profile and which side is up. It is done by
 /// `exiftool`, which gets a file in memory, can read nothing of the user's and write nothing
-/// (`ChildProcess.Confinement`); nothing decrypted touches a disk on the way.
+/// (`Confinement`); nothing decrypted touches a disk on the way.
 public struct MetadataRemover: Sendable {
     /// The package that has the program, in Debian.
     public static let package = "libimage-exiftool-perl"
@@ -28,7 +28,7 @@ public struct MetadataRemover: Sendable {
     private let timeout: Duration
 
     private static let formats: Set<PictureFormat> = [.jpeg, .png, .webp]
-    private static let confinement = ChildProcess.Confinement(maxMemory: 1 << 30, maxSeconds: 20)
+    private static let confinement = Confinement(maxMemory: 1 << 30, maxSeconds: 20)
     /// Without a configuration of the user, which would be a program. The orientation is put back alone.
     private static let arguments = [
         "-config", "", "-q", "-q", "-all=", "--icc_profile:all", "-tagsfromfile", "@", "-orientation", "-o",

@@ -1,23 +1,6 @@
 import Base
 import Glibc
 
-/// How serious a line is; the numbers are those of syslog and of systemd's `<6>` prefixes.
-public enum LogLevel: Int, CaseIterable, Comparable, Sendable {
-    case error = 3
-    case warning = 4
-    case notice = 5
-    case information = 6
-    case debug = 7
-
-    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-
-    /// By its name: `error`, `warning`, `notice`, `information`, `debug`.
-    public init?(word: String) {
-        guard let level = Self.allCases.first(where: { "\($0)" == word }) else { return nil }
-        self = level
-    }
-}
-
 /// Lines of the program's log, on standard error unless told otherwise (`LogDestination`). Keys,
 /// descriptions, message text and file names are for `debug` only.
 public struct Log: Sendable {

@@ -3,19 +3,6 @@ import CSQLite
 import Cryptography
 import Glibc
 
-extension Database {
-    /// Whether a database opens with this key, which is found out without changing it. Nothing happens where there is
-    /// none. Blocks.
-    /// - Throws: as `init`.
-    public static func probe(path: String, key: SecretBytes?) throws(StoreError) {
-        guard access(path, F_OK) == 0 else { return }
-        let connection = try Connection(path: path, key: key)
-        defer { connection.close() }
-        if key == nil, connection.isSealed { throw StoreError.encrypted }
-        _ = try connection.exists("SELECT 1 FROM sqlite_schema")
-    }
-}
-
 /// Copies a database row by row into a new one, under another key or none: how one in clear becomes a sealed one, and
 /// the other way round. (SQLite's own ways copy pages, and a sealed page holds less.) Blocks.
 ///

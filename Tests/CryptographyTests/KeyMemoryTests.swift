@@ -85,8 +85,8 @@ import Testing
         func nest(_ depth: Int) throws -> [ProcessMemory.Place] {
             try BlockCipher.borrow { cipher throws(any Error) in
                 var block = [UInt8](repeating: 1, count: 64)
-                var tag = [UInt8](repeating: 0, count: BlockCipher.tagLength)
-                let nonce = [UInt8](repeating: 2, count: BlockCipher.nonceLength)
+                var tag = [UInt8](repeating: 0, count: SealedBlock.tagLength)
+                let nonce = [UInt8](repeating: 2, count: SealedBlock.nonceLength)
                 try block.withUnsafeMutableBytes { block in
                     try cipher.seal(
                         UnsafeRawBufferPointer(block), into: block.baseAddress!, key: key, nonce: nonce,

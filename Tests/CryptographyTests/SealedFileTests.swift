@@ -10,7 +10,7 @@ import Testing
     private let folder: TemporaryFolder
     private let key = [UInt8](repeating: 9, count: 32)
     private let block = SealedFile.blockSize
-    private let slot = UInt64(SealedFile.slotSize)
+    private let slot = UInt64(SealedBlock.slotSize)
 
     init() throws { folder = try TemporaryFolder() }
 

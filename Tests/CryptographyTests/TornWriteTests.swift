@@ -122,7 +122,7 @@ import Testing
         "killed in the middle of its last write, a file ends before the block that this was in",
         arguments: [0, 777])
     func killedInTheLastWrite(tail: Int) throws {
-        let slot = SealedFile.slotSize
+        let slot = SealedBlock.slotSize
         let whole = Vectors.bytes(3 * block, seed: 4)
         let file = try open("file")
         try file.write(whole + Vectors.bytes(tail, seed: 5), at: 0)

@@ -95,7 +95,7 @@ import XFTP
     private static func exchange(
         _ one: (file: OpenFile, number: UInt64), _ other: (file: OpenFile, number: UInt64)
     ) throws {
-        let slot = UInt64(SealedFile.slotSize)
+        let slot = UInt64(SealedBlock.slotSize)
         let first = try one.file.read(count: Int(slot), at: one.number * slot)
         let second = try other.file.read(count: Int(slot), at: other.number * slot)
         try #require(first.count == Int(slot) && second.count == Int(slot) && first != second)

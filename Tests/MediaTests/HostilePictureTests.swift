@@ -132,7 +132,7 @@ import Testing
             ChatFSProcess.path, [PictureProcess.word, "png", "100", "9000", "preview"])
         settings.input = .pipe
         settings.output = .pipe
-        settings.confinement = ChildProcess.Confinement(maxMemory: 512 << 20, maxSeconds: 10)
+        settings.confinement = Confinement(maxMemory: 512 << 20, maxSeconds: 10)
         let child = try await ChildProcess.start(settings)
         // One filter since it was started, one more before it reads its first byte.
         try await wait(until: "it has given up what it does not need") {

@@ -10,7 +10,7 @@ import Testing
         _ program: String, _ arguments: [String], memory: UInt = 256 << 20
     ) async throws -> (ending: ChildProcess.Ending, output: String) {
         var settings = ChildProcess.Settings(program, arguments)
-        settings.confinement = ChildProcess.Confinement(maxMemory: memory, maxSeconds: 1)
+        settings.confinement = Confinement(maxMemory: memory, maxSeconds: 1)
         let process = try await RunningProcess.start(settings)
         return (try await process.ending(), process.output)
     }
@@ -50,7 +50,7 @@ import Testing
 
     @Test func itGainsNoPrivileges() async throws {
         var settings = ChildProcess.Settings("/bin/sleep", ["100"])
-        settings.confinement = ChildProcess.Confinement(maxMemory: 256 << 20, maxSeconds: 1)
+        settings.confinement = Confinement(maxMemory: 256 << 20, maxSeconds: 1)
         let child = try await ChildProcess.start(settings)
         let bytes = try OpenFile("/proc/\(child.identifier)/status", flags: O_RDONLY).read(count: 8192, at: 0)
         let status = String(decoding: bytes, as: UTF8.self)

@@ -13,7 +13,7 @@ struct PictureDecoder: Sendable {
 
     /// Most a process may use: a picture of 100 million pixels with transparency fits, a second of decoding
     /// is long. Bytes of address space, of which the program itself needs about a fifth.
-    private static let confinement = ChildProcess.Confinement(maxMemory: 512 << 20, maxSeconds: 10)
+    private static let confinement = Confinement(maxMemory: 512 << 20, maxSeconds: 10)
 
     /// A path of this program.
     let program: String

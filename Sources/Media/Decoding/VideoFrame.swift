@@ -6,14 +6,14 @@ import Posix
 ///
 /// It gets the video in a file in memory (players must jump about in it), of which only what the first
 /// picture needs is filled: the start of the file, the index, the start of the pictures. It can read what
-/// the user can, and neither write nor reach the network (`ChildProcess.Confinement`).
+/// the user can, and neither write nor reach the network (`Confinement`).
 struct VideoFrame: Sendable {
     /// Path of ffmpeg, or nil.
     let program: String?
     let timeout: Duration
 
     /// It maps about 200 MB of libraries.
-    private static let confinement = ChildProcess.Confinement(maxMemory: 1 << 30, maxSeconds: 10)
+    private static let confinement = Confinement(maxMemory: 1 << 30, maxSeconds: 10)
     private static let maxFrameBytes = 4 << 20
     private static let startBytes: UInt64 = 4 << 20
     private static let maxIndexBytes: UInt64 = 8 << 20

@@ -1,0 +1,15 @@
+import Cryptography
+import Glibc
+
+extension Database {
+    /// Whether a database opens with this key, which is found out without changing it. Nothing happens where there is
+    /// none. Blocks.
+    /// - Throws: as `init`.
+    public static func probe(path: String, key: SecretBytes?) throws(StoreError) {
+        guard access(path, F_OK) == 0 else { return }
+        let connection = try Connection(path: path, key: key)
+        defer { connection.close() }
+        if key == nil, connection.isSealed { throw StoreError.encrypted }
+        _ = try connection.exists("SELECT 1 FROM sqlite_schema")
+    }
+}
