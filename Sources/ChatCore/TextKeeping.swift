@@ -58,15 +58,3 @@ extension ChatError {
         "The text is too long for one message, which has space for about "
             + "\(ComposedText.longest) characters: send it as a file.")
 }
-
-/// How long the log of a chat is at one moment.
-public struct MessageLog: Hashable, Sendable {
-    public var size: UInt64
-    /// When it grew last, or lost words.
-    public var modified: Timestamp
-
-    public init(size: UInt64, modified: Timestamp) {
-        self.size = size
-        self.modified = modified
-    }
-}

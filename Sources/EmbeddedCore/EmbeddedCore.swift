@@ -65,7 +65,7 @@ public final class EmbeddedCore: ChatCore {
         let transfers = transfers ?? XFTPTransfers(client: client)
         let scheduler = TransferScheduler(retry: retry)
         self.scheduler = scheduler
-        let folders = try ProfileFolders(of: profile, in: directory)
+        let folders = try directory.profileFolders(of: profile)
         store = ProfileStore(
             profile, in: directory, folders: folders,
             lock: try .takeProfile(

@@ -61,15 +61,6 @@ public enum MessageEvent: Hashable, Sendable {
     }
 }
 
-/// Whether something of a name is known, and whether it could be read.
-enum Reading<Value> {
-    case read(Value)
-    case malformed
-    case unknown
-
-    init(_ value: Value?) { self = value.map { .read($0) } ?? .malformed }
-}
-
 extension MessageEvent {
     /// nil where the event is known and its parameters make no sense.
     init?(_ name: String, _ json: JSONValue, isForwarded: Bool) {

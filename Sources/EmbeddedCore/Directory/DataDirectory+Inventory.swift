@@ -29,7 +29,7 @@ extension DataDirectory {
     public func strayFiles(of profile: Profile) throws(ChatError) -> [String] {
         try wrapping {
             // The folder first: what is kept meanwhile has its name before its row.
-            let names = try ProfileFolders(of: profile, in: self).names()
+            let names = try profileFolders(of: profile).names()
             return try store.read { tables in
                 let files = self.tables(of: profile, tables).files
                 return try names.filter { try !files.hasStored($0) }
@@ -40,7 +40,7 @@ extension DataDirectory {
     /// Keeps the profile to this process while `body` runs.
     /// - Throws: `.profileInUse` naming the process that has it; what `body` throws.
     public func holding<Result>(_ profile: Profile, _ body: () throws -> Result) throws -> Result {
-        let folders = try ProfileFolders(of: profile, in: self)
+        let folders = try profileFolders(of: profile)
         let lock = try ProcessLock.takeProfile(
             OpenFile(folders.path + "/lock", flags: O_RDWR | O_CREAT), mountpoint: nil)
         defer { lock.release() }

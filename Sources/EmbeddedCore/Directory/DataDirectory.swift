@@ -216,9 +216,13 @@ public final class DataDirectory: Sendable {
     /// sent: for who talks to the process that holds the profile. Made when they are missing.
     public func folders(of profile: Profile) throws(ChatError) -> (own: String, staging: String) {
         try wrapping {
-            let folders = try ProfileFolders(of: profile, in: self)
+            let folders = try profileFolders(of: profile)
             return (folders.path, folders.stagingPath)
         }
+    }
+
+    func profileFolders(of profile: Profile) throws(SystemError) -> ProfileFolders {
+        try ProfileFolders(of: profile, in: folder, path: path)
     }
 
     /// Makes a profile with its note folder. Names are unique in a data directory; for their form see

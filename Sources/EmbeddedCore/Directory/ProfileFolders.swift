@@ -35,10 +35,11 @@ public struct ProfileFolders: Sendable {
     /// Where the core's own download of a file grows until it is whole.
     func incomingPath(of file: FileID) -> String { incomingPath + "/\(file.rawValue)" }
 
-    init(of profile: Profile, in directory: DataDirectory) throws(SystemError) {
+    /// - Parameter path: of the data directory, absolute.
+    init(of profile: Profile, in directory: PrivateFolder, path directoryPath: String) throws(SystemError) {
         let name = "\(profile.id)"
-        path = directory.path + "/profiles/" + name
-        let profiles = try directory.folder.subfolder("profiles")
+        path = directoryPath + "/profiles/" + name
+        let profiles = try directory.subfolder("profiles")
         let own = try PrivateFolder.folder(name, in: profiles)
         for inner in ["staging", "incoming"] { _ = try PrivateFolder.folder(inner, in: own) }
         files = try PrivateFolder.folder("files", in: own)

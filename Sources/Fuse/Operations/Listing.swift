@@ -3,25 +3,10 @@ import FileSystem
 import Glibc
 import Namespace
 
-extension Operations {
-    /// The kernel then asks no more (FUSE_NO_OPENDIR_SUPPORT, Linux 5.1): it opens and closes folders by itself and
-    /// keeps each listing until the folder is invalidated.
-    static func opendir(_ request: consuming Request) { request.fail(ENOSYS) }
-
-    static func readdir(_ request: consuming Request, _ listing: Listing) {
-        let prepared = request.context.fileSystem.prepare(listing.folder)
-        request.answer(prepared) { request, _ in listing.answer(request) }
-    }
-
-    static func fsyncdir(_ request: consuming Request, _ folder: NodeID) {
-        request.answer(request.context.fileSystem.synchronise(folder: folder))
-    }
-}
-
 /// A part of a folder that the kernel wants listed. A position is the number of the entry before it, so a listing that
 /// is read in parts shows everything once, whatever arrives or goes meanwhile.
 struct Listing: Sendable {
-    let folder: NodeID
+    private let folder: NodeID
     private let size: Int
     private let position: UInt64
     private let withAttributes: Bool
@@ -37,7 +22,13 @@ struct Listing: Sendable {
         self.withAttributes = withAttributes
     }
 
-    func answer(_ request: consuming Request) {
+    /// Answers when the folder is prepared.
+    func begin(_ request: consuming Request) {
+        let prepared = request.context.fileSystem.prepare(folder)
+        request.answer(prepared) { request, _ in answer(request) }
+    }
+
+    private func answer(_ request: consuming Request) {
         let context = request.context
         let buffer = context.buffers.take(size)
         let space = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<size])
@@ -46,7 +37,7 @@ struct Listing: Sendable {
             // Let go of since it was prepared.
             page.withdraw()
             context.buffers.give(buffer)
-            return Operations.readdir(request, self)
+            return begin(request)
         }
         if !request.bytes(page.bytes) { page.withdraw() }
         context.buffers.give(buffer)

@@ -149,27 +149,3 @@ struct Request: ~Copyable {
         fuse_req_interrupt_func(pointer, function, context)
     }
 }
-
-extension Request {
-    /// Answers now, or from a task when the work that waits is done.
-    consuming func answer<Value: Sendable>(
-        _ answer: Answer<Value>, _ succeed: @escaping @Sendable (consuming Request, Value) -> Void
-    ) {
-        switch answer {
-        case .now(.success(let value)): succeed(self, value)
-        case .now(.failure(let error)): fail(error)
-        case .later(let work):
-            DeferredRequest(self).run {
-                switch await work() {
-                case .success(let value): return { succeed($0, value) }
-                case .failure(let error): return { $0.fail(error) }
-                }
-            }
-        }
-    }
-
-    /// The same for what is answered without a value.
-    consuming func answer(_ answer: Answer<Void>) {
-        self.answer(answer) { request, _ in request.succeed() }
-    }
-}

@@ -141,8 +141,8 @@ struct PeopleTests {
         let (alice, bob) = try await Internet().pair()
         try await bob.core.shutDown()
         let code = try await alice.core.security(of: alice.core.chat(named: "bob"))?.code
-        let folders = try ProfileFolders(
-            of: bob.world.directory.profile(named: "bob"), in: bob.world.directory)
+        let directory = bob.world.directory
+        let folders = try directory.profileFolders(of: directory.profile(named: "bob"))
         let mark = folders.path + "/" + ProfileFolders.restoredMark
         _ = try OpenFile(mark, flags: O_WRONLY | O_CREAT | O_EXCL)
         #expect(folders.isRestored)

@@ -1,0 +1,33 @@
+/// A word that stands without an option's name in front of it.
+public struct Argument: Sendable {
+    public enum Count: Sendable { case one, optional, oneOrMore, any }
+
+    /// In capitals, as help shows it: `MOUNTPOINT`.
+    public let name: String
+    public let type: ValueType
+    public let count: Count
+    public let help: String
+    /// Used when an optional argument is not given; shown in the help.
+    public let defaultText: String?
+
+    public init(
+        _ name: String, _ type: ValueType, count: Count = .one, default defaultText: String? = nil,
+        _ help: String
+    ) {
+        self.name = name
+        self.type = type
+        self.count = count
+        self.help = help
+        self.defaultText = defaultText
+    }
+
+    /// `NAME`, `[NAME]`, `NAME…`, `[NAME…]`.
+    var usage: String {
+        switch count {
+        case .one: name
+        case .optional: "[\(name)]"
+        case .oneOrMore: "\(name)…"
+        case .any: "[\(name)…]"
+        }
+    }
+}
