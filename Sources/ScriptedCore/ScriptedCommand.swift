@@ -19,7 +19,7 @@ struct ScriptedCommand {
         words = text.split(separator: " ").map(String.init)
     }
 
-    func carryOut(_ state: inout ScriptedSimpleX.State) -> Outcome {
+    func carryOut(_ state: inout ScriptedState) -> Outcome {
         var outcome = Outcome(response: #"{"type":"cmdOk"}"#)
         var messages = 0
         if text == "/version" {
@@ -31,7 +31,7 @@ struct ScriptedCommand {
             outcome.response =
                 #"{"type":"\#(type)","archiveErrors":[\#(state.archiveErrors.joined(separator: ","))]}"#
         } else if text == "/user" {
-            outcome.response = #"{"type":"activeUser",\#(ScriptedSimpleX.user)}"#
+            outcome.response = #"{"type":"activeUser",\#(ScriptedState.user)}"#
         } else if text == "/network" {
             let proxy = state.hidesAddress ? #","socksProxy":"127.0.0.1:9050""# : ""
             outcome.response =
@@ -71,7 +71,7 @@ struct ScriptedCommand {
 
     // MARK: - Looking
 
-    private func servers(_ state: ScriptedSimpleX.State) -> String {
+    private func servers(_ state: ScriptedState) -> String {
         let servers = state.relays.map { #"{"server":"\#($0)","enabled":true,"deleted":false}"# }
         return """
             {"type":"userServers","userServers":[{"operator":{"enabled":true},\
@@ -79,14 +79,14 @@ struct ScriptedCommand {
             """
     }
 
-    private func chats(_ state: ScriptedSimpleX.State) -> String {
+    private func chats(_ state: ScriptedState) -> String {
         let references =
             state.contacts.keys.sorted().map { "@\($0)" } + state.groups.keys.sorted().map { "#\($0)" }
         let chats = references.map { #"{"chatInfo":\#(state.info($0)),"chatItems":[]}"# }
         return #"{"type":"apiChats","chats":[\#(chats.joined(separator: ","))]}"#
     }
 
-    private func page(_ state: ScriptedSimpleX.State) -> (String, Int) {
+    private func page(_ state: ScriptedState) -> (String, Int) {
         let chat = words[2]
         let messages = state.history.messages(of: chat)
         let count = number(words.last)
@@ -117,7 +117,7 @@ struct ScriptedCommand {
     }
 
     /// The questions of ChatFS, told apart by what they ask for.
-    private func rows(_ state: ScriptedSimpleX.State) -> String {
+    private func rows(_ state: ScriptedState) -> String {
         guard state.answersQuestions else { return #"{"type":"chatCmdError","chatError":{"type":"error"}}"# }
         var rows = ["header"]
         if text.contains("created_at FROM users") {
@@ -166,17 +166,17 @@ struct ScriptedCommand {
 
     // MARK: - Changing
 
-    private func receive(_ state: inout ScriptedSimpleX.State) -> (String, ScriptedMessage?) {
+    private func receive(_ state: inout ScriptedState) -> (String, ScriptedMessage?) {
         let id = (Int64(words[1]) ?? 0) - ScriptedMessage.firstFile
         let message = state.history.change(id) { $0.status = #"{"type":"rcvAccepted"}"# }
         guard let message else { return (Self.failure("fileNotFound"), nil) }
         return (
-            #"{"type":"rcvFileAccepted",\#(ScriptedSimpleX.user),"chatItem":\#(state.pair(message))}"#,
+            #"{"type":"rcvFileAccepted",\#(ScriptedState.user),"chatItem":\#(state.pair(message))}"#,
             message
         )
     }
 
-    private func cancel(_ state: inout ScriptedSimpleX.State) -> String {
+    private func cancel(_ state: inout ScriptedState) -> String {
         let file = Int64(words[1]) ?? 0
         let message = state.history.change(file - ScriptedMessage.firstFile) { message in
             message.status = message.isSent ? #"{"type":"sndCancelled"}"# : #"{"type":"rcvInvitation"}"#
@@ -184,16 +184,16 @@ struct ScriptedCommand {
         guard let message else {
             guard state.standalone.remove(file) != nil else { return Self.failure("fileNotFound") }
             return
-                #"{"type":"sndFileCancelled",\#(ScriptedSimpleX.user),"fileTransferMeta":{"fileId":\#(file)}}"#
+                #"{"type":"sndFileCancelled",\#(ScriptedState.user),"fileTransferMeta":{"fileId":\#(file)}}"#
         }
         let (type, transfer) =
             message.isSent
             ? ("sndFileCancelled", "fileTransferMeta") : ("rcvFileCancelled", "rcvFileTransfer")
-        return #"{"type":"\#(type)",\#(ScriptedSimpleX.user),"\#(transfer)":{"fileId":\#(file)},"#
+        return #"{"type":"\#(type)",\#(ScriptedState.user),"\#(transfer)":{"fileId":\#(file)},"#
             + #""chatItem_":\#(state.pair(message))}"#
     }
 
-    private func send(_ state: inout ScriptedSimpleX.State) -> String {
+    private func send(_ state: inout ScriptedState) -> String {
         let path = text.firstMatch(of: /"filePath":"([^"]*)"/).map { String($0.1) } ?? ""
         var message = ScriptedMessage(
             id: state.history.newest + 1, chat: words[1], isSent: true,
@@ -205,22 +205,22 @@ struct ScriptedCommand {
             message.text = text.firstMatch(of: /"text":"((?:[^"\\]|\\.)*)"/).map { String($0.1) } ?? ""
         }
         state.history.append(message)
-        return #"{"type":"newChatItems",\#(ScriptedSimpleX.user),"chatItems":[\#(state.pair(message))]}"#
+        return #"{"type":"newChatItems",\#(ScriptedState.user),"chatItems":[\#(state.pair(message))]}"#
     }
 
-    private func delete(_ state: inout ScriptedSimpleX.State) -> String {
+    private func delete(_ state: inout ScriptedState) -> String {
         let ids = words[3].split(separator: ",").compactMap { Int64($0) }
         let gone = ids.compactMap { id in
             state.history[id]?.chat == words[2] ? state.history.remove(id) : nil
         }
         let deletions = gone.map { #"{"deletedChatItem":\#(state.pair($0))}"# }.joined(separator: ",")
         return """
-            {"type":"chatItemsDeleted",\(ScriptedSimpleX.user),"chatItemDeletions":[\(deletions)]}
+            {"type":"chatItemsDeleted",\(ScriptedState.user),"chatItemDeletions":[\(deletions)]}
             """
     }
 }
 
-extension ScriptedSimpleX.State {
+extension ScriptedState {
     /// `AChatItem`.
     func pair(_ message: ScriptedMessage) -> String {
         #"{"chatInfo":\#(info(message.chat)),"chatItem":\#(message.json)}"#

@@ -9,7 +9,7 @@ struct ScriptedManagement {
     }
 
     /// nil for other commands.
-    func answer(_ state: inout ScriptedSimpleX.State) -> String? {
+    func answer(_ state: inout ScriptedState) -> String? {
         if text.hasPrefix("/_set alias "), words.count == 4 {
             let chat = words[2]
             state.aliases[chat] = words[3]
@@ -27,7 +27,7 @@ struct ScriptedManagement {
         return nil
     }
 
-    private func delete(_ state: inout ScriptedSimpleX.State) -> String {
+    private func delete(_ state: inout ScriptedState) -> String {
         let chat = words[1]
         guard let id = Int64(chat.dropFirst()) else { return Self.refusal("contactNotFound") }
         if chat.hasPrefix("#") {
@@ -48,7 +48,7 @@ struct ScriptedManagement {
     }
 
     func told(_ type: String, _ key: String, _ json: String) -> String {
-        #"{"type":"\#(type)",\#(ScriptedSimpleX.user),"\#(key)":\#(json)}"#
+        #"{"type":"\#(type)",\#(ScriptedState.user),"\#(key)":\#(json)}"#
     }
 
     static func refusal(_ type: String) -> String {
@@ -56,12 +56,12 @@ struct ScriptedManagement {
     }
 
     /// Of a file that belongs to no chat: its end is for who uses this core to tell.
-    private func begin(_ state: inout ScriptedSimpleX.State) -> String {
+    private func begin(_ state: inout ScriptedState) -> String {
         state.lastStandalone += 1
         let file = state.lastStandalone
         state.standalone.insert(file)
         return text.hasPrefix("/_upload ")
-            ? #"{"type":"sndStandaloneFileCreated",\#(ScriptedSimpleX.user),"fileTransferMeta":{"fileId":\#(file)}}"#
-            : #"{"type":"rcvStandaloneFileCreated",\#(ScriptedSimpleX.user),"rcvFileTransfer":{"fileId":\#(file)}}"#
+            ? #"{"type":"sndStandaloneFileCreated",\#(ScriptedState.user),"fileTransferMeta":{"fileId":\#(file)}}"#
+            : #"{"type":"rcvStandaloneFileCreated",\#(ScriptedState.user),"rcvFileTransfer":{"fileId":\#(file)}}"#
     }
 }

@@ -13,7 +13,7 @@ struct ScriptedPeople {
     private static let full = "simplex:/contact#/?v=2-7&smp=x"
 
     /// nil for other commands.
-    func answer(_ state: inout ScriptedSimpleX.State) -> String? {
+    func answer(_ state: inout ScriptedState) -> String? {
         switch words.first {
         case "/_connect": connect(&state)
         case "/_get" where text.hasPrefix("/_get code @"):
@@ -34,7 +34,7 @@ struct ScriptedPeople {
     }
 
     /// Answers to questions about the database; nil for others.
-    func rows(_ state: ScriptedSimpleX.State) -> [String]? {
+    func rows(_ state: ScriptedState) -> [String]? {
         if text.contains("FROM contact_requests") {
             return state.requests.sorted { $0.key < $1.key }.map { number, name in
                 "\(number)|1800000000|\(Hexadecimal.encode(Array(name.utf8)).uppercased())"
@@ -55,14 +55,14 @@ struct ScriptedPeople {
     }
 
     private func told(_ type: String, _ members: String) -> String {
-        #"{"type":"\#(type)",\#(ScriptedSimpleX.user),\#(members)}"#
+        #"{"type":"\#(type)",\#(ScriptedState.user),\#(members)}"#
     }
 
     private static func unknown(_ type: String) -> String {
         #"{"type":"chatCmdError","chatError":{"type":"errorStore","storeError":{"type":"\#(type)"}}}"#
     }
 
-    private func connect(_ state: inout ScriptedSimpleX.State) -> String {
+    private func connect(_ state: inout ScriptedState) -> String {
         if words.count == 2 {
             return told(
                 "invitation",
@@ -81,7 +81,7 @@ struct ScriptedPeople {
         return told("sentInvitation", #""connection":{"pccConnId":8}"#)
     }
 
-    private func create(_ state: inout ScriptedSimpleX.State) -> String {
+    private func create(_ state: inout ScriptedState) -> String {
         guard state.address == nil else { return Self.unknown("duplicateContactLink") }
         state.address = "https://a/a#b"
         return told("userContactLinkCreated", #""connLinkContact":\#(link("https://a/a#b"))"#)
@@ -91,7 +91,7 @@ struct ScriptedPeople {
         #"{"connFullLink":"\#(Self.full)","connShortLink":"\#(short)"}"#
     }
 
-    private func show(_ state: ScriptedSimpleX.State) -> String {
+    private func show(_ state: ScriptedState) -> String {
         guard let address = state.address else { return Self.unknown("userContactLinkNotFound") }
         let accepts = state.acceptsAutomatically ? #","autoAccept":{"acceptIncognito":false}"# : ""
         return told(
@@ -100,24 +100,24 @@ struct ScriptedPeople {
         )
     }
 
-    private func deleted(_ state: inout ScriptedSimpleX.State) -> String {
+    private func deleted(_ state: inout ScriptedState) -> String {
         state.address = nil
-        return #"{"type":"userContactLinkDeleted",\#(ScriptedSimpleX.user)}"#
+        return #"{"type":"userContactLinkDeleted",\#(ScriptedState.user)}"#
     }
 
-    private func accept(automatically: Bool, _ state: inout ScriptedSimpleX.State) -> String {
+    private func accept(automatically: Bool, _ state: inout ScriptedState) -> String {
         state.acceptsAutomatically = automatically
         return show(state)
     }
 
-    private func join(_ state: inout ScriptedSimpleX.State) -> String {
+    private func join(_ state: inout ScriptedState) -> String {
         guard let group = words.last.flatMap({ Int64($0.dropFirst()) }),
             state.invitedInto.remove(group) != nil
         else { return Self.unknown("groupNotFound") }
         return told("userAcceptedGroupSent", #""groupInfo":\#(state.group("#\(group)"))"#)
     }
 
-    private func answerRequest(_ state: inout ScriptedSimpleX.State) -> String {
+    private func answerRequest(_ state: inout ScriptedState) -> String {
         guard let number = words.last.flatMap({ Int64($0) }),
             let name = state.requests.removeValue(forKey: number)
         else { return Self.unknown("contactRequestNotFound") }

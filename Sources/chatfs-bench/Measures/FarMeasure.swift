@@ -31,7 +31,7 @@ extension Measure {
             if let official {
                 figures.official.append(
                     try await official.programs.exchange(
-                        source, through: official.relay, named: "official-\(member)", on: stage))
+                        source, through: official.relay.address, named: "official-\(member)", on: stage))
             }
         }
         return figures.rows

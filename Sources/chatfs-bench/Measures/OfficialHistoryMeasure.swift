@@ -49,7 +49,7 @@ private struct OfficialHistory {
     private static let reader: Int64 = 1
     private static let preview = String(repeating: "A", count: 6000)
 
-    func fill(_ state: inout ScriptedSimpleX.State) {
+    func fill(_ state: inout ScriptedState) {
         state.contacts = [Self.reader: "reader"]
         var id: Int64 = 0
         for chat in 2...Int64(chats) {

@@ -28,12 +28,12 @@ extension Measure {
             try await ours.add(
                 exchange(source, "own-\(repetition).bin", chats, alice, bob, on: stage), size)
             let plain = try await released.exchange(
-                source, through: releasedRelay, named: "released-\(repetition)", on: stage)
+                source, through: releasedRelay.address, named: "released-\(repetition)", on: stage)
             theirs.add(plain, size)
             try await throughTheirs.add(
                 exchange(source, "official-\(repetition).bin", chats, anna, bob, on: stage), size)
             let quick = try await hurried.exchange(
-                source, through: hurriedRelay, named: "hurried-\(repetition)", on: stage)
+                source, through: hurriedRelay.address, named: "hurried-\(repetition)", on: stage)
             theirsHurried.add(quick, size)
         }
         let label = "\(size >> 20) MiB"
@@ -73,7 +73,8 @@ extension Measure {
         try await ThreadPool.shared.run { try FileWork.make(source, size: trial, seed: 8) }
         var seconds = 0.0
         for (programs, relay, name) in sides {
-            let taken = try await programs.exchange(source, through: relay, named: "trial-" + name, on: stage)
+            let taken = try await programs.exchange(
+                source, through: relay.address, named: "trial-" + name, on: stage)
             seconds += taken.send + taken.receive
         }
         let perByte = seconds / Double(trial) * Double(stage.plan.repetitions)

@@ -31,10 +31,6 @@ struct Row: Sendable {
         return value / reference.value
     }
 
-    /// How far it has come towards its target: 1 is the target, more is better.
-    var reach: Double? { target.flatMap { $0.reach(of: self) } }
-    var isMet: Bool? { reach.map { $0 >= 1 } }
-
     /// The middle value; of an even number the mean of the two in the middle.
     static func median(_ values: [Double]) -> Double {
         let sorted = values.sorted()

@@ -43,17 +43,19 @@ struct OfficialPrograms: Sendable {
         return child?.lines.first
     }
 
-    /// `xftp send` and `xftp recv` of one file, each a whole command; the seconds of both. `name` is new for
-    /// every call.
+    /// `xftp send` and `xftp recv` of one file, each a whole command; the seconds of both.
+    /// - Parameters:
+    ///   - relay: its address.
+    ///   - name: new for every call.
     func exchange(
-        _ source: String, through relay: OfficialRelay, named name: String, on stage: Stage
+        _ source: String, through relay: String, named name: String, on stage: Stage
     ) async throws -> (send: Double, receive: Double) {
         let folders = try ["", "-sent", "-received", "-temporary"].map { try stage.makeFolder(name + $0) }
         let file = source.split(separator: "/").last.map(String.init) ?? source
         try await stage.settle()
         var start = ContinuousClock.now
         try await client(
-            ["send", source, folders[1], "-s", relay.address, "--tmp", folders[3]], on: stage)
+            ["send", source, folders[1], "-s", relay, "--tmp", folders[3]], on: stage)
         let send = FileWork.seconds(since: start)
         try await stage.settle()
         start = ContinuousClock.now

@@ -8,7 +8,7 @@ import Testing
 @Suite("Contacts of an official core are made by the same commands")
 struct ConnectionMakingTests {
     private func opened(
-        _ change: (inout ScriptedSimpleX.State) -> Void = { _ in }
+        _ change: (inout ScriptedState) -> Void = { _ in }
     ) async throws -> (Stage, OfficialCore) {
         let stage = try Stage { state in change(&state) }
         return (stage, try await OfficialCore.open(stage.transport, stage.settings(.attached)))

@@ -64,7 +64,7 @@ struct DeletionTests {
         let told = try await reason(message) { simplex in
             simplex.change { _ = $0.history.remove(1) }
             simplex.tell(
-                #"{"type":"groupChatItemsDeleted",\#(ScriptedSimpleX.user),"groupInfo":{"groupId":3},"#
+                #"{"type":"groupChatItemsDeleted",\#(ScriptedState.user),"groupInfo":{"groupId":3},"#
                     + #""chatItemIDs":[1],"byUser":false}"#)
         }
         #expect(told == .moderated)

@@ -18,7 +18,7 @@ final class Stage: Sendable {
     /// What becomes of the answers to commands, by their beginnings.
     private let rewritings = Lock<[String: @Sendable (String) -> String]>([:])
 
-    init(_ prepare: (inout ScriptedSimpleX.State) -> Void = { _ in }) throws {
+    init(_ prepare: (inout ScriptedState) -> Void = { _ in }) throws {
         folder = try TemporaryFolder()
         simplex.change(prepare)
     }
