@@ -26,7 +26,8 @@ public final class ControlServer: Sendable {
     private let answerCacheRequest: @Sendable (CacheRequest) async -> CacheAnswer
     private let answerKeepRequest: @Sendable (KeepRequest) async -> KeepAnswer
     private let answerFreeRequest: @Sendable (FreeRequest) async -> FreeAnswer
-    private let sends = SendsInTurn()
+    /// By the identifier of a message: a repetition finds what became of the first.
+    private let sends = AsyncKeyedMutex<String>()
 
     /// Listens from now on.
     /// - Parameters:
@@ -172,7 +173,7 @@ public final class ControlServer: Sendable {
         let (core, whenSent, sends) = (core, whenSent, sends)
         try channel.send(
             BlockingTask.value {
-                await sends.run(message.id) {
+                await sends.withLock(message.id) {
                     // Who was told that it failed must not find it sent later.
                     guard !channel.isAbandoned else {
                         unlink(message.source.path)
@@ -188,7 +189,7 @@ public final class ControlServer: Sendable {
         let (core, sends) = (core, sends)
         try channel.send(
             BlockingTask.value {
-                await sends.run(text.id) {
+                await sends.withLock(text.id) {
                     guard !channel.isAbandoned else {
                         return ControlReply(problem: DesktopError.hungUp.sentence)
                     }

@@ -17,7 +17,7 @@ final class Sweeper: Sendable {
             var next: Int64? = start
             while let now = next {
                 do {
-                    // Between two of its transactions others have their turn at the records.
+                    // Between two of its transactions others can use the records.
                     let count = try service.expire(asOf: now) { !self.sleep(milliseconds: 10) }
                     if count > 0 { Log("relay").information("\(count) chunks have expired.") }
                 } catch {
@@ -42,7 +42,7 @@ final class Sweeper: Sendable {
 
     func stop() async {
         state.withLock { $0.isStopping = true }
-        wakeUp.ring()
+        wakeUp.notify()
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.waiting.append(continuation) }

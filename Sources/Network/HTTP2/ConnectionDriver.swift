@@ -21,8 +21,8 @@ final class ConnectionDriver {
     private static let record = 16 << 10
     private static let recordsAtOnce = 4
     /// Times that records are read and gathers written in one step before the other direction has its chance.
-    private static let readsEachTurn = 8
-    private static let gathersEachTurn = 8
+    private static let readsEachStep = 8
+    private static let gathersEachStep = 8
 
     init(stream: TLSStream, session: HTTP2Session, wakeUp: WakeUp) {
         self.stream = stream
@@ -33,7 +33,7 @@ final class ConnectionDriver {
     struct Step {
         /// Bytes moved in either direction.
         var moved = 0
-        /// Nothing to do before the socket is ready or somebody rings.
+        /// Nothing to do before the socket is ready or it is woken.
         var isIdle = false
         /// The peer closed, or both sides are done.
         var hasEnded = false
@@ -56,7 +56,7 @@ final class ConnectionDriver {
 
     /// True when the socket has nothing more for now.
     private func read(_ step: inout Step) throws(NetworkError) -> Bool {
-        for _ in 0..<Self.readsEachTurn {
+        for _ in 0..<Self.readsEachStep {
             incoming.removeAll()
             let ending = fill()
             // What came in front of an end or an error counts, whatever follows it.
@@ -92,7 +92,7 @@ final class ConnectionDriver {
 
     /// True when the session has nothing more to say for now and the socket took all.
     private func write(_ step: inout Step) throws(NetworkError) -> Bool {
-        for _ in 0..<Self.gathersEachTurn {
+        for _ in 0..<Self.gathersEachStep {
             isBlocked = try !stream.flush()
             if isBlocked { return false }
             frames.removeAll()

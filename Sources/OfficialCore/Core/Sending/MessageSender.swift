@@ -10,7 +10,8 @@ final class MessageSender: Sendable {
     private let recent: RecentEvents
     private let staging: StagingFolder
     private let search: SendSearch
-    private let turns = MessageTurns()
+    /// By the identifier of a message: a repetition finds what became of the first.
+    private let sending = AsyncKeyedMutex<String>()
     private let ownership: OfficialCoreSettings.Ownership
     /// Marks the core's process: a send that was begun in an earlier process of our own is over. An
     /// attached core may have outlived ours.
@@ -44,10 +45,12 @@ final class MessageSender: Sendable {
     func send(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
-        try await turns.run(message.id) { () throws(ChatError) in try await sendInTurn(message, to: chat) }
+        try await sending.withLock(message.id) { () throws(ChatError) in
+            try await sendAlone(message, to: chat)
+        }
     }
 
-    private func sendInTurn(
+    private func sendAlone(
         _ message: ComposedMessage, to chat: ChatReference
     ) async throws(ChatError) -> Outcome {
         let folder = StagingFolder.folder(of: message)

@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import CoreServices
 
@@ -7,7 +8,8 @@ struct TextSender: Sendable {
     private let connection: CoreConnection
     private let index: IndexStore
     private let recent: RecentEvents
-    private let turns = MessageTurns()
+    /// By the identifier of a message: a repetition finds what became of the first.
+    private let sending = AsyncKeyedMutex<String>()
 
     init(_ connection: CoreConnection, _ index: IndexStore, _ recent: RecentEvents) {
         self.connection = connection
@@ -18,10 +20,10 @@ struct TextSender: Sendable {
     /// - Throws: `.sendingUnsure` when it cannot be known whether the core has it; what the core refuses.
     func send(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
         try text.check()
-        try await turns.run(text.id) { () throws(ChatError) in try await sendInTurn(text, to: chat) }
+        try await sending.withLock(text.id) { () throws(ChatError) in try await sendAlone(text, to: chat) }
     }
 
-    private func sendInTurn(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
+    private func sendAlone(_ text: ComposedText, to chat: ChatReference) async throws(ChatError) {
         let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: text.id) } }
         if let begun {
             guard begun.item == nil else { return }

@@ -1,0 +1,98 @@
+import TestSupport
+import Testing
+
+@testable import Base
+
+@Suite("one task after the other for each key")
+struct AsyncKeyedMutexTests {
+    private struct Refused: Error, Equatable {}
+
+    private let mutex = AsyncKeyedMutex<String>()
+    private let order = Lock<[Int]>([])
+    private let gate = AsyncSemaphore(0)
+
+    /// Has `key` until the gate is opened.
+    private func holder(of key: String) async throws -> Task<Void, Never> {
+        let task = Task { await mutex.withLock(key) { _ = await gate.acquire() } }
+        try await wait(until: "somebody has it") { mutex.waiters(of: key) != nil }
+        return task
+    }
+
+    @Test("repetitions of one request come one after the other, in the order in which they came")
+    func order() async throws {
+        let first = try await holder(of: "a")
+        var tasks: [Task<Void, Never>] = []
+        for number in 0..<10 {
+            tasks.append(
+                Task { await mutex.withLock("a") { order.withLock { $0.append(number) } } })
+            try await wait(until: "it waits") { mutex.waiters(of: "a") == number + 1 }
+        }
+        #expect(order.withLock { $0.isEmpty })
+        gate.release()
+        await first.value
+        for task in tasks { await task.value }
+        #expect(order.withLock { $0 } == Array(0..<10))
+        #expect(mutex.waiters(of: "a") == nil)
+    }
+
+    @Test("however many come at once, no two of them have one key")
+    func exclusion() async {
+        let running = Lock((now: [0, 0, 0], most: 0))
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<300 {
+                group.addTask {
+                    await mutex.withLock("\(number % 3)") {
+                        running.withLock { running in
+                            running.now[number % 3] += 1
+                            running.most = max(running.most, running.now[number % 3])
+                        }
+                        await Task.yield()
+                        running.withLock { $0.now[number % 3] -= 1 }
+                    }
+                }
+            }
+        }
+        #expect(running.withLock { $0.most } == 1)
+        for key in ["0", "1", "2"] { #expect(mutex.waiters(of: key) == nil) }
+    }
+
+    @Test("another key is not waited for")
+    func keys() async throws {
+        let first = try await holder(of: "a")
+        let other = Task { await mutex.withLock("b") { order.withLock { $0.append(7) } } }
+        try await wait(until: "the other one is done") { order.withLock { $0 } == [7] }
+        await other.value
+        #expect(mutex.waiters(of: "a") == 0)
+        gate.release()
+        await first.value
+    }
+
+    @Test("who fails lets the next one in, and its own error comes through")
+    func failure() async throws {
+        let first = try await holder(of: "a")
+        let failing = Task {
+            _ = await #expect(throws: Refused()) {
+                try await mutex.withLock("a") { () throws(Refused) in throw Refused() }
+            }
+        }
+        try await wait(until: "it waits") { mutex.waiters(of: "a") == 1 }
+        let last = Task { await mutex.withLock("a") { order.withLock { $0.append(7) } } }
+        gate.release()
+        await first.value
+        await failing.value
+        try await wait(until: "the next one is done") { order.withLock { $0 } == [7] }
+        await last.value
+    }
+
+    @Test("who is cancelled while it waits has its body run all the same, and is told so there")
+    func cancellation() async throws {
+        let first = try await holder(of: "a")
+        let cancelled = Task { await mutex.withLock("a") { Task.isCancelled } }
+        try await wait(until: "it waits") { mutex.waiters(of: "a") == 1 }
+        cancelled.cancel()
+        gate.release()
+        await first.value
+        #expect(await cancelled.value)
+        #expect(mutex.waiters(of: "a") == nil)
+    }
+}
