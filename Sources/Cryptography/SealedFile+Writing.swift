@@ -73,7 +73,7 @@ extension SealedFile {
         try wrappingSystemError { () throws(SystemError) in
             let target = try place(of: nextPlace(of: number))
             guard chatfs_allocate(target.descriptor, offset, slot) != 0 else { return }
-            // Not every filesystem can reserve: only what says that there is no room counts.
+            // Not every filesystem can reserve: only what says that there is no space counts.
             let failure = SystemError(code: errno, operation: "write a file")
             if failure.isFullDisk { throw failure }
         }

@@ -8,8 +8,8 @@ public struct Mounted: Hashable, Sendable {
     public enum Answer: Hashable, Sendable {
         /// The bytes of `.chatfs/status.json`.
         case status([UInt8])
-        /// The daemon has died and left the mount (ENOTCONN).
-        case dead
+        /// The daemon has ended and left the mount (ENOTCONN).
+        case disconnected
         /// It said nothing in time.
         case silent
         /// Of another user.
@@ -80,14 +80,14 @@ public struct Mounted: Hashable, Sendable {
             return .status(try file.read(count: 16 << 20, at: 0))
         } catch {
             switch error.code {
-            case ENOTCONN: return .dead
+            case ENOTCONN: return .disconnected
             case EACCES, EPERM: return .foreign
             default: return .silent
             }
         }
     }
 
-    /// Takes away what a dead daemon left.
+    /// Takes away what a daemon that has ended left.
     public func detach() async throws(DesktopError) {
         guard await mount.detach() == .gone else {
             throw DesktopError(.system, "The mount at \(mountpoint) could not be taken away.")

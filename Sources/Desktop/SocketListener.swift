@@ -43,7 +43,7 @@ final class SocketListener: Sendable {
     /// Hears nobody any longer. Conversations that are going on end by themselves.
     func stop() {
         state.withLock { $0.isStopped = true }
-        wakeUp.ring()
+        wakeUp.notify()
         // From here on who connects is refused, also while this object lives on.
         shutdown(socket.descriptor, Int32(SHUT_RDWR))
         unlinkat(folder.descriptor, name, 0)

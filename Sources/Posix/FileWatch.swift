@@ -4,7 +4,7 @@ import Glibc
 /// Tells when files are written to: the one inotify(7) instance of the process, since a user may have only 128
 /// of them (`fs.inotify.max_user_instances`), shared with every other program.
 ///
-///     let token = try FileWatch.shared().add("/path/of/file") { changed.ring() }
+///     let token = try FileWatch.shared().add("/path/of/file") { changed.notify() }
 public final class FileWatch: Sendable {
     /// What ends a watch.
     public struct Token: Hashable, Sendable {

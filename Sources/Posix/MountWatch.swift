@@ -23,7 +23,7 @@ public final class MountWatch: Sendable {
     /// Ends the thread. Nothing is told from then on, unless it is being told now.
     public func stop() {
         isStopped.withLock { $0 = true }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     private func watch() {

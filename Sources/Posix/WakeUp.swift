@@ -2,7 +2,7 @@ import Base
 import CLinux
 import Glibc
 
-/// Wakes a thread that waits in poll(2): an eventfd. Any thread may ring; one thread waits.
+/// Wakes a thread that waits in poll(2): an eventfd. Any thread may notify; one thread waits.
 public final class WakeUp: Sendable {
     public let descriptor: Int32
 
@@ -13,7 +13,7 @@ public final class WakeUp: Sendable {
     deinit { close(descriptor) }
 
     /// Makes `descriptor` readable.
-    public func ring() {
+    public func notify() {
         var one: UInt64 = 1
         _ = withUnsafeBytes(of: &one) { Glibc.write(descriptor, $0.baseAddress!, 8) }
     }

@@ -31,7 +31,7 @@ public final class WallTimer: Sendable {
         }
     }
 
-    deinit { end.ring() }
+    deinit { end.notify() }
 
     /// The next time to tell, in place of any other; nil: none. One that has been is told at once.
     public func set(_ time: Timestamp?) {
@@ -41,5 +41,5 @@ public final class WallTimer: Sendable {
     }
 
     /// Tells nothing from now on.
-    public func stop() { end.ring() }
+    public func stop() { end.notify() }
 }

@@ -73,7 +73,7 @@ final class ServerConnection: Sendable {
             return true
         }
         beginThread()
-        wakeUp.ring()
+        wakeUp.notify()
         return true
     }
 
@@ -95,13 +95,13 @@ final class ServerConnection: Sendable {
 
     private func note(_ change: (inout Work) -> Void) {
         state.withLock { change(&$0.work) }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     /// Has the connection closed, whatever is under way.
     func end() {
         note { $0.isStopping = true }
-        stop.ring()
+        stop.notify()
     }
 
     /// The same, and returns when its thread has ended.

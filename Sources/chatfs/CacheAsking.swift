@@ -15,7 +15,7 @@ enum CacheAsking {
     /// One connection to the daemon of a mount. Waits for its answer to a first look at most five seconds.
     static func daemon(of mounted: Mounted) async throws -> ControlClient {
         let answer = await mounted.answer()
-        if answer == .dead {
+        if answer == .disconnected {
             throw DesktopError(
                 .noAnswer,
                 "The process of \(mounted.mountpoint) has died: 'chatfs unmount \(mounted.mountpoint)' takes the "

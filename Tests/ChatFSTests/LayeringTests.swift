@@ -97,14 +97,14 @@ struct LayeringTests {
         }
     }
 
-    @Test("targets lie above what they use: there is no ring")
+    @Test("targets lie above what they use: there is no cycle")
     func direction() throws {
         let modules = try Self.modules()
         var done: Set<String> = []
         var left = modules
         while !left.isEmpty {
             let ready = left.filter { $0.value.uses.allSatisfy { modules[$0] == nil || done.contains($0) } }
-            try #require(!ready.isEmpty, "a ring among \(left.keys.sorted())")
+            try #require(!ready.isEmpty, "a cycle among \(left.keys.sorted())")
             for name in ready.keys {
                 done.insert(name)
                 left[name] = nil

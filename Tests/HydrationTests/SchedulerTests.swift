@@ -258,22 +258,22 @@ private struct Model {
     private let settings: HydrationSettings
     private var files: [Int: (layout: ChunkLayout, requests: FetchRequests)] = [:]
     /// When a file was served last, or came to want something.
-    private var lastTurn: [Int: Int] = [:]
-    private var turns = 0
+    private var lastService: [Int: Int] = [:]
+    private var services = 0
     private(set) var flights: [Flight] = []
 
     init(settings: HydrationSettings) { self.settings = settings }
 
     mutating func update(_ file: Int, _ layout: ChunkLayout, _ requests: FetchRequests) {
         files[file] = (layout, requests)
-        if requests.isEmpty { lastTurn[file] = nil } else if lastTurn[file] == nil { take(file) }
+        if requests.isEmpty { lastService[file] = nil } else if lastService[file] == nil { take(file) }
     }
 
-    mutating func remove(_ file: Int) { (files[file], lastTurn[file]) = (nil, nil) }
+    mutating func remove(_ file: Int) { (files[file], lastService[file]) = (nil, nil) }
 
     private mutating func take(_ file: Int) {
-        turns += 1
-        lastTurn[file] = turns
+        services += 1
+        lastService[file] = services
     }
 
     mutating func progressed(_ fetch: Fetch, now: Duration) {
@@ -333,7 +333,7 @@ private struct Model {
                 }
                 for (position, chunk) in (urgency == 0 ? open : Array(open.prefix(1))).enumerated()
                 where isAllowed(file, chunk, layout, urgency, now: now) {
-                    all.append((Fetch(file: file, chunk: chunk), [urgency, lastTurn[file]!, position]))
+                    all.append((Fetch(file: file, chunk: chunk), [urgency, lastService[file]!, position]))
                 }
             }
         }

@@ -9,12 +9,12 @@ import TestSupport
 /// A TLS connection that says and hears whatever bytes a test wants. Every wait has a bound.
 final class RawPeer {
     let stream: TLSStream
-    private let bell: WakeUp
+    private let wakeUp: WakeUp
     private static let bound = Duration.seconds(20)
 
     init(_ stream: TLSStream) throws {
         self.stream = stream
-        bell = try WakeUp()
+        wakeUp = try WakeUp()
     }
 
     /// Connects to a server of ours and finishes the TLS handshake.
@@ -38,7 +38,7 @@ final class RawPeer {
         let deadline = Deadline(after: Self.bound)
         while try !stream.handshake() {
             guard !deadline.hasPassed else { throw WaitedInVain("no handshake") }
-            _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+            _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: wakeUp)
         }
     }
 
@@ -47,7 +47,7 @@ final class RawPeer {
         let deadline = Deadline(after: Self.bound)
         while try !stream.flush() {
             guard !deadline.hasPassed else { throw WaitedInVain("nobody listens") }
-            _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: bell)
+            _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: wakeUp)
         }
     }
 
@@ -71,7 +71,7 @@ final class RawPeer {
             case .bytes(let count): return Array(buffer.prefix(count))
             case .ended: return nil
             case .wouldBlock:
-                _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+                _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: wakeUp)
             }
         }
         throw WaitedInVain("nothing was said")
@@ -104,11 +104,11 @@ final class KeyUpdater {
     private let socket: Socket
     private let context: TLSContext
     private let ssl: OpaquePointer
-    private let bell: WakeUp
+    private let wakeUp: WakeUp
     private static let bound = Duration.seconds(20)
 
     init(to place: Place) throws {
-        bell = try WakeUp()
+        wakeUp = try WakeUp()
         socket = try RawPeer.connectedSocket(to: place.server.endpoint)
         context = try TLSContext(
             client: TLSClientSettings(
@@ -142,7 +142,7 @@ final class KeyUpdater {
                 throw WaitedInVain("the other side has gone")
             }
             let events = Int16(reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT)
-            _ = try socket.wait(for: events, until: deadline, stop: bell)
+            _ = try socket.wait(for: events, until: deadline, stop: wakeUp)
         }
     }
 }
@@ -183,8 +183,8 @@ struct RawServer {
     static func hold(_ socket: Socket) throws {
         let deadline = Deadline(after: .seconds(20))
         var buffer = [UInt8](repeating: 0, count: 4096)
-        let bell = try WakeUp()
-        while try socket.wait(for: Int16(POLLIN), until: deadline, stop: bell) {
+        let wakeUp = try WakeUp()
+        while try socket.wait(for: Int16(POLLIN), until: deadline, stop: wakeUp) {
             if recv(socket.descriptor, &buffer, buffer.count, 0) <= 0 { return }
         }
     }

@@ -9,13 +9,13 @@ import TestSupport
 /// The server's end of a WebSocket that says whatever bytes a test wants. Every wait has a bound.
 final class WebSocketPeer {
     private let socket: Socket
-    private let bell: WakeUp
+    private let wakeUp: WakeUp
     private var heard: [UInt8] = []
     private static let bound = Duration.seconds(90)
 
     init(_ socket: Socket) throws {
         self.socket = socket
-        bell = try WakeUp()
+        wakeUp = try WakeUp()
     }
 
     /// A server whose one connection does this after a proper handshake.
@@ -78,7 +78,7 @@ final class WebSocketPeer {
                 left = left.dropFirst(count)
             } else {
                 guard errno == EAGAIN, !deadline.hasPassed else { throw WaitedInVain("nobody listens") }
-                _ = try socket.wait(for: Int16(POLLOUT), until: deadline, stop: bell)
+                _ = try socket.wait(for: Int16(POLLOUT), until: deadline, stop: wakeUp)
             }
         }
     }
@@ -94,7 +94,7 @@ final class WebSocketPeer {
                 return
             }
             guard count < 0, errno == EAGAIN else { throw WaitedInVain("the client has gone") }
-            _ = try socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+            _ = try socket.wait(for: Int16(POLLIN), until: deadline, stop: wakeUp)
         }
         throw WaitedInVain("nothing was said")
     }

@@ -44,7 +44,7 @@ struct MachineFixture {
     mutating func add(_ event: NotificationEvent) { machine.add(event, at: now) }
 
     /// Does what is due now, as the driver would; what the service is asked it answers.
-    mutating func turn() {
+    mutating func performDue() {
         var todo = machine.step(at: now, muted: muted, inFront: inFront)
         while !todo.isEmpty {
             let effect = todo.removeFirst()
@@ -63,16 +63,16 @@ struct MachineFixture {
     @discardableResult
     mutating func pass(_ time: Duration) -> Int {
         let end = now + time
-        var turns = 0
-        turn()
+        var steps = 0
+        performDue()
         while let wake = machine.wake, wake <= end {
             now = max(now, wake)
-            turn()
-            turns += 1
-            precondition(turns < 10_000, "the machine wants to be woken again and again")
+            performDue()
+            steps += 1
+            precondition(steps < 10_000, "the machine wants to be woken again and again")
         }
         now = end
-        return turns
+        return steps
     }
 
     /// What was done since the last look.

@@ -14,8 +14,8 @@ struct ServiceTests {
         var fixture = Fixture(capabilities: nil)
         #expect(fixture.pass(.seconds(1_000_000)) == 0)
         fixture.arrive(1...1)
-        let turns = fixture.pass(.seconds(86_400))
-        #expect((10...300).contains(turns), "\(turns)")
+        let steps = fixture.pass(.seconds(86_400))
+        #expect((10...300).contains(steps), "\(steps)")
         #expect(fixture.take().allSatisfy { $0 == .start })
         // Something new is worth a try soon, and not one try each.
         let before = fixture.now
@@ -66,7 +66,7 @@ struct ServiceTests {
         fixture.answers = false
         var shows = 0
         for _ in 0..<1000 {
-            fixture.turn()
+            fixture.performDue()
             for (token, _) in fixture.shown() {
                 shows += 1
                 _ = fixture.machine.hear(.failed(token: token), at: fixture.now)

@@ -100,8 +100,8 @@ struct StateTests {
     @Test("mounts add up what nobody has opened; one that was killed counts no more")
     func totals() throws {
         let folder = try TemporaryFolder()
-        let rings = Lock(0)
-        let first = try #require(UnreadTotals(in: folder.path) { rings.withLock { $0 += 1 } })
+        let notices = Lock(0)
+        let first = try #require(UnreadTotals(in: folder.path) { notices.withLock { $0 += 1 } })
         let second = try #require(UnreadTotals(in: folder.path) {})
         first.set(3)
         second.set(4)

@@ -37,12 +37,12 @@ import Testing
 
 /// Lets a waiting thread through once opened.
 private final class OpenGate: Sendable {
-    private let bell = try! WakeUp()
+    private let wakeUp = try! WakeUp()
 
-    func open() { bell.ring() }
+    func open() { wakeUp.notify() }
 
     func wait() {
-        var requests = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
+        var requests = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         poll(&requests, milliseconds: 60_000)
     }
 }

@@ -36,7 +36,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(5))
             #expect(woken.withLock { $0 } == nil)
         }
-        wakeUp.ring()
+        wakeUp.notify()
         try await wait(until: "it is woken") { woken.withLock { $0 } != nil }
         let result = woken.withLock { $0 }
         #expect(result?.count == 1 && result?.revents == Int16(POLLIN))

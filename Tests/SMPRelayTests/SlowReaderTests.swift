@@ -12,7 +12,7 @@ struct SlowReaderTests {
     /// More than the buffers of both kernels hold, of messages that fill a block.
     private static let count = 600
 
-    private static func inTurn(_ requests: [ClientRequest], _ client: RawClient, at once: Int) throws
+    private static func inBatches(_ requests: [ClientRequest], _ client: RawClient, at once: Int) throws
         -> [Answer]
     {
         try stride(from: 0, to: requests.count, by: once).flatMap { start in
@@ -32,24 +32,24 @@ struct SlowReaderTests {
             let new = Command.NewQueue(
                 recipientKey: key.publicKey, boxKey: AgreementKey.generate().publicKey, subscribes: false,
                 mode: .messaging)
-            let made = try Self.inTurn(
+            let made = try Self.inBatches(
                 (0..<Self.count).map { _ in ClientRequest(.create(new), key: .signing(key)) }, other, at: 50)
             let queues = made.compactMap { answer in
                 if case .created(let ids) = answer { ids } else { nil }
             }
             #expect(queues.count == Self.count)
-            let subscribed = try Self.inTurn(
+            let subscribed = try Self.inBatches(
                 queues.map { ClientRequest(.subscribe, of: $0.recipientID, key: .signing(key)) }, slow, at: 50
             )
             #expect(subscribed.allSatisfy { $0 == .subscribed })
             // From here on it reads nothing.
             let body = [UInt8](repeating: 1, count: 16_000)
-            let sent = try Self.inTurn(
+            let sent = try Self.inBatches(
                 queues.map { ClientRequest(.send(flags: [], body: body), of: $0.senderID) }, other, at: 8)
             #expect(sent.allSatisfy { $0 == .ok })
             // Whatever the relay would still fetch by itself it fetches meanwhile.
             for _ in 0..<100 { #expect(try other.ask(.ping) == .pong) }
-            let deleted = try Self.inTurn(
+            let deleted = try Self.inBatches(
                 queues.map { ClientRequest(.delete, of: $0.recipientID, key: .signing(key)) }, other, at: 50)
             #expect(deleted.allSatisfy { $0 == .ok })
             // Now it reads: what it still hears had been fetched.

@@ -11,7 +11,7 @@ import XFTP
 /// speaks HTTP/2 by itself (RFC 9113, 4.1) and keeps to no limit of the relay.
 final class StallingClient {
     private let stream: TLSStream
-    private let bell: WakeUp
+    private let wakeUp: WakeUp
     private var nextStream: UInt32 = 1
     private static let bound = Duration.seconds(30)
 
@@ -21,17 +21,17 @@ final class StallingClient {
     /// Connects and shakes hands, in TLS and with the relay.
     /// - Parameter window: bytes of each answer that it lets come.
     init(_ address: RelayAddress, window: UInt32 = 65_535) throws {
-        bell = try WakeUp()
+        wakeUp = try WakeUp()
         let endpoint = Endpoint(host: address.hosts[0], port: address.port)
         let socket = try Socket.connect(
             to: SocketAddress.resolve(endpoint, numericOnly: true), deadline: Deadline(after: Self.bound),
-            stop: bell)
+            stop: wakeUp)
         let settings = TLSClientSettings(identityFingerprint: address.fingerprint)
         stream = try TLSStream(context: TLSContext(client: settings), socket: socket, isClient: true)
         let deadline = Deadline(after: Self.bound)
         while try !stream.handshake() {
             guard !deadline.hasPassed else { throw WaitedInVain("no handshake") }
-            _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: bell)
+            _ = try stream.socket.wait(for: Int16(POLLIN), until: deadline, stop: wakeUp)
         }
         try say(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Self.frame(4, [0, 4] + Self.bytes(window)))
         try request([], isWhole: true)
@@ -92,7 +92,7 @@ final class StallingClient {
         let deadline = Deadline(after: Self.bound)
         while try !stream.flush() {
             guard !deadline.hasPassed else { throw WaitedInVain("nobody listens") }
-            _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: bell)
+            _ = try stream.socket.wait(for: Int16(POLLOUT), until: deadline, stop: wakeUp)
         }
     }
 }

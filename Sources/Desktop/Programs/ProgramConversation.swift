@@ -36,7 +36,7 @@ struct ProgramConversation {
                 case .success(let request) where request.method == .subscribe:
                     if subscription == nil {
                         let wakeUp = try WakeUp()
-                        subscription = (service.subscribe { wakeUp.ring() }, wakeUp)
+                        subscription = (service.subscribe { wakeUp.notify() }, wakeUp)
                     }
                     try channel.send(ProgramAnswer(request.id, ProgramResult(done: true)))
                 case .success(let request): try channel.send(answer(request))

@@ -41,7 +41,7 @@ final class ChangeSignalListener: Sendable {
         self.stopping = stopping
         let written = try WakeUp()
         let watches = try FileWatch.shared()
-        let watch = try watches.add(signal.path) { written.ring() }
+        let watch = try watches.add(signal.path) { written.notify() }
         let ended = Lock((isOver: false, waiting: [CheckedContinuation<Void, Never>]()))
         self.ended = ended
         Thread.start("change-signal") {
@@ -55,11 +55,11 @@ final class ChangeSignalListener: Sendable {
         }
     }
 
-    deinit { stopping.ring() }
+    deinit { stopping.notify() }
 
     /// Ends the thread and waits until its last call is over.
     func stop() async {
-        stopping.ring()
+        stopping.notify()
         await withCheckedContinuation { continuation in
             let isOver = ended.withLock { state in
                 if !state.isOver { state.waiting.append(continuation) }

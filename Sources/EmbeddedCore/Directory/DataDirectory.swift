@@ -103,6 +103,7 @@ public final class DataDirectory: Sendable {
             use = try Self.beginUse(of: folder)
             try Self.checkKey(key, in: folder)
             _ = try folder.subfolder("profiles")
+            // The name is on disks: under another one, programs of two versions would not hear each other.
             signal = try ChangeSignal(path: self.path + "/bell")
             store = try DirectoryStore(
                 path: self.path + "/" + Self.databaseFile, key: key,

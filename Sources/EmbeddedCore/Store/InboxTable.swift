@@ -19,7 +19,7 @@ enum InboxEntry: Equatable {
     case messageLogGrew
 }
 
-/// What waits for the processes of profiles (table `news`).
+/// What waits for the processes of profiles (table `news`: the name is on disks, another one would need a migration).
 struct InboxTable {
     private let connection: Connection
 

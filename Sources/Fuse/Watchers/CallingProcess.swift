@@ -7,7 +7,7 @@ final class CallingProcess: Sendable {
     private let child: ChildProcess
     private let input: OpenFile
     private let output: OpenFile
-    /// Rings when nothing is to be waited for any more.
+    /// Set when nothing is to be waited for any more.
     private let stopping: WakeUp
 
     var identifier: pid_t { child.identifier }

@@ -52,7 +52,7 @@ final class WatcherNotices: Sendable {
             if !state.isStopped { state.queue.add(notice) }
             return !state.isStopped
         }
-        if isWanted { wakeUp.ring() }
+        if isWanted { wakeUp.notify() }
     }
 
     /// Nothing is told any more, and the mount is not used. Does not wait for that.
@@ -61,8 +61,8 @@ final class WatcherNotices: Sendable {
             state.isStopped = true
             state.queue.removeAll()
         }
-        stopping.ring()
-        wakeUp.ring()
+        stopping.notify()
+        wakeUp.notify()
     }
 
     // MARK: - On the thread

@@ -61,13 +61,13 @@ public final class SystemWatch: Sendable {
     /// After `sleeping`: the machine need not wait any longer.
     public func readyToSleep() {
         state.withLock { $0.isReady = true }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     /// The thread ends, and the process.
     public func stop() {
         state.withLock { $0.isStopped = true }
-        wakeUp.ring()
+        wakeUp.notify()
         broadcaster.finish()
     }
 

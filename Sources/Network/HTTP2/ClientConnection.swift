@@ -66,18 +66,18 @@ final class ClientConnection: Sendable {
             state.added.append(request)
             return nil
         }
-        if let refusal { request.finish(.failure(refusal)) } else { wakeUp.ring() }
+        if let refusal { request.finish(.failure(refusal)) } else { wakeUp.notify() }
     }
 
     /// The request's task was cancelled, before or after the request was added.
     func cancel(_ request: ClientRequest) {
         request.markCancelled()
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     func close() {
         state.withLock { $0.isClosing = true }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     static let cancelledError = NetworkError(.cancelled, "The request was cancelled.")

@@ -22,7 +22,7 @@ struct ConnectAttempt: Sendable {
                 }
             }
         } onCancel: {
-            stop.ring()
+            stop.notify()
         }
         return try outcome.get()
     }

@@ -19,7 +19,7 @@ struct AddressLookUp {
                     try SocketAddress.resolve(endpoint, numericOnly: false)
                 }
                 answer.withLock { $0 = found }
-                wakeUp.ring()
+                wakeUp.notify()
             }
         } catch {
             throw NetworkError(.exhausted, error.sentence, cause: error)

@@ -14,7 +14,7 @@ final class Listener: Sendable {
         var hasEnded: Bool { !isAccepting && connections.isEmpty }
     }
 
-    /// Serves one connection, on its thread, and returns when it is closed. The event rings when the listener stops.
+    /// Serves one connection, on its thread, and returns when it is closed. The event is set when the listener stops.
     typealias Service = @Sendable (Socket, WakeUp, Listener) -> Void
 
     /// Where it listens, with the port that the system gave.
@@ -57,8 +57,8 @@ final class Listener: Sendable {
             state.isStopping = true
             return state.connections.values.map { $0 }
         }
-        wakeUp.ring()
-        for wakeUp in connections { wakeUp.ring() }
+        wakeUp.notify()
+        for wakeUp in connections { wakeUp.notify() }
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.waiting.append(continuation) }

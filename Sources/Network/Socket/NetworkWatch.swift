@@ -14,10 +14,10 @@ public final class NetworkWatch: Sendable {
         try Thread.begin("network-watch") { [stop] in Self.run(socket, stop, changed) }
     }
 
-    deinit { stop.ring() }
+    deinit { stop.notify() }
 
     /// Tells nothing any more.
-    public func end() { stop.ring() }
+    public func end() { stop.notify() }
 
     // MARK: - The socket
 

@@ -34,12 +34,12 @@ final class WebSocketState: Sendable {
             state.waiting += text.count
             state.messages.append(text)
         }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     func close() {
         state.withLock { $0.isClosing = true }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     func end() { state.withLock { $0.hasEnded = true } }

@@ -23,7 +23,7 @@ public final class Notifier: Sendable {
         self.settings = settings
         let wakeUp = try WakeUp()
         self.wakeUp = wakeUp
-        totals = settings.runtimeFolder.flatMap { UnreadTotals(in: $0) { wakeUp.ring() } }
+        totals = settings.runtimeFolder.flatMap { UnreadTotals(in: $0) { wakeUp.notify() } }
         try Thread.begin("notifications") { self.run(told) }
     }
 
@@ -36,13 +36,13 @@ public final class Notifier: Sendable {
             return inbox.events.isEmpty
         }
         // Who opens thousands of files does not wake it for each.
-        if isFirst { wakeUp.ring() }
+        if isFirst { wakeUp.notify() }
     }
 
     /// Nothing is told any more; what was not is told by the next mount. Blocks for a moment.
     public func stop() {
         inbox.withLock { $0 = Inbox(isStopped: true) }
-        wakeUp.ring()
+        wakeUp.notify()
         hasEnded.wait { $0 ? true : nil }
     }
 

@@ -77,10 +77,10 @@ public enum Batch {
 
     /// So many transmissions from the front go into the next block; 0 when the first is too long for any.
     static func count(_ transmissions: some Sequence<[UInt8]>) -> Int {
-        var (room, count) = (TransportBlock.capacity - 1, 0)
+        var (capacity, count) = (TransportBlock.capacity - 1, 0)
         for transmission in transmissions {
-            room -= 2 + transmission.count
-            guard room >= 0, count < 255 else { break }
+            capacity -= 2 + transmission.count
+            guard capacity >= 0, count < 255 else { break }
             count += 1
         }
         return count

@@ -76,7 +76,7 @@ final class Client: Sendable {
     }
 
     /// Has its thread look at what it was told.
-    func wake() { wakeUp.ring() }
+    func wake() { wakeUp.notify() }
 
     func becomesKnown() { state.withLock { $0.isKnown = true } }
 

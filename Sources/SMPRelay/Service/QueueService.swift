@@ -64,7 +64,7 @@ final class QueueService: Sendable {
         let own = jobs.filter { !handOn($0) }
         guard !own.isEmpty else { return }
         state.withLock { $0.jobs += own }
-        wakeUp.ring()
+        wakeUp.notify()
     }
 
     private func handOn(_ job: Job) -> Bool {
@@ -87,7 +87,7 @@ final class QueueService: Sendable {
     func stop() async {
         await waysOut?.close()
         state.withLock { $0.isStopping = true }
-        wakeUp.ring()
+        wakeUp.notify()
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLock { state in
                 if !state.hasEnded { state.waiting.append(continuation) }

@@ -25,7 +25,7 @@ final class DelayLine: Sendable {
     }
 
     /// Ends the line with everything that is on it.
-    func close() { stop.ring() }
+    func close() { stop.notify() }
 
     deinit { close() }
 }

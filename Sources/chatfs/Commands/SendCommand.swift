@@ -43,7 +43,7 @@ enum SendCommand {
         ],
         waitsForStop: true
     ) { invocation in
-        let letter = try await Matter(invocation)
+        let content = try await OutgoingContent(invocation)
         let choice = try OfficialCoreChoice(core: invocation["core"], database: invocation["database"])
         let relays = try invocation.relays()
         if choice != nil, !relays.isEmpty || invocation["profile"] != nil {
@@ -52,7 +52,7 @@ enum SendCommand {
         let stage = SendingStage(stop: invocation.stop)
         let done: Void? = try await invocation.stop.interrupting {
             if let choice {
-                return try await send(letter, through: choice, invocation, stage)
+                return try await send(content, through: choice, invocation, stage)
             }
             let directory = try await invocation.dataDirectory()
             let name = invocation["profile"]
@@ -61,7 +61,7 @@ enum SendCommand {
                 try directory.addRelays(relays, to: profile)
                 return profile
             }
-            try await send(letter, from: profile, directory, stage)
+            try await send(content, from: profile, directory, stage)
         }
         guard done == nil else { return }
         Terminal.complain("chatfs: " + stage.end().sentence)
@@ -69,7 +69,8 @@ enum SendCommand {
     }
 
     private static func send(
-        _ letter: Matter, through choice: OfficialCoreChoice, _ invocation: Invocation, _ stage: SendingStage
+        _ content: OutgoingContent, through choice: OfficialCoreChoice, _ invocation: Invocation,
+        _ stage: SendingStage
     ) async throws {
         let folder = choice.folder(
             dataPath: AbsolutePath.of(invocation["data"] ?? DataDirectory.defaultPath()))
@@ -80,20 +81,20 @@ enum SendCommand {
             throw DesktopError(
                 .notMounted, "This core is not mounted: 'chatfs mount' with the same --core first.")
         }
-        try await letter.handOver(to: daemon, stage)
+        try await content.handOver(to: daemon, stage)
     }
 
     /// Through the daemon when there is one, else as the holder of the profile. A mount that has just
     /// begun, or is just leaving, has the profile but hears nobody: it is waited for.
     private static func send(
-        _ letter: Matter, from profile: Profile, _ directory: DataDirectory, _ stage: SendingStage
+        _ content: OutgoingContent, from profile: Profile, _ directory: DataDirectory, _ stage: SendingStage
     ) async throws {
         let end = ContinuousClock.now + .seconds(5)
         while true {
             let daemon = try await ThreadPool.shared.run { () throws(any Error) in
                 try ControlClient.connect(profileFolder: directory.folders(of: profile).own)
             }
-            if let daemon { return try await letter.handOver(to: daemon, stage) }
+            if let daemon { return try await content.handOver(to: daemon, stage) }
             let core: EmbeddedCore
             do throws(ChatError) {
                 core = try await EmbeddedCore.open(directory, profile: profile.displayName)
@@ -104,7 +105,7 @@ enum SendCommand {
             }
             let finish: @Sendable () -> Void
             do {
-                finish = try await letter.send(on: core, key: directory.key, stage)
+                finish = try await content.send(on: core, key: directory.key, stage)
             } catch {
                 await core.shutDown()
                 throw error
@@ -116,9 +117,9 @@ enum SendCommand {
 }
 
 /// What is sent.
-private enum Matter: Sendable {
-    case file(Letter)
-    case text(TextLetter)
+private enum OutgoingContent: Sendable {
+    case file(OutgoingFile)
+    case text(OutgoingText)
 
     init(_ invocation: Invocation) async throws {
         let (chat, startsAnew) = (invocation.argument("CHAT"), invocation.has("anew"))
@@ -126,11 +127,11 @@ private enum Matter: Sendable {
             guard invocation.optionalArgument("FILE") == nil, invocation["caption"] == nil else {
                 throw UsageError("--text sends no file: a text that goes with one is its --caption")
             }
-            self = .text(try await TextLetter(text, chat: chat, startsAnew: startsAnew))
+            self = .text(try await OutgoingText(text, chat: chat, startsAnew: startsAnew))
         } else {
             guard let path = invocation.optionalArgument("FILE") else { throw UsageError("FILE is missing") }
             self = .file(
-                Letter(
+                OutgoingFile(
                     path: path, chat: chat, caption: invocation["caption"] ?? "",
                     metadata: invocation["strip-metadata"].flatMap(MetadataPolicy.init) ?? .never,
                     startsAnew: startsAnew))
@@ -139,8 +140,8 @@ private enum Matter: Sendable {
 
     func handOver(to daemon: ControlClient, _ stage: SendingStage) async throws {
         switch self {
-        case .file(let letter): try await letter.handOver(to: daemon, stage)
-        case .text(let letter): try await letter.handOver(to: daemon, stage)
+        case .file(let file): try await file.handOver(to: daemon, stage)
+        case .text(let text): try await text.handOver(to: daemon, stage)
         }
     }
 
@@ -149,10 +150,10 @@ private enum Matter: Sendable {
         on core: EmbeddedCore, key: SecretBytes?, _ stage: SendingStage
     ) async throws -> @Sendable () -> Void {
         switch self {
-        case .file(let letter):
-            try await DirectSending(core: core, key: key, stage: stage).send(letter)
+        case .file(let file):
+            try await DirectSending(core: core, key: key, stage: stage).send(file)
             return {}
-        case .text(let letter): return try await letter.send(on: core, key: key, stage)
+        case .text(let text): return try await text.send(on: core, key: key, stage)
         }
     }
 }

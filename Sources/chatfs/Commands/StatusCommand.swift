@@ -110,7 +110,8 @@ enum StatusCommand {
     private static func complaint(_ answer: Mounted.Answer, _ mounted: Mounted) -> String? {
         switch answer {
         case .status: nil
-        case .dead: "the process of \(mounted.mountpoint) has died: run chatfs unmount \(mounted.mountpoint)"
+        case .disconnected:
+            "the process of \(mounted.mountpoint) has died: run chatfs unmount \(mounted.mountpoint)"
         case .silent: "\(mounted.mountpoint) does not answer"
         case .foreign: "\(mounted.mountpoint) belongs to another user"
         }
@@ -123,7 +124,7 @@ enum StatusCommand {
         case .status(let bytes):
             let text = String(decoding: bytes, as: UTF8.self)
             return text.hasSuffix("\n") ? String(text.dropLast()) : text
-        case .dead: problem = "dead"
+        case .disconnected: problem = "dead"
         case .silent: problem = "silent"
         case .foreign: problem = "foreign"
         }

@@ -34,7 +34,7 @@ enum UnmountCommand {
         let mounted = try Mounted.chosen(invocation.optionalArgument("MOUNTPOINT"))
         let status: MountStatus?
         switch await mounted.answer() {
-        case .dead: return try await mounted.detach()
+        case .disconnected: return try await mounted.detach()
         case .foreign:
             throw DesktopError(.system, "The mount at \(mounted.mountpoint) belongs to another user.")
         case .silent: status = nil

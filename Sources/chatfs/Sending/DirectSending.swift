@@ -11,15 +11,15 @@ struct DirectSending {
     let key: SecretBytes?
     let stage: SendingStage
 
-    func send(_ letter: Letter) async throws {
-        let chat = try Chat.named(letter.chat, in: try await core.chats())
+    func send(_ file: OutgoingFile) async throws {
+        let chat = try Chat.named(file.chat, in: try await core.chats())
         let largest = core.limits.maxFileSize(in: chat.reference)
         let terms = SendingTerms(
             chat: chat.reference.description, largest: largest, stagingFolder: core.stagingFolder,
             markKey: UnansweredRequests.key(from: key))
         let events = core.events()
         let core = core
-        let item = try await letter.send(terms, profileFolder: core.folder, stage) {
+        let item = try await file.send(terms, profileFolder: core.folder, stage) {
             (message) throws(ChatError) in try await core.send(message, to: chat.reference)
         }
         guard let file = item.file, file.transport == .xftp else { return }

@@ -23,13 +23,13 @@ extension Target {
             let kind = input.byte()
             let (isMade, place, flipped) = (kind & 1 == 1, Int(input.integer() & 0xFFF), input.byte())
             // The first message brings new keys, and agreeing on them takes as long as ten later ones.
-            let turn = kind & 0xF == 0xF ? RatchetFixture.first : RatchetFixture.second
-            var message = isMade ? turn.message : input.rest()
+            let exchange = kind & 0xF == 0xF ? RatchetFixture.first : RatchetFixture.second
+            var message = isMade ? exchange.message : input.rest()
             if isMade, kind < 0xF0 { message[place % message.count] ^= max(flipped, 1) }
-            var ratchet = turn.ratchet
+            var ratchet = exchange.ratchet
             let text = try? ratchet.decrypt(message, tools: RatchetFixture.tools)
-            hold((text != nil) == (message == turn.message), "only what was sent is read")
-            if text == nil { hold(ratchet.encoded == turn.encoded, "a refusal changes nothing") }
+            hold((text != nil) == (message == exchange.message), "only what was sent is read")
+            if text == nil { hold(ratchet.encoded == exchange.encoded, "a refusal changes nothing") }
             guard !isMade else { return }
             var reader = ByteReader(bytes)
             if let parameters = try? AgreementParameters(from: &reader) {
@@ -56,7 +56,7 @@ private enum RatchetFixture {
     static let keys = AgreementKeys.generate()
 
     /// A message, and the ratchet that is to read it.
-    struct Turn {
+    struct Exchange {
         var ratchet: Ratchet
         var message: [UInt8]
         var encoded: WipedBytes
@@ -68,7 +68,7 @@ private enum RatchetFixture {
         }
     }
 
-    private static let turns: (first: Turn, second: Turn) = {
+    private static let exchanges: (first: Exchange, second: Exchange) = {
         guard
             let joined = try? Ratchet.joining(
                 .generate(), inviter: keys.parameters(version: 3), settings: .init(), tools: tools),
@@ -81,9 +81,9 @@ private enum RatchetFixture {
             (try? reader.decrypt(message, tools: tools)) != nil,
             let next = try? joiner.encrypt([4, 5, 6], paddedTo: 64)
         else { fatalError("the fixture cannot be made") }
-        return (Turn(inviter, message), Turn(reader, next))
+        return (Exchange(inviter, message), Exchange(reader, next))
     }()
-    static let first = turns.first
-    static let second = turns.second
-    static let message = turns.first.message
+    static let first = exchanges.first
+    static let second = exchanges.second
+    static let message = exchanges.first.message
 }

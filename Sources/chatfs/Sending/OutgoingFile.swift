@@ -5,7 +5,7 @@ import Media
 import Posix
 
 /// What is to be sent, as the command line says.
-struct Letter: Sendable {
+struct OutgoingFile: Sendable {
     let path: String
     let chat: String
     let caption: String
@@ -41,25 +41,25 @@ struct Letter: Sendable {
     }
 }
 
-/// A letter that is encrypted and composed, and the record by which a repetition of it is known.
+/// A file that is encrypted and composed, and the record by which a repetition of it is known.
 private struct Request: Sendable {
-    let letter: Letter
+    let file: OutgoingFile
     let message: ComposedMessage
     let mark: String
     let unanswered: UnansweredRequests
 
     init(
-        _ letter: Letter, _ terms: SendingTerms, profileFolder: String, _ stage: SendingStage
+        _ file: OutgoingFile, _ terms: SendingTerms, profileFolder: String, _ stage: SendingStage
     ) async throws {
         let pool = ThreadPool.shared
-        self.letter = letter
-        let preparation = try MessagePreparation(terms.removesMetadata == true ? .images : letter.metadata)
+        self.file = file
+        let preparation = try MessagePreparation(terms.removesMetadata == true ? .images : file.metadata)
         unanswered = try await pool.run { () throws(DesktopError) in
             try terms.unanswered(profileFolder: profileFolder)
         }
         let composed = try await pool.run {
             try FileSending.compose(
-                letter.path, caption: letter.caption, limit: terms.largest,
+                file.path, caption: file.caption, limit: terms.largest,
                 stagingFolder: terms.stagingFolder,
                 isInterrupted: { try stage.check() })
         }
@@ -130,7 +130,7 @@ private struct Request: Sendable {
         do {
             try stage.enter(.unanswered)
             var numbered = message
-            numbered.id = try unanswered.begin(mark, id: message.id, startsAnew: letter.startsAnew)
+            numbered.id = try unanswered.begin(mark, id: message.id, startsAnew: file.startsAnew)
             return numbered
         } catch {
             discard(message)

@@ -7,8 +7,9 @@ import EmbeddedCore
 import Glibc
 import Posix
 
-/// A text that is to be sent, as the command line says. One request has one identity, as one for a file has (`Letter`).
-struct TextLetter: Sendable {
+/// A text that is to be sent, as the command line says. One request has one identity, as one for a file has
+/// (`OutgoingFile`).
+struct OutgoingText: Sendable {
     let text: String
     let chat: String
     /// An earlier request for the same whose outcome is not known does not count.
