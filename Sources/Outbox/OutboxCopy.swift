@@ -18,16 +18,20 @@ public enum OutboxCopy {
             var kept: [Journal.Entry] = []
             var gone: [Int64] = []
             for entry in try journal.entries() {
-                let isSent = if case .sent = entry.state { true } else { false }
                 // The parts of an archive that was being made are there.
-                if isSent || PartPath(entry.record.name)?.isArchive ?? false {
+                if PartPath(entry.record.name)?.isArchive ?? false {
                     gone.append(entry.record.id)
                     continue
                 }
                 var record = entry.record
-                if entry.state != .recovered {
+                switch entry.state {
+                case .sent:
+                    gone.append(record.id)
+                    continue
+                case .open, .closed, .queued, .failed, .unsure:
                     record.problem =
                         "This file was not sent when it was archived. Copy it into its chat to send it."
+                case .recovered: break
                 }
                 kept.append(Journal.Entry(record, .recovered))
             }

@@ -18,7 +18,10 @@ extension KeepObstacle {
         switch problem.kind {
         case .notApproved: self = .approval
         case .noSpace: self = .disk
-        default: self = .failure
+        case .expired, .neverUploaded, .cancelledBySender, .blocked, .damaged, .unreachable, .timedOut,
+            .relayFull,
+            .tooLarge, .noRelay, .other:
+            self = .failure
         }
     }
 }
