@@ -4,37 +4,12 @@ import Testing
 
 @Suite("The tables of docs/architecture.md say what is there")
 struct ArchitectureDocumentTests {
-    private static func text(_ path: String) throws -> String {
-        let file = try OpenFile(LayeringTests.root + "/" + path, flags: O_RDONLY)
-        return String(decoding: try file.readAll(limit: 1 << 20), as: UTF8.self)
-    }
-
-    /// Of the program: not the measurements, nor the core that they and the tests play with.
-    private static func source() throws -> String {
-        try LayeringTests.swiftFiles(in: "Sources")
-            .filter { !$0.contains("/chatfs-bench/") && !$0.contains("/ScriptedCore/") }
-            .map(text).joined(separator: "\n")
-    }
-
-    /// The rows of the table below a heading, by cells.
-    private static func table(_ heading: String) throws -> [[Substring]] {
-        let lines = try text("docs/architecture.md").split(separator: "\n", omittingEmptySubsequences: false)
-        let part = lines.drop { $0 != "## " + heading }.dropFirst().prefix { !$0.hasPrefix("## ") }
-        let rows = part.filter { $0.hasPrefix("| ") }.dropFirst()
-        return rows.map { $0.split(separator: "|").map { $0[...] } }
-    }
-
-    /// What stands between backquotes.
-    private static func words(_ cell: Substring) -> [String] {
-        cell.matches(of: /`([^`]+)`/).map { String($0.1) }
-    }
-
     @Test("every source file that a page for developers names is there")
     func files() throws {
         for page in ["docs/architecture.md", "docs/contributing.md"] {
             // Of tests and of what contrib needs a page names the whole path; of the program the one in Sources.
             let path = /`([A-Za-z][A-Za-z+\/]*\/[A-Za-z+]+\.swift)`/
-            let named = try Self.text(page).matches(of: path).map { $0.1 }
+            let named = try ArchitecturePage.text(page).matches(of: path).map { $0.1 }
             #expect(named.count >= 5, "\(page) was not understood")
             for path in named {
                 let isThere = ["/", "/Sources/"].contains {
@@ -49,63 +24,105 @@ struct ArchitectureDocumentTests {
         "every type that a page names is in the source",
         arguments: ["architecture", "contributing", "cores", "security", "semantics", "control"])
     func types(page: String) throws {
-        let named = try Self.text("docs/\(page).md").matches(of: /`([A-Z][A-Za-z]*[a-z][A-Za-z]*)[`.(]/)
-            .map { String($0.1) }
+        let named = try ArchitecturePage.text("docs/\(page).md").matches(
+            of: /`([A-Z][A-Za-z]*[a-z][A-Za-z]*)[`.(]/
+        )
+        .map { String($0.1) }
         #expect(page != "architecture" || named.count > 200, "the page was not understood")
-        // Tests and fuzz targets are named too, and parts of types by the files that they lie in.
         let paths = try LayeringTests.swiftFiles(in: "Sources") + LayeringTests.swiftFiles(in: "Tests")
-        let texts = try paths.map(Self.text) + paths
-        func isLetter(_ byte: UInt8) -> Bool {
-            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
-                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-        }
-        var known: Set<String> = []
-        for text in texts {
-            for word in text.utf8.split(whereSeparator: { !isLetter($0) })
-            where UInt8(ascii: "A")...UInt8(ascii: "Z") ~= word.first! {
-                known.insert(String(Substring(word)))
-            }
-        }
+        let declarations = try SourceDeclaration.all(in: paths)
+        var known = Set(declarations.filter { $0.kind != .extension }.map(\.name))
+        // Targets and folders are named too, and parts of types by the files that they lie in.
+        for path in paths { known.formUnion(path.split { "/+.".contains($0) }.map(String.init)) }
+        known.formUnion(
+            try PrivateFolder.names(in: OpenFile(LayeringTests.root + "/Sources", flags: O_RDONLY)))
+        // The manifest, a module of Swift, a button.
+        known.formUnion(["Package", "Synchronization", "Approve"])
         #expect(Set(named).subtracting(known) == [])
     }
 
-    @Test("every seam is a protocol, and what stands behind it in the program is a type")
+    /// Of how values are written, not of what stands behind something.
+    private static let notations: Set = ["DescribedError", "SQLBindable"]
+
+    @Test("what tests put something else in the place of is a row of the seams")
     func seams() throws {
-        let source = try Self.source()
-        let rows = try Self.table("Seams")
-        #expect(rows.count >= 6, "the table was not understood")
-        for row in rows {
-            for name in Self.words(row[0]) {
-                let isThere = source.contains("protocol \(name)") || source.contains("typealias \(name) =")
-                #expect(isThere, "there is no protocol \(name)")
-            }
-            for name in Self.words(row[1]) {
-                let isThere = ["class", "struct", "actor", "enum"].contains {
-                    source.contains("\($0) \(name)")
-                }
-                #expect(isThere, "there is no type \(name)")
-            }
-        }
+        let program = try SourceDeclaration.ofProgram()
+        let tests = try SourceDeclaration.ofTests()
+        let rows = try ArchitecturePage.table("Seams")
+        let named = Set(rows.flatMap { ArchitecturePage.words($0[0]) })
+        let protocols = Set(program.filter { $0.kind == .protocol }.map(\.name))
+        let aliases = Set(program.filter { $0.kind == .typealias }.map(\.name))
+        #expect(named.subtracting(protocols).subtracting(aliases) == [], "there are no such protocols")
+        // A seam is a protocol of the program to which a type there conforms, and one of the tests too.
+        let inProgram = Set(program.filter { $0.kind != .protocol }.flatMap(\.inherited))
+        let inTests = Set(tests.flatMap(\.inherited))
+        let seams = protocols.intersection(inProgram).intersection(inTests).subtracting(Self.notations)
+        #expect(seams.count > 20, "the source was not understood")
+        #expect(seams.subtracting(named) == [], "these are in no row")
+        let types = Set(
+            program.filter { ![.protocol, .extension, .typealias].contains($0.kind) }.map(\.name))
+        #expect(
+            Set(rows.flatMap { ArchitecturePage.words($0[1]) }).subtracting(types) == [],
+            "there are no such types")
     }
 
     @Test("every thread that the source names is in the table, and the table names no other")
     func threads() throws {
-        let source = try Self.source()
-        var named = Set(
+        let source = try SourceDeclaration.programFiles().map(ArchitecturePage.text).joined(separator: "\n")
+        let pools = source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)", threads: ([0-9]*)/)
+        let named = Set(
             source.matches(of: /Thread\.(?:start|begin)\(\s*"([a-z-]+)"/).map { String($0.1) }
                 + source.matches(of: /threads: \("([a-z-]+)", "([a-z-]+)"\)/).flatMap {
                     ["\($0.1)", "\($0.2)"]
                 }
-                + source.matches(of: /ThreadPool\(\s*name: "([a-z-]+)"/).map { String($0.1) })
-        #expect(named.count > 10, "the source was not understood")
-        let cells = try Self.table("Threads").map { String($0[0]) }
-        for name in named.sorted() {
-            #expect(cells.contains { $0.contains(name) }, "the thread \(name) is in no row of the table")
+                + pools.map { String($0.1) })
+        #expect(named.count > 30 && pools.count > 10, "the source was not understood")
+        let cells = try ArchitecturePage.table("Threads").map { $0[0] }
+        let inTable = cells.flatMap { $0.matches(of: /`([a-z-]+)`/).map { String($0.1) } }
+        #expect(Set(inTable) == named)
+        #expect(inTable.count == Set(inTable).count, "a name is in two rows")
+        for pool in pools where !pool.2.isEmpty {
+            let isRight = cells.contains { $0.contains("`\(pool.1)`, \(pool.2)") }
+            #expect(isRight, "\(pool.1) has \(pool.2) threads")
         }
-        // Of the system, or described by what they are.
-        named.formUnion(["main", "libfuse", "cooperative pool"])
-        for cell in cells {
-            #expect(named.contains { cell.contains($0) }, "no thread of the source is meant by \(cell)")
+        // Those that have no name of ours.
+        let others = cells.filter { !$0.contains("`") }
+            .map { $0.prefix { $0 != "," }.split(separator: " ").joined(separator: " ") }
+        #expect(others == ["main", "libfuse", "Swift's cooperative pool"])
+    }
+
+    @Test("every folder of a target is named beside its target")
+    func folders() throws {
+        let lines = try ArchitecturePage.text().split(separator: "\n").map { Set(ArchitecturePage.words($0)) }
+        let folders = Set(
+            try SourceDeclaration.programFiles().compactMap { path -> [Substring]? in
+                let names = path.split(separator: "/")
+                return names.count > 3 ? [names[1], names[2]] : nil
+            })
+        #expect(folders.count > 50, "the source was not understood")
+        for folder in folders.map({ $0.map(String.init) }) {
+            let isNamed = lines.contains {
+                $0.isSuperset(of: folder) || $0.contains(folder.joined(separator: "/"))
+            }
+            #expect(isNamed, "\(folder.joined(separator: "/"))")
+        }
+    }
+
+    @Test("sizes of types that the page gives are within a tenth of what they are")
+    func sizes() throws {
+        let declarations = try SourceDeclaration.ofProgram()
+        let rows = try ArchitecturePage.text().matches(of: /`([A-Z][A-Za-z]+)` ([0-9]+) in ([0-9]+)/)
+        #expect(rows.count >= 4, "the page was not understood")
+        for row in rows {
+            let own = try #require(declarations.first { $0.kind != .extension && $0.name == row.1 })
+            let parts = declarations.filter {
+                $0.target == own.target && $0.lineCount != nil && $0.name.prefix { $0 != "." } == row.1
+            }
+            let lines = parts.compactMap(\.lineCount).reduce(0, +)
+            let files = Set(parts.map(\.file)).count
+            #expect(files == Int(row.3), "\(row.1) lies in \(files) files")
+            let (said, tenth) = (try #require(Int(row.2)), lines / 10)
+            #expect(abs(said - lines) <= tenth, "\(row.1) has \(lines) lines")
         }
     }
 }
