@@ -110,6 +110,15 @@ import Testing
         #expect(throws: DraftRefusal.notPermitted) {
             try unclear.apply(.opened(.writing), at: Fixture.moment)
         }
+        // So does one that could not even be given to the core; without earlier attempts that is the end of it.
+        var unfit = Fixture.refused(.retry(mayBeHandedOver: true)).having(.deliveryBegins)
+        let later = unfit.perform(.refused(DeliveryRefusal(.unfit, "No.")))
+        #expect(unfit.state == .queued && later.reply == .retryDelivery(tries: 2))
+        #expect(throws: DraftRefusal.notPermitted) { try unfit.apply(.opened(.writing), at: Fixture.moment) }
+        #expect(Fixture.refused(.unfit).state == .failed)
+        // What somebody has sent once more though it may be there already may still be there.
+        var wanted = Fixture.refused(.unsure).having(.retryRequested)
+        #expect(throws: DraftRefusal.notPermitted) { try wanted.apply(.opened(.writing), at: Fixture.moment) }
         // So does the end of the process: the one before may have died after it was handed over.
         var restored = try #require(Fixture.queued().restored(spooled: .success(10)))
         #expect(throws: DraftRefusal.notPermitted) {

@@ -63,6 +63,7 @@ import Testing
         case "delivery begins": .deliveryBegins
         case "accepted": .accepted(ItemID(4))
         case "refused for good": .refused(DeliveryRefusal(.failed, "Never."))
+        case "cannot be made ready": .refused(DeliveryRefusal(.unfit, "Not like this."))
         case "no clear answer": .refused(DeliveryRefusal(.unsure, "Perhaps."))
         case "refused for now": .refused(DeliveryRefusal(.retry(mayBeHandedOver: nil), "Later."))
         case "backoff over": .backoffOver
@@ -73,7 +74,7 @@ import Testing
     }
 
     @Test func everyEventAndEveryStateIsInTheTable() throws {
-        #expect(Self.rows.count == 29)
+        #expect(Self.rows.count == 30)
         let phases = try #require(Self.rows.first).cells.map(\.phase)
         #expect(phases.count == 14 && Set(phases).count == 14)
         for phase in phases {

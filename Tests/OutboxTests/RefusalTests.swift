@@ -46,6 +46,33 @@ import Testing
         #expect(bench.core.sent.map(\.bytes) == [[1]])
     }
 
+    /// The first attempt may have reached the core; the second fails before it is asked.
+    @Test(arguments: [ChatErrorCode.file(.timedOut), .file(.noSpace), .sendingRefused])
+    func whatACoreMayHaveIsNotChangedBecauseItCannotBeMadeReadyAgain(code: ChatErrorCode) async throws {
+        let isUnready = Lock(false)
+        let bench = try Workbench(completion: { message async throws(ChatError) in
+            if isUnready.withLock({ $0 }) { throw ChatError(code, "Its metadata could not be removed.") }
+            return message
+        })
+        bench.core.state.withLock { $0.refusals = [ChatError(.sendingUndecided, "Perhaps.")] }
+        let draft = try bench.write([1], to: "photo.jpg")
+        bench.beQuiet()
+        try await wait(until: "the outcome is not known") { draft.snapshot.problem == "Perhaps." }
+        isUnready.withLock { $0 = true }
+        try await wait(until: "the next try fails") {
+            bench.clock.advance(by: .seconds(1))
+            return draft.snapshot.problem == "Its metadata could not be removed."
+        }
+        #expect(draft.state == .queued)
+        #expect(fails(.notPermitted) { try draft.opened(for: .writing) })
+        isUnready.withLock { $0 = false }
+        try await wait(until: "it is sent") {
+            bench.clock.advance(by: .seconds(1))
+            return draft.state == .sent
+        }
+        #expect(bench.core.sent.map(\.bytes) == [[1]])
+    }
+
     @Test func whatTheCoreCouldNotTakeForWhatItIsMayBeChanged() async throws {
         let bench = try Workbench()
         bench.core.state.withLock { $0.refusals = [ChatError(.file(.noRelay), "No relay.")] }

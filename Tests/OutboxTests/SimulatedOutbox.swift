@@ -268,16 +268,20 @@ struct SimulatedOutbox {
     private mutating func answer(onlyYes: Bool = false) throws(Died) {
         guard let delivery = inFlight else { return }
         inFlight = nil
-        switch onlyYes ? 0 : Int.random(in: 0..<5, using: &random) {
-        case 0...1:
-            take(delivery)
-            if try tell(.accepted(ItemID(1))) == .withdrawItem { cancelled = true }
-        case 2: try refuse(.failed)
-        case 3: try refuse(.retry(mayBeHandedOver: false))
-        default:
+        switch onlyYes ? 0 : Int.random(in: 0..<7, using: &random) {
+        // What the core has it does not refuse.
+        case 2 where taken == nil: try refuse(.failed)
+        case 3 where taken == nil: try refuse(.retry(mayBeHandedOver: false))
+        case 4:
             // It failed after it had taken the file.
             take(delivery)
             try refuse(.retry(mayBeHandedOver: true))
+        // It was not even asked.
+        case 5: try refuse(.unfit)
+        case 6: try refuse(.retry(mayBeHandedOver: nil))
+        default:
+            take(delivery)
+            if try tell(.accepted(ItemID(1))) == .withdrawItem { cancelled = true }
         }
     }
 

@@ -77,7 +77,7 @@ final class DeliveryWorker: Sendable {
                 guard let answer = answers.popFirst() else { break }
                 if sent.source.path != message.source.path { unlink(sent.source.path) }
                 await take(answer, of: draft)
-            case .failure(let error): await take(.failure(error), of: draft)
+            case .failure(let error): await take(DeliveryRefusal(beforehand: error), of: draft)
             }
         }
     }
@@ -135,11 +135,15 @@ final class DeliveryWorker: Sendable {
             default: await withdraw(item)
             }
         } catch {
-            context.log.warning("a file was not sent: \(error.sentence)")
-            let reply = await ThreadPool.shared.run { draft.tell(.refused(DeliveryRefusal(error))) }
-            if case .retryDelivery(let tries) = reply, let delay = Self.policy.delay(beforeTry: tries + 1) {
-                postpone(draft, by: delay)
-            }
+            await take(DeliveryRefusal(error), of: draft)
+        }
+    }
+
+    private func take(_ refusal: DeliveryRefusal, of draft: Draft) async {
+        context.log.warning("a file was not sent: \(refusal.sentence)")
+        let reply = await ThreadPool.shared.run { draft.tell(.refused(refusal)) }
+        if case .retryDelivery(let tries) = reply, let delay = Self.policy.delay(beforeTry: tries + 1) {
+            postpone(draft, by: delay)
         }
     }
 

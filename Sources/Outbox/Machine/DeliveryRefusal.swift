@@ -5,6 +5,8 @@ struct DeliveryRefusal: Hashable, Sendable {
     enum Consequence: Hashable, Sendable {
         /// Trying again without a change by somebody cannot help.
         case failed
+        /// The same, found out before the core was asked: it may have it from an earlier attempt.
+        case unfit
         /// Nobody knows whether the core has it.
         case unsure
         /// It may be taken later. `mayBeHandedOver`: whether the core may have it already, nil when this answer
@@ -22,6 +24,16 @@ struct DeliveryRefusal: Hashable, Sendable {
 
     init(_ error: ChatError) {
         self.init(Self.consequence(of: error.code), error.sentence)
+    }
+
+    /// Of what failed before the core was asked: that says nothing about earlier attempts.
+    init(beforehand error: ChatError) {
+        let consequence: Consequence =
+            switch Self.consequence(of: error.code) {
+            case .failed, .unfit: .unfit
+            case .unsure, .retry: .retry(mayBeHandedOver: nil)
+            }
+        self.init(consequence, error.sentence)
     }
 
     private static func consequence(of code: ChatErrorCode) -> Consequence {

@@ -358,17 +358,17 @@ struct DraftMachine: Equatable, Sendable {
 
     private mutating func refuse(_ refusal: DeliveryRefusal) throws(DraftRefusal) -> DraftTransition {
         switch phase {
-        case .sending(var delivery):
+        case .sending(let delivery):
             record.problem = refusal.sentence
             var transition = DraftTransition(row: .saveIfPossible, effects: [.announce])
             switch refusal.consequence {
             case .unsure: phase = .unsure(delivery.staged)
             case .failed: phase = .failed(delivery.staged)
+            case .unfit where !delivery.mayBeHandedOver: phase = .failed(delivery.staged)
+            // A failed one could be written anew, and the core would answer that with the item of the old content.
+            case .unfit: transition.reply = postpone(delivery, mayBeHandedOver: nil)
             case .retry(let mayBeHandedOver):
-                delivery.tries += 1
-                delivery.mayBeHandedOver = mayBeHandedOver ?? delivery.mayBeHandedOver
-                phase = .queued(delivery)
-                transition.reply = .retryDelivery(tries: delivery.tries)
+                transition.reply = postpone(delivery, mayBeHandedOver: mayBeHandedOver)
             }
             return transition
         case .withdrawn(let staged):
@@ -376,6 +376,15 @@ struct DraftMachine: Equatable, Sendable {
             return DraftTransition(effects: [.removeStaged(staged)])
         default: throw .impossible
         }
+    }
+
+    /// - Parameter mayBeHandedOver: nil: as it was before this try.
+    private mutating func postpone(_ delivery: Delivery, mayBeHandedOver: Bool?) -> DraftReply {
+        var delivery = delivery
+        delivery.tries += 1
+        delivery.mayBeHandedOver = mayBeHandedOver ?? delivery.mayBeHandedOver
+        phase = .queued(delivery)
+        return .retryDelivery(tries: delivery.tries)
     }
 
     private mutating func acknowledge() -> DraftTransition {
@@ -432,7 +441,8 @@ struct DraftMachine: Equatable, Sendable {
             transition.reply = .willRetry
             return transition
         case .failed(let staged), .unsure(let staged):
-            phase = .queued(Delivery(staged: staged, isConfirmed: state == .unsure))
+            let isUnsure = state == .unsure
+            phase = .queued(Delivery(staged: staged, isConfirmed: isUnsure, mayBeHandedOver: isUnsure))
             record.problem = nil
             return DraftTransition(
                 row: .save(isDurable: true),
