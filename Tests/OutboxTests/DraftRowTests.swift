@@ -47,6 +47,14 @@ import Testing
         #expect(written.phase == .writing && written.record.gap == .failedWrite)
     }
 
+    @Test func aKilledWriterLeavesNoRowThatSaysComplete() throws {
+        let death = DraftEvent.flushed(opening: 0, .killed, sequence: 2)
+        #expect(try row("written", death) == .saveOrMark(isDurable: false))
+        var written = try durable("written")
+        #expect(written.perform(death).row == .saveOrMark(isDurable: true))
+        #expect(written.record.gap == .killedWriter)
+    }
+
     @Test func whatIsQueuedIsDurableAndSoIsTakingItBack() throws {
         #expect(try row("staging", .staged(attempt: 1, Fixture.staged)) == .save(isDurable: true))
         #expect(try row("queued", .opened(.writing)) == .save(isDurable: true))

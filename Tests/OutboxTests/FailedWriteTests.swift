@@ -61,6 +61,25 @@ import Testing
         try await expectNothingSent(next)
     }
 
+    /// As above, but the shell is killed before the second program has written: `{ cat a; cat b; } > file`, and Ctrl-C.
+    @Test(arguments: [false, true])
+    func norAfterItsWriterWasKilled(isKilled: Bool) async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        try draft.write("part")
+        draft.flushed(.ofItsMaker, .finished)
+        try bench.refuseRows()
+        draft.flushed(.ofItsMaker, .killed)
+        draft.closed(.ofItsMaker)
+        bench.beQuiet()
+        if !isKilled { await bench.outbox.shutDown() }
+        #expect(draft.snapshot.problem?.contains("was killed") == true)
+        try bench.acceptRows()
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen()
+        #expect([[.recovered], [.draft]].contains(next.states()))
+        try await expectNothingSent(next)
+    }
+
     @Test func writtenAnewItIsSentAfterAKillToo() async throws {
         let bench = try Workbench()
         let draft = try halfWritten(bench) { draft in

@@ -101,7 +101,8 @@ struct SimulatedOutbox {
             try step()
             rows.append(next.phase.stored.map { Journal.Entry(next.record, $0) })
             switch row {
-            case .save(isDurable: true), .delete(isDurable: true): durableRows = rows.count
+            case .save(isDurable: true), .saveOrMark(isDurable: true), .delete(isDurable: true):
+                durableRows = rows.count
             default: break
             }
             try step()

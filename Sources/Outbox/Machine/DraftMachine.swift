@@ -172,9 +172,11 @@ struct DraftMachine: Equatable, Sendable {
             return transition
         }
         guard close == .killed else { return DraftTransition() }
-        // Its entry says so at once: others may have it open for long.
+        // Its entry says so at once: others may have it open for long. A row that says that it is complete is not to be
+        // trusted any more.
         record.problem = record.problemOfStaying
-        return DraftTransition(row: .saveIfPossible, effects: [.announce])
+        let row: RowChange = phase == .written ? .saveOrMark(isDurable: record.isDurable) : .saveIfPossible
+        return DraftTransition(row: row, effects: [.announce])
     }
 
     private mutating func release(
