@@ -233,7 +233,7 @@ final class MemoryDraft: DraftFile {
         }
     }
 
-    func truncate(to size: UInt64) throws(OutboxError) {
+    func truncate(to size: UInt64, through opening: DraftOpening?, by thread: pid_t) throws(OutboxError) {
         try check(.truncate)
         resize(to: Int(size))
     }

@@ -133,7 +133,9 @@ final class NotedFiles: FileOperations {
         state.withLock { $0.calls.append("release \(handle.id.rawValue)") }
     }
 
-    func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
+    func change(
+        _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
+    ) -> Answer<Attributes> {
         let mode = change.permissions.map { String($0, radix: 8) } ?? "-"
         let size = change.size.map { "\($0)" } ?? "-"
         let time =
@@ -142,8 +144,9 @@ final class NotedFiles: FileOperations {
             case .now: "now"
             case .at(let time): "\(time.seconds)"
             }
+        let place = handle.map { " through \($0.id.rawValue)" } ?? ""
         return answer(
-            "change \(id.rawValue) \(mode) \(change.changesOwner ? "owner" : "-") \(size) \(time)",
+            "change \(id.rawValue) \(mode) \(change.changesOwner ? "owner" : "-") \(size) \(time) by \(thread)\(place)",
             Self.attributes)
     }
     func rename(

@@ -31,9 +31,10 @@ struct TranslationTests {
 
     /// fuse_setattr_in: which fields, and what they are.
     static func setattr(
-        _ fields: Int32, size: UInt64 = 0, modified: UInt64 = 0, mode: UInt32 = 0, user: UInt32 = geteuid()
+        _ fields: Int32, handle: UInt64 = 0, size: UInt64 = 0, modified: UInt64 = 0, mode: UInt32 = 0,
+        user: UInt32 = geteuid()
     ) -> [UInt8] {
-        bytes(of: [UInt32(fields), 0]) + bytes(of: [0, size, 0, 0, modified, 0] as [UInt64])
+        bytes(of: [UInt32(fields), 0]) + bytes(of: [handle, size, 0, 0, modified, 0] as [UInt64])
             + bytes(of: [0, 0, 0, mode, 0, user, getegid(), 0] as [UInt32])
     }
 
@@ -41,12 +42,14 @@ struct TranslationTests {
     static let asked: [Asked] = [
         Asked("lookup", 1, bytes(of: "é.txt"), "lookup é.txt in 3"),
         Asked("getattr", 3, bytes(of: [0, 0] as [UInt64]), "attributes 3", mayWait: false),
-        Asked("chmod", 4, setattr(FUSE_SET_ATTR_MODE, mode: 0o100644), "change 3 644 - - -"),
-        Asked("truncate", 4, setattr(FUSE_SET_ATTR_SIZE, size: 1 << 40), "change 3 - - 1099511627776 -"),
-        Asked("touch", 4, setattr(FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW), "change 3 - - - now"),
-        Asked("utimes", 4, setattr(FUSE_SET_ATTR_MTIME, modified: 1234), "change 3 - - - 1234"),
-        Asked("chown", 4, setattr(FUSE_SET_ATTR_UID, user: geteuid() + 1), "change 3 - owner - -"),
-        Asked("chown to oneself", 4, setattr(FUSE_SET_ATTR_UID), "change 3 - - - -"),
+        Asked("chmod", 4, setattr(FUSE_SET_ATTR_MODE, mode: 0o100644), "change 3 644 - - - by 4711"),
+        Asked(
+            "truncate", 4, setattr(FUSE_SET_ATTR_SIZE, size: 1 << 40), "change 3 - - 1099511627776 - by 4711"),
+        Asked(
+            "touch", 4, setattr(FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW), "change 3 - - - now by 4711"),
+        Asked("utimes", 4, setattr(FUSE_SET_ATTR_MTIME, modified: 1234), "change 3 - - - 1234 by 4711"),
+        Asked("chown", 4, setattr(FUSE_SET_ATTR_UID, user: geteuid() + 1), "change 3 - owner - - by 4711"),
+        Asked("chown to oneself", 4, setattr(FUSE_SET_ATTR_UID), "change 3 - - - - by 4711"),
         Asked("unlink", 10, bytes(of: "a"), "unlink a in 3"),
         Asked("mkdir", 9, bytes(of: [0o755, 0] as [UInt32]) + bytes(of: "a"), "makeFolder a in 3"),
         Asked("rmdir", 11, bytes(of: "a"), "removeFolder a in 3"),
@@ -157,6 +160,10 @@ struct TranslationTests {
         #expect(written.number(at: 0, as: UInt32.self) == 2)
         #expect(try await kernel.ask(25, node: 3, bytes(of: [handle, 0, 0]), thread: 78) == .refused(0))
         #expect(files.calls == ["write 3 [4, 5] 8589934592 by 77", "flush 3 by 78"])
+        // FATTR_FH: ftruncate(2) says through which opening.
+        let cut = Self.setattr(FUSE_SET_ATTR_SIZE | 1 << 6, handle: handle, size: 5)
+        #expect(try await kernel.ask(4, node: 3, cut, thread: 79).code == 0)
+        #expect(files.calls == ["change 3 - - 5 - by 79 through 3"])
         files.state.withLock { $0.error = FileSystemError(EBADMSG) }
         #expect(try await kernel.ask(15, node: 3, bytes(of: [handle, 0, 16, 0, 0])) == .refused(EBADMSG))
         #expect(

@@ -109,6 +109,16 @@ struct KilledWriterTests {
         subprocess.run(['true'], close_fds=False); subprocess.run(['true'])
         os.write(f, b'ole'); os.close(f)"
         """,
+        // The same before the first byte, when only the length is set.
+        "length": """
+        python3 -c "
+        import os, signal
+        f = os.open('$FOLDER/length', 65, 384); os.ftruncate(f, 5)
+        c = os.fork()
+        if c == 0: signal.pause()
+        os.kill(c, 9); os.waitpid(c, 0)
+        os.write(f, b'whole'); os.close(f)"
+        """,
         // Killed before its first write, after which another writes.
         "before": "sh -c 'kill -9 $$' > \"$FOLDER/before\"; printf whole > \"$FOLDER/before\"",
         // Memory that is written after the file was closed.

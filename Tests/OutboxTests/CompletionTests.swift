@@ -68,6 +68,22 @@ import Testing
         #expect(draft.isFinished(.ofItsMaker))
     }
 
+    @Test func whoOnlySetALengthIsNotFinishedByAChildThatClosesItsCopy() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        let beside = try draft.opened(for: .writing)
+        draft.flushed(beside, by: getpid())
+        try draft.truncate(to: 5, through: .ofItsMaker, by: getpid())
+        draft.flushed(.ofItsMaker, by: getppid())
+        #expect(!draft.isFinished(.ofItsMaker))
+        #expect(try afterAKill(bench).states() == [.recovered])
+        // Who has it open beside has written nothing, whoever closes that.
+        #expect(draft.machine.writers.lastWriter(beside.number) == nil && draft.isFinished(beside))
+        draft.flushed(.ofItsMaker, by: getpid())
+        #expect(draft.isFinished(.ofItsMaker))
+        #expect(try afterAKill(bench).states() == [.draft])
+    }
+
     @Test func aThreadThatWroteAndEndedLeavesTheCloseToOthers() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)

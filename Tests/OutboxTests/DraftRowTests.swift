@@ -30,7 +30,8 @@ import Testing
 
     @Test func bytesChangeOnlyAfterTheRowSaysSo() throws {
         #expect(try row("written", .writeBegins(opening: 0, thread: 1)) == .save(isDurable: false))
-        #expect(try row("written", .truncationBegins(to: 1)) == .save(isDurable: false))
+        let truncation = DraftEvent.truncationBegins(to: 1, opening: 0, thread: 1)
+        #expect(try row("written", truncation) == .save(isDurable: false))
         #expect(try row("writing", .writeBegins(opening: 0, thread: 1)) == nil)
         // A durable row that says "complete" must not come back over other bytes.
         var written = try durable("written")

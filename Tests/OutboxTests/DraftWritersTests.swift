@@ -28,7 +28,7 @@ import Testing
         #expect(writers.areFinished && writers.lastWriter(one)?.isFinished == true)
         writers.flushed(one, .foreign)
         #expect(writers.areFinished)
-        writers.truncated(to: 5)
+        writers.truncated(to: 5, through: one, by: 7)
         #expect(!writers.areFinished)
     }
 
@@ -75,21 +75,36 @@ import Testing
         #expect(again)
     }
 
-    @Test func aLengthThatIsSetIsWrittenByNobodyKnowsWhomAndAnEmptiedFileIsNot() {
+    @Test func whoSetsALengthHasBegunToWriteAndWhoEmptiesTheFileHasNot() {
         var writers = DraftWriters()
-        let one = writers.open()
-        writers.truncated(to: 0)
+        let (one, two) = (writers.open(), writers.open())
+        writers.flushed(two, .finished)
+        writers.truncated(to: 0, through: one, by: 7)
         #expect(writers.lastWriter(one) == nil)
-        writers.truncated(to: 5)
+        writers.truncated(to: 5, through: one, by: 7)
         let writer = writers.lastWriter(one)
-        #expect(writer != nil && writer?.thread == nil && writer?.isFinished == false)
+        #expect(writer?.thread == 7 && writer?.isFinished == false)
+        // Who has it open beside has done nothing.
+        #expect(writers.lastWriter(two) == nil && writers.isFinished(two))
+        // The kernel does not say by whom.
+        writers.truncated(to: 6, through: two, by: 0)
+        #expect(writers.lastWriter(two) != nil && writers.lastWriter(two)?.thread == nil)
+    }
+
+    @Test func aLengthThatIsSetByNameIsWrittenByNobodyWhoHasItOpenAndMoreMayFollow() {
+        var writers = DraftWriters()
+        let (one, two) = (writers.open(), writers.open())
+        for number in [one, two] { writers.flushed(number, .finished) }
+        writers.truncated(to: 5, through: nil, by: 7)
+        #expect(writers.lastWriter(one) == nil && writers.lastWriter(two) == nil)
+        #expect(!writers.isFinished(one) && !writers.isFinished(two))
     }
 
     @Test func whatIsNotOpenChangesNothing() {
         var writers = DraftWriters()
         let before = writers
         writers.close(3)
-        writers.truncated(to: 5)
+        for number in [3, nil] { writers.truncated(to: 5, through: number, by: 7) }
         for close in DescriptorClose.allCases where close != .killed { writers.flushed(3, close) }
         _ = writers.wrote(through: 3, by: 7)
         #expect(writers == before)

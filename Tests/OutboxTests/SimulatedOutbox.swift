@@ -190,11 +190,15 @@ struct SimulatedOutbox {
             promise.isEmpty = false
             try tell(.wrote(size: 10, at: MachineFixture.time))
         } else {
-            for opening in promise.openings.keys { promise.openings[opening] = .wrote }
-            try tell(.truncationBegins(to: 0))
-            promise.isEmpty = true
-            (promise.failed, promise.killed) = (false, false)
-            try tell(.truncated(size: 0, at: MachineFixture.time))
+            let through = Bool.random(using: &random) ? opening : nil
+            for opening in promise.openings.keys where through ?? opening == opening {
+                promise.openings[opening] = .wrote
+            }
+            let size: UInt64 = Bool.random(using: &random) ? 0 : 10
+            try tell(.truncationBegins(to: size, opening: through, thread: 0))
+            promise.isEmpty = size == 0
+            if size == 0 { (promise.failed, promise.killed) = (false, false) }
+            try tell(.truncated(size: size, at: MachineFixture.time))
         }
     }
 

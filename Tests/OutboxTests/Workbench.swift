@@ -125,6 +125,8 @@ extension Draft {
         try write(bytes, at: offset, through: latest, by: getpid())
     }
 
+    func truncate(to size: UInt64) throws(OutboxError) { try truncate(to: size, through: nil, by: 0) }
+
     func write(_ text: String, at offset: UInt64 = 0) throws {
         try Array(text.utf8).withUnsafeBytes { try write($0, at: offset) }
     }

@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Namespace
 
 /// chmod, chown, truncate, utimensat. Has no state of its own. Any thread.
@@ -17,13 +18,18 @@ final class AttributeWriter: Sendable {
     }
 
     /// Answers with the attributes that the node has then.
-    func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
+    /// - Parameters:
+    ///   - handle: what a length is set through; nil where the node is named.
+    ///   - thread: who asks, 0 when the kernel does not say.
+    func change(
+        _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
+    ) -> Answer<Attributes> {
         guard let node = nodes.node(id) else { return .refused(.gone) }
         if change.changesOwner { return .refused(.notPermitted) }
         switch node.content {
         case .draft(let draft):
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
-            return self.change(file, of: node, change)
+            return self.change(file, of: node, change, through: handle, by: thread)
         case .item(let item) where item.direction == .sent:
             if change.size != nil || change.onlyMakesWritable { return .refused(.notPermitted) }
             guard let time = change.modified else { return .done(reader.attributes(of: node)) }
@@ -43,7 +49,8 @@ final class AttributeWriter: Sendable {
     }
 
     private func change(
-        _ draft: any DraftFile, of node: Node, _ change: AttributeChange
+        _ draft: any DraftFile, of node: Node, _ change: AttributeChange, through handle: FileHandle?,
+        by thread: pid_t
     ) -> Answer<Attributes> {
         let isEditable = draft.state.isEditable
         // The bits themselves are not kept: a draft is 0600, whatever its copy came from.
@@ -52,8 +59,9 @@ final class AttributeWriter: Sendable {
         guard change.size != nil || change.modified != nil else {
             return .done(reader.attributes(of: node))
         }
+        let opening = handle.flatMap { $0.source.draft?.id == draft.id ? $0.source.draftOpening : nil }
         return .blocking { [self] in
-            if let size = change.size { try draft.truncate(to: size) }
+            if let size = change.size { try draft.truncate(to: size, through: opening, by: thread) }
             if let time = change.modified { try draft.setModified(timestamp(time)) }
             return attributesNow(of: node)
         }

@@ -1,5 +1,6 @@
 import Glibc
 import Namespace
+import Outbox
 import Posix
 
 /// One open file. The kernel keeps it between open and release.
@@ -38,6 +39,8 @@ protocol OpenSource: Sendable {
     var isUnfinished: Bool { get }
     /// The draft that is open.
     var draft: (any DraftFile)? { get }
+    /// Which of its openings this is.
+    var draftOpening: DraftOpening? { get }
 
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> ReadAnswer
     func readWasAnswered()
@@ -57,6 +60,7 @@ extension OpenSource {
     var isForWriting: Bool { false }
     var isUnfinished: Bool { false }
     var draft: (any DraftFile)? { nil }
+    var draftOpening: DraftOpening? { nil }
 
     func readWasAnswered() {}
     func write(

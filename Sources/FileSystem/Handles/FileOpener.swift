@@ -79,7 +79,9 @@ final class FileOpener: Sendable {
         case .draft(let draft):
             guard let file = nodes.draft(draft, at: id) else { return .refused(.gone) }
             if writes && node.folder == .recovered { return .refused(.notPermitted) }
-            return .blocking { [self] in try open(file, at: node, flags: flags, writes: writes) }
+            return .blocking { [self] in
+                try open(file, at: node, flags: flags, writes: writes, by: thread)
+            }
         }
     }
 
@@ -122,7 +124,7 @@ final class FileOpener: Sendable {
     }
 
     private func open(
-        _ file: any DraftFile, at node: Node, flags: Int32, writes: Bool
+        _ file: any DraftFile, at node: Node, flags: Int32, writes: Bool, by thread: pid_t
     ) throws -> FileHandle {
         let opening: DraftOpening
         do {
@@ -133,7 +135,7 @@ final class FileOpener: Sendable {
             return read(node, item)
         }
         do {
-            if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
+            if flags & O_TRUNC != 0 { try file.truncate(to: 0, through: opening, by: thread) }
         } catch {
             file.closed(opening)
             throw error

@@ -111,6 +111,7 @@ struct DraftSource: OpenSource {
     }
 
     var draft: (any DraftFile)? { file }
+    var draftOpening: DraftOpening? { opening }
     var isForWriting: Bool { opening.access == .writing }
     var isUnfinished: Bool { !file.isFinished(opening) }
 

@@ -63,7 +63,12 @@ public protocol FileOperations: Sendable {
     // MARK: - Changing
 
     /// chmod, chown, truncate, utimensat.
-    func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes>
+    /// - Parameters:
+    ///   - handle: of ftruncate(2).
+    ///   - thread: who asks, 0 when the kernel does not say.
+    func change(
+        _ id: NodeID, _ change: AttributeChange, through handle: FileHandle?, by thread: pid_t
+    ) -> Answer<Attributes>
     /// `flags` are those of renameat2(2).
     func rename(
         _ name: EntryName, in folder: NodeID, to newName: EntryName, in newFolder: NodeID, flags: UInt32

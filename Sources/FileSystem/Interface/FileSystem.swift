@@ -323,8 +323,10 @@ extension FileSystem {
         if handle.source.isForWriting, PastedTree.holds(handle.id) { pastedFolders.changed(handle.id) }
     }
 
-    public func change(_ id: NodeID, _ change: AttributeChange) -> Answer<Attributes> {
-        loader.whenKnown(id) { [writer] in writer.change(id, change) }
+    public func change(
+        _ id: NodeID, _ change: AttributeChange, through handle: FileHandle? = nil, by thread: pid_t = 0
+    ) -> Answer<Attributes> {
+        loader.whenKnown(id) { [writer] in writer.change(id, change, through: handle, by: thread) }
     }
 
     public func rename(

@@ -95,8 +95,11 @@ public protocol DraftFile: AnyObject, Sendable {
         _ bytes: UnsafeRawBufferPointer, at offset: UInt64, through opening: DraftOpening, by thread: pid_t
     ) throws(OutboxError)
     /// Blocks.
+    /// - Parameters:
+    ///   - opening: nil where it is named, not opened.
+    ///   - thread: whose ftruncate(2) it is, 0 when that is not known.
     /// - Throws: as `opened` and `write`.
-    func truncate(to size: UInt64) throws(OutboxError)
+    func truncate(to size: UInt64, through opening: DraftOpening?, by thread: pid_t) throws(OutboxError)
     /// What was written so far survives a power cut. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func synchronise() throws(OutboxError)

@@ -4,12 +4,18 @@ import Glibc
 import Namespace
 
 extension Operations {
-    /// - Parameter fields: which of `status` are to be set, FUSE_SET_ATTR_….
-    static func setattr(_ request: consuming Request, _ node: NodeID, _ status: stat, _ fields: Int32) {
+    /// - Parameters:
+    ///   - fields: which of `status` are to be set, FUSE_SET_ATTR_….
+    ///   - handle: of ftruncate(2).
+    static func setattr(
+        _ request: consuming Request, _ node: NodeID, _ status: stat, _ fields: Int32,
+        through handle: FileHandle?
+    ) {
         let context = request.context
         if context.ownCalls.notice(of: request.thread) != nil { return getattr(request, node) }
         let change = AttributeChange(status, fields: fields, owner: context.owner)
-        request.answer(context.fileSystem.change(node, change)) { request, attributes in
+        let answer = context.fileSystem.change(node, change, through: handle, by: request.thread)
+        request.answer(answer) { request, attributes in
             request.attributes(attributes.status(of: context.owner), timeout: attributes.keepFor)
         }
     }

@@ -84,9 +84,10 @@ enum Operations {
     }
 
     private static func addChanging(to table: inout fuse_lowlevel_ops) {
-        table.setattr = { request, node, status, fields, _ in
+        table.setattr = { request, node, status, fields, info in
             Operations.setattr(
-                Request(request, "setattr", node), NodeID(node), status?.pointee ?? stat(), fields)
+                Request(request, "setattr", node), NodeID(node), status?.pointee ?? stat(), fields,
+                through: FileHandle.of(info))
         }
         table.rename = { request, folder, name, newFolder, newName, flags in
             Operations.rename(

@@ -186,17 +186,23 @@ public final class Draft: Sendable {
 
     /// Sets the length: cuts, or grows by zeros that take no space. Without a writer (truncate(2)) it
     /// counts as one that opened and closed it.
+    /// - Parameters:
+    ///   - opening: nil where it is named, not opened.
+    ///   - thread: whose ftruncate(2) it is, 0 when that is not known.
     /// - Throws: as `opened` and `write`.
-    public func truncate(to size: UInt64) throws(OutboxError) {
+    public func truncate(
+        to size: UInt64, through opening: DraftOpening?, by thread: pid_t
+    ) throws(OutboxError) {
         guard current.withLock({ !$0.machine.writers.isEmpty }) else {
             let opening = try opened(for: .writing)
             defer { closed(opening) }
-            return try truncate(to: size)
+            return try truncate(to: size, through: nil, by: thread)
         }
         try mutex.withLock { () throws(OutboxError) in
             let (file, old) = try fileForWriting()
             try failingAsIncomplete(file) {
-                _ = try handleLocked(.truncationBegins(to: size))
+                _ = try handleLocked(
+                    .truncationBegins(to: size, opening: opening?.number, thread: thread))
                 try requireAllowed(size)
                 if size > old { try requireSpace(for: 0, whenLong: size) }
                 try file.truncate(to: size)

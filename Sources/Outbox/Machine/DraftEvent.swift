@@ -7,8 +7,8 @@ enum DraftEvent: Sendable {
     case opened(DraftAccess)
     /// Bytes are about to be written through an opening, by a thread (0 when the kernel does not say which).
     case writeBegins(opening: Int, thread: Int32)
-    /// Its length is about to be set, through which opening nobody knows.
-    case truncationBegins(to: UInt64)
+    /// Its length is about to be set, through an opening, or by its name (nil).
+    case truncationBegins(to: UInt64, opening: Int?, thread: Int32)
     case wrote(size: UInt64, at: Timestamp)
     case truncated(size: UInt64, at: Timestamp)
     /// A write or truncation did not get all in; `size` is what is there.

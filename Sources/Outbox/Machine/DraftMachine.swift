@@ -81,9 +81,9 @@ struct DraftMachine: Equatable, Sendable {
             let isNewAttempt = writers.wrote(through: number, by: thread)
             if isNewAttempt, record.gap == .killedWriter { record.gap = nil }
             return becomeUnfinished()
-        case .truncationBegins(let size):
+        case .truncationBegins(let size, let number, let thread):
             guard acceptsWrites else { throw .notPermitted }
-            writers.truncated(to: size)
+            writers.truncated(to: size, through: number, by: thread)
             return becomeUnfinished()
         case .wrote(let size, let time): return try change(size: size, at: time)
         case .truncated(let size, let time): return try truncate(to: size, at: time)

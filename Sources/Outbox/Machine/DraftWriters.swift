@@ -22,15 +22,15 @@ public struct DraftOpening: Hashable, Sendable {
 /// |---|---|
 /// | open | unfinished |
 /// | wrote | unfinished, with this writer |
-/// | truncated, through which nobody knows | all: unfinished; unless it was emptied, with a writer nobody knows |
+/// | truncated | unfinished; unless it was emptied, with this writer |
+/// | truncated by its name | all: unfinished |
 /// | flushed, finished | finished |
 /// | flushed, killed | unfinished; all openings of before died with it |
 /// | flushed, foreign | as it was |
 /// | close | gone |
 struct DraftWriters: Sendable, Equatable {
     struct Writer: Equatable {
-        /// Nil when nothing was written, only a length was set, or the kernel wrote what a program left in mapped
-        /// memory.
+        /// Nil when nothing was written, or when the kernel wrote what a program left in mapped memory.
         var thread: pid_t?
         var hasWritten = false
         var isFinished = false
@@ -69,12 +69,20 @@ struct DraftWriters: Sendable, Equatable {
         return number >= firstAfterDeath
     }
 
-    /// Who sets a length has begun to write, as programs do that allocate a file first; who empties it has not.
-    mutating func truncated(to size: UInt64) {
-        for number in openings.keys {
-            openings[number]?.isFinished = false
-            if size > 0 { openings[number]?.hasWritten = true }
+    /// Who sets a length has begun to write, as programs do that allocate a file first; who empties it has not. Others
+    /// who have it open have not done anything.
+    /// - Parameters:
+    ///   - number: nil: through none of them, by its name.
+    ///   - thread: as of a write.
+    mutating func truncated(to size: UInt64, through number: Int?, by thread: pid_t) {
+        guard let number else {
+            for number in openings.keys { openings[number]?.isFinished = false }
+            return
         }
+        openings[number]?.isFinished = false
+        guard size > 0 else { return }
+        openings[number]?.hasWritten = true
+        if thread > 0 { openings[number]?.thread = thread }
     }
 
     mutating func flushed(_ number: Int, _ close: DescriptorClose) {
