@@ -112,7 +112,12 @@ public struct UnansweredRequests: Sendable {
                 if !old.hasPrefix("." + Self.prefix) { unlinkat(folder.descriptor, old, 0) }
                 continue
             }
-            linkat(folder.descriptor, old, folder.descriptor, name(old), 0)
+            if linkat(folder.descriptor, old, folder.descriptor, name(old), 0) != 0, errno != EEXIST {
+                // Another process has done it. Any other failure leaves the note, which nobody would find: who asks for
+                // the same must not get another id.
+                guard errno == ENOENT else { throw SystemError(code: errno, operation: "keep a request") }
+                continue
+            }
             unlinkat(folder.descriptor, old, 0)
         }
         if !plain.isEmpty { try folder.synchronise() }

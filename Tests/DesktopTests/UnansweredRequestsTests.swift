@@ -103,6 +103,26 @@ struct UnansweredRequestsTests {
         #expect(try folder.names(in: "unanswered").count == 1)
     }
 
+    @Test("a disk on which nothing gets a new name loses no note of the time before the data was encrypted")
+    func encryptedOnAFullDisk() async throws {
+        // A small filesystem of its own needs root.
+        guard geteuid() == 0 else { return }
+        let disk = try folder.makeFolder("disk")
+        // So many names: of itself, the folder, the note while it has two, and nothing else.
+        let options = ["-t", "tmpfs", "-o", "size=1m,nr_inodes=4,mode=700", "tmpfs", disk]
+        let mounted = try await Shell.run("mount", options)
+        try #require(mounted.succeeded, "\(mounted.errors)")
+        defer { umount2(disk, Int32(MNT_DETACH)) }
+        let plain = try UnansweredRequests(profileFolder: disk, key: nil)
+        #expect(try plain.begin(Self.mark, id: Self.first) == Self.first)
+        try folder.write([1], to: "disk/filler")
+        let key = UnansweredRequests.key(from: SecretBytes([UInt8](repeating: 7, count: 32)))
+        let keyed = try UnansweredRequests(profileFolder: disk, key: key)
+        #expect(throws: DesktopError.self) { try keyed.begin(Self.mark, id: Self.second) }
+        #expect(unlink(disk + "/filler") == 0)
+        #expect(try keyed.begin(Self.mark, id: Self.second) == Self.first)
+    }
+
     @Test("what was noted before the data was encrypted loses its plain name and keeps its identity")
     func encryptedMeanwhile() throws {
         _ = try requests.begin(Self.mark, id: Self.first)
