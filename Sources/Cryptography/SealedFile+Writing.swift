@@ -49,8 +49,11 @@ extension SealedFile {
     private func writePart(
         _ part: UnsafeRawBufferPointer, of number: Int, at inner: Int, with cipher: BlockCipher
     ) throws(CryptographyError) {
-        // A whole block is sealed straight from where it is.
-        if part.count == Self.blockSize { return try store(number, part, with: cipher) }
+        // A whole block is sealed straight from where it is. What it overwrites may be shorter.
+        if part.count == Self.blockSize {
+            if hasBlock(number) { try reserve(number, length: Self.blockSize) }
+            return try store(number, part, with: cipher)
+        }
         let block = UnsafeMutableRawBufferPointer(rebasing: cipher.scratch[SealedBlock.headerSize...])
         var length = 0
         if hasBlock(number) {
@@ -72,10 +75,12 @@ extension SealedFile {
         let slot = Int64(SealedBlock.headerSize + length)
         try wrappingSystemError { () throws(SystemError) in
             let target = try place(of: nextPlace(of: number))
-            guard chatfs_allocate(target.descriptor, offset, slot) != 0 else { return }
-            // Not every filesystem can reserve: only what says that there is no space counts.
-            let failure = SystemError(code: errno, operation: "write a file")
-            if failure.isFullDisk { throw failure }
+            do throws(SystemError) {
+                try check("write a file") { chatfs_allocate(target.descriptor, offset, slot) }
+            } catch {
+                // Not every filesystem can reserve: only what says that there is no space counts.
+                if error.isFullDisk { throw error }
+            }
         }
     }
 

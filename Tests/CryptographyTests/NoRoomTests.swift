@@ -8,8 +8,10 @@ import Testing
 /// A block of a sealed file that grows where there is no room for it. The limit of a process stands for a quota: both
 /// are told otherwise than a full disk.
 @Suite struct NoRoomTests {
-    @Test func aBlockThatCannotGrowStaysAsItWas() async {
-        await #expect(processExitsWith: .success) {
+    /// By what is added to it, and by a whole block in its place.
+    @Test(arguments: [(4096, 4096), (0, SealedFile.blockSize)])
+    func aBlockThatCannotGrowStaysAsItWas(offset: Int, count: Int) async {
+        await #expect(processExitsWith: .success) { [offset = offset as Int, count = count as Int] in
             signal(SIGXFSZ, SIG_IGN)
             let folder = try TemporaryFolder()
             let sealed = try SealedFile(
@@ -22,10 +24,11 @@ import Testing
             try sealed.write(bytes, at: 0)
             var limit = rlimit(rlim_cur: 5000, rlim_max: 5000)
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
-            #expect(throws: CryptographyError.self) { try sealed.write(bytes, at: 4096) }
+            let more = [UInt8](repeating: 4, count: count)
+            #expect(throws: CryptographyError.self) { try sealed.write(more, at: UInt64(offset)) }
             var buffer = [UInt8](repeating: 0, count: 10_000)
-            let count = try buffer.withUnsafeMutableBytes { try sealed.read(into: $0, at: 0) }
-            #expect(Array(buffer[..<count]) == bytes)
+            let filled = try buffer.withUnsafeMutableBytes { try sealed.read(into: $0, at: 0) }
+            #expect(Array(buffer[..<filled]) == bytes)
         }
     }
 }
