@@ -49,6 +49,13 @@ public enum Terminal {
         }
     }
 
+    /// Whether nobody reads what goes to standard output any more, for a command that waits for something to print.
+    public static var hasLostItsReader: Bool {
+        var request = [pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)]
+        return poll(&request, milliseconds: 0) > 0
+            && request[0].revents & Int16(POLLERR | POLLHUP) != 0
+    }
+
     /// One line on standard error: something went wrong. Control characters, which names may have, are shown
     /// escaped.
     public static func complain(_ line: String) {

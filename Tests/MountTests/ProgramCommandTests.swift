@@ -191,6 +191,47 @@ struct ProgramCommandTests {
         #expect(refused.errors.contains("Nothing of ChatFS is mounted"), "\(refused.errors)")
     }
 
+    @Test("what goes on printing ends when its reader has gone, without waiting for something to print")
+    func readerGone() async throws {
+        let mounts = try await TwoMounts.start()
+        let commands = ["events --json", "events", "status --watch --json", "status --watch"]
+        for command in commands {
+            let script = "{ \"$CHATFS\" \(command) --verbose \"$MOUNT\"; echo \"ended $?\" >&2; } | head -n 1"
+            var settings = ChildProcess.Settings(try Shell.find("sh"), ["-c", script])
+            settings.environment = ["CHATFS": ChatFSProcess.path, "MOUNT": mounts.path("bob")]
+            let pipeline = try await RunningProcess.start(settings)
+            if command.hasPrefix("events") {
+                try await wait(until: "it listens") { pipeline.errors.contains("listening") }
+                try mounts.write([1], to: "alice/bob/\(command).bin")
+            }
+            #expect(try await pipeline.ending() == .code(0), "\(command)")
+            #expect(pipeline.errors.hasSuffix("ended 0\n"), "\(command): \(pipeline.errors)")
+            #expect(pipeline.lines.count == 1, "\(pipeline.output)")
+        }
+        // A program is run all the same, and what is printed beside it is lost.
+        let log = mounts.path("arrivals")
+        let program = try mounts.folder.write(
+            Array("#!/bin/sh\necho \"$CHATFS_NAME\" >> '\(log)'\n".utf8), to: "program")
+        #expect(chmod(program, 0o700) == 0)
+        var settings = ChildProcess.Settings(
+            try Shell.find("sh"),
+            ["-c", "\"$CHATFS\" events --json --verbose --exec \"$PROGRAM\" \"$MOUNT\" | true"])
+        settings.environment = [
+            "CHATFS": ChatFSProcess.path, "MOUNT": mounts.path("bob"), "PROGRAM": program,
+        ]
+        let pipeline = try await RunningProcess.start(settings)
+        try await wait(until: "it listens") { pipeline.errors.contains("listening") }
+        for name in ["one.txt", "two.txt"] {
+            try await mounts.send([1], as: name)
+            try await wait(until: "it was run") {
+                (try? mounts.folder.read("arrivals")).map { String(decoding: $0, as: UTF8.self) }?
+                    .contains(name) == true
+            }
+        }
+        pipeline.sendToGroup(SIGTERM)
+        try await pipeline.ending()
+    }
+
     @Test("a file is uploaded once for one key, and never one of the mount itself")
     func upload() async throws {
         let mounts = try await TwoMounts.start()

@@ -9,8 +9,8 @@ enum EventsCommand {
     static let command = Command(
         "events", "Show what happens on a mount, or run a program for what arrives.",
         discussion: """
-            A line for each file that comes, goes or changes its state, until Ctrl-C or until the mount ends. With \
-            --verbose it says on standard error when it has begun to listen: nothing that happens later is missed.
+            A line for each file that comes, goes or changes its state, until Ctrl-C, until the mount ends, or until \
+            nobody reads them any more. With --verbose it says on standard error when it has begun to listen: nothing that happens later is missed.
 
             With --exec a program is run for every file that arrives, one after the other, without a shell. It finds \
             in its environment CHATFS_PATH (absolute), CHATFS_NAME, CHATFS_CHAT (the folder), CHATFS_SENDER, \
@@ -31,6 +31,10 @@ enum EventsCommand {
         let place = try await ThreadPool.shared.run { try ProgramAsking.Place(path) }
         let client = try await ProgramAsking.client(of: place.mounted)
         let (stop, isForPrograms, program) = (invocation.stop, invocation.has("json"), invocation["exec"])
+        // With a program there is something to do that nobody has to read.
+        let isEnded: @Sendable () -> Bool = {
+            stop.isRequested || program == nil && Terminal.hasLostItsReader
+        }
         let arrivals = Arrivals(program: program, mountpoint: place.mounted.mountpoint)
         try await ThreadPool.shared.run { try client.subscribe() }
         // Whoever started it may rely on what happens from here on.
@@ -41,17 +45,21 @@ enum EventsCommand {
                 // A thread of its own would be too much for one that mostly waits: the pool of a command has
                 // nothing else to do.
                 event = try await ThreadPool.shared.run {
-                    try client.nextEvent(unless: { stop.isRequested })
+                    try client.nextEvent(unless: isEnded)
                 }
             } catch let error as DesktopError where error.code == .noAnswer {
                 Terminal.note("chatfs: the mount at \(place.mounted.mountpoint) has ended")
                 return
             }
-            guard let event else { throw ExitCode(128 + (await stop.wait())) }
-            if isForPrograms {
-                Terminal.print(try ProgramAsking.json(event))
-            } else if program == nil {
-                Terminal.print(line(event))
+            guard let event else {
+                if !stop.isRequested { return }
+                throw ExitCode(128 + (await stop.wait()))
+            }
+            let text = isForPrograms ? try ProgramAsking.json(event) : line(event)
+            if program == nil {
+                try Terminal.show(text)
+            } else if isForPrograms {
+                Terminal.print(text)
             }
             await arrivals.handle(event)
         }

@@ -17,7 +17,7 @@ enum StatusCommand {
             in which a mount that does not answer has only its mountpoint and a problem.
 
             With --watch it prints one mount's status again whenever something changes there, at most once a second, \
-            until Ctrl-C or until the mount ends; with --json each on one line.
+            until Ctrl-C, until the mount ends, or until nobody reads it any more; with --json each on one line.
             """,
         section: CommandSection.daily,
         arguments: [
@@ -84,16 +84,21 @@ enum StatusCommand {
         while true {
             guard case .status(let bytes) = await mounted.answer() else { return hasEnded(mounted) }
             if isForPrograms {
-                Terminal.print(try MountStatus.decoded(bytes).map(JSONLine.encoded) ?? "{}")
+                try Terminal.show(try MountStatus.decoded(bytes).map(JSONLine.encoded) ?? "{}")
             } else {
                 // Home, and what was there is wiped: the whole screen would flicker.
                 if redraws { Terminal.write("\u{1B}[H\u{1B}[J", to: STDOUT_FILENO) }
-                for line in lines(bytes, of: mounted) { Terminal.print(PrintableText.escaping(line)) }
-                if !redraws { Terminal.print("") }
+                for line in lines(bytes, of: mounted) { try Terminal.show(PrintableText.escaping(line)) }
+                if !redraws { try Terminal.show("") }
             }
             do {
-                let event = try await ThreadPool.shared.run { try client.nextEvent { stop.isRequested } }
-                if event == nil { throw ExitCode(128 + (await stop.wait())) }
+                let event = try await ThreadPool.shared.run {
+                    try client.nextEvent { stop.isRequested || Terminal.hasLostItsReader }
+                }
+                if event == nil {
+                    if !stop.isRequested { return }
+                    throw ExitCode(128 + (await stop.wait()))
+                }
                 // With a stop in between, the next event is not waited for.
                 _ = try await stop.interrupting { try await Task.sleep(for: pause) }
                 try await ThreadPool.shared.run { try client.dropEvents() }
