@@ -12,6 +12,9 @@ public struct ExitCode: Error, Hashable, Sendable {
     public static let failure = ExitCode(1)
     /// The command line was wrong, or nobody could be asked (EX_USAGE of sysexits.h); nothing was done.
     public static let usage = ExitCode(64)
+    /// What is to be used is locked, and only somebody can change that (EX_NOPERM): who starts it again by itself would
+    /// ask the same question again.
+    public static let locked = ExitCode(77)
 
     /// The table of the man page.
     static let meanings: [(code: String, meaning: String)] = [
@@ -21,6 +24,7 @@ public struct ExitCode: Error, Hashable, Sendable {
             "64",
             "The command line is wrong, or needs an answer and there is no terminal to ask for it; nothing was done."
         ),
+        ("77", "The data could not be unlocked, of 'chatfs mount': nothing is to be tried again by itself."),
         ("128+N", "Ended by signal N before it was done: 130 after Ctrl-C, 143 after SIGTERM."),
     ]
 }
@@ -32,6 +36,14 @@ public struct Refusal: DescribedError, Equatable {
     public var cause: (any Error)? { nil }
 
     public init(_ sentence: String) { self.sentence = sentence }
+}
+
+/// An error that ends the program with a code of its own.
+public struct CodedEnding: Error {
+    let error: any Error
+    let code: ExitCode
+
+    public init(_ error: any Error, _ code: ExitCode) { (self.error, self.code) = (error, code) }
 }
 
 /// A command line that cannot be understood.

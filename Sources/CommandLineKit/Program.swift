@@ -85,9 +85,10 @@ public enum Program {
         case let code as ExitCode: leave(code, path[0])
         case let usage as UsageError: refuse(usage, path: path)
         default:
-            Terminal.complain("\(path[0]): \(sentence(of: error))")
-            if Terminal.verbosity >= .verbose { explain(error) }
-            leave(.failure, path[0])
+            let ending = error as? CodedEnding ?? CodedEnding(error, .failure)
+            Terminal.complain("\(path[0]): \(sentence(of: ending.error))")
+            if Terminal.verbosity >= .verbose { explain(ending.error) }
+            leave(ending.code, path[0])
         }
     }
 

@@ -81,13 +81,21 @@ public struct Keyring: Sendable {
         _ = text?.withUnsafeBytes { write(input.descriptor, $0.baseAddress, $0.count) }
         // A keyring that is to keep something may have to ask its user before it says a word.
         var end = ContinuousClock.now + (deed == .keep ? timeoutWithUser : timeout)
+        var isAsking = false
         while true {
-            let first = try read(output, upTo: 1, until: end)
+            let first: SecretBytes
+            do throws(KeyringError) {
+                first = try read(output, upTo: 1, until: end)
+            } catch {
+                // Its user was asked, and did not answer.
+                throw isAsking && error.code == .silent ? .locked : error
+            }
             guard let byte = first.withUnsafeBytes({ $0.first }),
                 let kind = KeyringProcess.Answer(rawValue: byte)
             else { throw .refused }
             if kind == .waiting {
                 whenWaiting()
+                isAsking = true
                 end = ContinuousClock.now + timeoutWithUser
                 continue
             }

@@ -41,6 +41,21 @@ extension UnlockingError {
         self.init(code, error.sentence, cause: error)
     }
 
+    /// Whether the next attempt needs somebody: the user left the keyring locked, or no way that there is opens it. Who
+    /// starts by itself would ask the same question again. A keyring that is not there may come.
+    public var needsSomebody: Bool {
+        switch code {
+        case .noWay, .wrongSecret, .unconfirmed: true
+        case .keyring:
+            switch cause {
+            case let keyring as KeyringError: keyring.code == .locked
+            case let beneath as UnlockingError: beneath.needsSomebody
+            default: false
+            }
+        case .keys, .busy, .diskFull, .database, .file: false
+        }
+    }
+
     init(_ error: KeyringError) { self.init(.keyring, error.sentence, cause: error) }
     init(_ error: SystemError) {
         self.init(error.isFullDisk ? .diskFull : .file, error.sentence, cause: error)

@@ -1,3 +1,4 @@
+import CommandLineKit
 import Glibc
 import Posix
 import TestSupport
@@ -32,6 +33,10 @@ struct InstallTests {
             let text = String(decoding: try folder.read("a prefix/share/systemd/user/" + unit), as: UTF8.self)
             #expect(text.contains("ExecStart=\(prefix)/bin/chatfs "), "\(text)")
         }
+        let unit = String(
+            decoding: try folder.read("a prefix/share/systemd/user/chatfs@.service"), as: UTF8.self)
+        let final = [ExitCode.usage, .locked].map { "\($0.value)" }.joined(separator: " ")
+        #expect(unit.contains("\nRestartPreventExitStatus=\(final)\n"))
         let removed = try await Shell.run(script, ["--prefix", prefix, "--uninstall"])
         #expect(removed.succeeded, "\(removed.errors)")
         #expect(try await Shell.run("find", [prefix, "-type", "f"]).output == "")

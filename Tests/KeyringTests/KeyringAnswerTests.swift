@@ -128,6 +128,9 @@ struct KeyringAnswerTests {
             let found = try KeyringAnswerTests.outcomes(
                 of: "exec sleep 1000", in: path, timeout: .milliseconds(30))
             precondition(found == ["silent", "silent", "silent"], "\(found)")
+            let asking = try KeyringAnswerTests.outcomes(
+                of: "printf w; exec sleep 1000", in: path, timeout: .seconds(1))
+            precondition(asking == ["locked", "locked", "locked"], "\(asking)")
             let half = try KeyringAnswerTests.outcomes(
                 of: "printf k0f; exec sleep 1000", in: path, timeout: .seconds(1))
             precondition(half == ["silent", "silent", "silent"], "\(half)")

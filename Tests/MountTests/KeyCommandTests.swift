@@ -94,7 +94,7 @@ import Testing
         #expect(refused.ending == .code(1) && refused.errors.contains("in use"))
         try await unmount(path)
         #expect(try await stage.chatfs("key set --new-passphrase-fd 3", handing: ["a"]).succeeded)
-        #expect(try await stage.chatfs(mounting).ending == .code(1))
+        #expect(try await stage.chatfs(mounting).ending == .code(77))
         let second = try await stage.chatfs(mounting + " --passphrase-fd 3", handing: ["a"])
         #expect(second.succeeded && !second.errors.contains("chatfs key set"), "\(second.errors)")
         try await unmount(path)

@@ -39,6 +39,28 @@ import Testing
         #expect(gone.ending == .code(1) && gone.errors.contains("no key of it"))
     }
 
+    /// The unit for systemd starts a mount again that failed, but not to ask the same question again.
+    @Test func aMountThatNobodyUnlocksIsNotStartedAgainAndOneThatWaitsForAKeyringIs() async throws {
+        var stage = try KeyStage()
+        try await stage.installKeyring()
+        #expect(try await stage.chatfs("profile create alice").succeeded)
+        let path = try stage.folder.makeFolder("mount")
+        try stage.setKeyring("locked")
+        for options in ["", " --background"] {
+            let locked = try await stage.chatfs("mount \(path)\(options)")
+            #expect(locked.ending == .code(77) && locked.errors.contains("is locked"), "\(locked.errors)")
+        }
+        try stage.folder.write(Array("wrong".utf8), to: "chatfs.passphrase")
+        stage.environment["CREDENTIALS_DIRECTORY"] = stage.folder.path
+        let wrong = try await stage.chatfs("mount \(path)")
+        #expect(wrong.ending == .code(77) && wrong.errors.contains("credential"), "\(wrong.errors)")
+        stage.environment["CREDENTIALS_DIRECTORY"] = .some(nil)
+        stage.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nowhere"
+        stage.environment["LD_LIBRARY_PATH"] = .some(nil)
+        let absent = try await stage.chatfs("mount \(path)")
+        #expect(absent.ending == .code(1), "\(absent.errors)")
+    }
+
     @Test func aKeyringThatHangsHoldsNobodyUp() async throws {
         var stage = try KeyStage()
         try await stage.installKeyring()

@@ -2,6 +2,7 @@ import Base
 import Cryptography
 import Glibc
 import KeySlots
+import Keyring
 import Posix
 import Store
 import TestSupport
@@ -77,6 +78,25 @@ import Testing
         #expect(try keyed.unlock(with: ways).isEqual(to: key))
         try credentials.write([1, 2, 3], to: "chatfs.key")
         #expect(code { _ = try keyed.unlock(with: ways) } == .wrongSecret)
+    }
+
+    @Test func whoStartsAgainByItselfMayHopeForAKeyringThatIsAwayAndNotForOneThatWasLeftLocked() {
+        let ofKeyrings: [(KeyringErrorCode, Bool)] = [
+            (.locked, true), (.absent, false), (.silent, false), (.refused, false), (.process, false),
+        ]
+        for (code, needsSomebody) in ofKeyrings {
+            let error = UnlockingError(KeyringError(code, "Because."))
+            #expect(error.needsSomebody == needsSomebody, "\(code)")
+            // As it is told when no way is left.
+            let last = UnlockingError(.keyring, "It could not be unlocked.", cause: error)
+            #expect(last.needsSomebody == needsSomebody, "\(code)")
+        }
+        let others: [(UnlockingErrorCode, Bool)] = [
+            (.noWay, true), (.wrongSecret, true), (.busy, false), (.diskFull, false), (.file, false),
+        ]
+        for (code, needsSomebody) in others {
+            #expect(UnlockingError(code, "Because.").needsSomebody == needsSomebody, "\(code)")
+        }
     }
 
     @Test func whoIsAskedMayMistypeTwice() throws {

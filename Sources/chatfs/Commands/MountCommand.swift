@@ -5,6 +5,7 @@ import Fuse
 import Hydration
 import Notifications
 import Posix
+import Unlocking
 
 /// `chatfs mount`: the chats of a profile as folders.
 enum MountCommand {
@@ -114,7 +115,7 @@ enum MountCommand {
         let isConfined = ProcessHardening.confineDaemon()
         return { invocation in
             if !isConfined { Log("mount").notice("The kernel cannot confine this process.") }
-            let mount = try await MountedProfile.mount(settings)
+            let mount = try await unlocked { try await MountedProfile.mount(settings) }
             if let words = await ThreadPool.shared.run({ settings.directory.offerEncryption() }) {
                 Terminal.note("chatfs: " + words)
             }
@@ -135,6 +136,17 @@ enum MountCommand {
                 Terminal.print("\(mount.profileName) is mounted at \(mount.mountpoint)")
             }
             await mount.serve(until: invocation.stop)
+        }
+    }
+
+    /// Where it is started by itself at every login, its user is asked to unlock the keyring once.
+    private static func unlocked(
+        _ mount: () async throws -> MountedProfile
+    ) async throws -> MountedProfile {
+        do {
+            return try await mount()
+        } catch let error as UnlockingError where error.needsSomebody {
+            throw CodedEnding(error, .locked)
         }
     }
 }
