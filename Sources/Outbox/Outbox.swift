@@ -191,11 +191,15 @@ public final class Outbox: Sendable {
     }
 
     /// Removes a draft, or takes a queued or sending one back: nothing is sent, and what the core was
-    /// just taking is cancelled there.
+    /// just taking is cancelled there, after this has returned: a process that ends in between has sent it.
+    /// - Parameter evenAtTheCore: also while the core is taking it.
     /// - Throws: `notPermitted` for one that is sent: it is the core's to delete; `noSpace`, `storage`.
-    public func remove(_ draft: Draft) throws(OutboxError) {
+    public func remove(_ draft: Draft, evenAtTheCore: Bool = true) throws(OutboxError) {
         try naming.withLock { () throws(OutboxError) in
-            _ = try draft.handle(.removed)
+            try draft.mutex.withLock { () throws(OutboxError) in
+                guard evenAtTheCore || draft.state != .sending else { throw OutboxError.immutable }
+                try context.perform([draft.prepare(.removed)])
+            }
             directory.remove(draft)
         }
     }

@@ -165,6 +165,24 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
+    @Test("so does removing what the core begins to take at that very moment")
+    func removedWhenSendingBegins() async throws {
+        let stage = try await Scene()
+        stage.fixture.core.state.withLock { $0.sentStatus = .sndTransfer(sent: 1, total: 3) }
+        let item = try await item(of: stage)
+        stage.drafts.takeAtRemoval(of: stage.draft.id)
+        let (fs, chat) = (stage.fileSystem, stage.chat)
+        async let removal = fs.unlink(Scene.name, in: chat).code()
+        try await wait(until: "it was to be removed") { stage.draft.state != .draft }
+        // Whoever is told that it is gone may have the power cut at once.
+        #expect(stage.draft.state == .sending && stage.drafts.all.count == 1)
+        stage.drafts.tell(.became(stage.draft, item))
+        #expect(await removal == 0)
+        #expect(stage.fixture.core.state.withLock { $0.cancelled } == [try #require(item.file).id])
+        #expect((try? stage.fixture.id("bob/a.txt")) == nil)
+        await stage.fixture.end()
+    }
+
     @Test("removing what the core gave back removes the draft")
     func removedAfterARefusal() async throws {
         let stage = try await Scene()

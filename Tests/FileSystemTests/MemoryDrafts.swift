@@ -17,6 +17,8 @@ final class MemoryDrafts: DraftStore {
         var failures: [Operation: OutboxError] = [:]
         var acknowledged: [Int64] = []
         var retried: [Int64] = []
+        /// Drafts that the core takes when they are about to be removed.
+        var taken: Set<Int64> = []
     }
 
     private let state = Lock(State())
@@ -26,6 +28,9 @@ final class MemoryDrafts: DraftStore {
     func fail(_ operation: Operation, with error: OutboxError?) {
         state.withLock { $0.failures[operation] = error }
     }
+
+    /// The core begins to take a draft at the moment at which it is to be removed.
+    func takeAtRemoval(of draft: Int64) { state.withLock { _ = $0.taken.insert(draft) } }
 
     func tell(_ change: DraftChange) {
         for stream in state.withLock({ $0.streams }) { stream.yield(change) }
@@ -75,7 +80,7 @@ final class MemoryDrafts: DraftStore {
         guard known.count == parts.count,
             known.allSatisfy({ $0.partState == .complete || (evenIncomplete && $0.partState != .open) })
         else { throw OutboxError.immutable }
-        for part in parts { try remove(part.id) }
+        for part in parts { try remove(part.id, evenAtTheCore: true) }
         try rename(archive, to: name)
     }
 
@@ -92,8 +97,14 @@ final class MemoryDrafts: DraftStore {
         renamed.change { $0.name = name }
     }
 
-    func remove(_ draft: Int64) throws(OutboxError) {
+    func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError) {
         try check(.remove)
+        if state.withLock({ $0.taken.remove(draft) != nil }) {
+            state.withLock { $0.drafts[draft] }?.change { $0.state = .sending }
+        }
+        guard evenAtTheCore || state.withLock({ $0.drafts[draft]?.state != .sending }) else {
+            throw OutboxError.immutable
+        }
         guard let removed = state.withLock({ $0.drafts.removeValue(forKey: draft) }) else {
             throw OutboxError.immutable
         }

@@ -123,6 +123,8 @@ import Testing
         #expect(fails(.notPermitted) { try draft.opened(for: .writing) })
         #expect(fails(.notPermitted) { try draft.truncate(to: 0) })
         #expect(fails(.notPermitted) { try bench.outbox.rename(draft, to: name("b")) })
+        #expect(fails(.notPermitted) { try bench.outbox.remove(draft, evenAtTheCore: false) })
+        #expect(bench.states() == [.sending])
         try draft.opened(for: .reading)
         bench.core.open()
         _ = try await bench.messages(1)

@@ -101,9 +101,10 @@ final class DraftChanges: Sendable {
     }
 
     /// Nothing of it is sent, and its name is free. Blocks.
-    func remove(_ draft: any DraftFile) throws {
+    /// - Parameter evenAtTheCore: also while the core is taking it, which is asked to forget it afterwards.
+    func remove(_ draft: any DraftFile, evenAtTheCore: Bool) throws {
         // Once it was, and the index could not be written.
-        if draft.state != .removed { try outbox.remove(draft.id) }
+        if draft.state != .removed { try outbox.remove(draft.id, evenAtTheCore: evenAtTheCore) }
         if let change = try names.remove(draft: draft.entryID) { notices.requested(change) }
         drafts.remove(draft)
     }

@@ -39,10 +39,7 @@ final class EntryRemover: Sendable {
             return .refused(.notPermitted)
         case .draft(let id):
             guard let draft = nodes.draft(id, at: node.id) else { return .refused(.notFound) }
-            if draft.isAtTheCore {
-                return .later { [self] in await remove(draft, at: node.id, name, in: folder) }
-            }
-            return .blocking { [drafts] in try drafts.remove(draft) }
+            return .later { [self] in await remove(draft, at: node.id, name, in: folder) }
         case .item(let item):
             if let file = item.file, item.isBeingSent {
                 return .waiting { [self] in try await takeBack(item, file) }
@@ -60,13 +57,23 @@ final class EntryRemover: Sendable {
         _ draft: any DraftFile, at id: NodeID, _ name: EntryName, in folder: NodeID
     ) async -> Result<Void, FileSystemError> {
         let deadline = ContinuousClock.now + .seconds(5)
-        while draft.isAtTheCore, isDraft(id), ContinuousClock.now < deadline {
+        while true {
+            guard names.child(name, of: folder)?.id == id else { return .failure(.notFound) }
+            guard isDraft(id) else { return await remove(name, in: folder).result() }
+            let isLate = ContinuousClock.now >= deadline
+            if isLate || !draft.isAtTheCore {
+                do {
+                    try await ThreadPool.shared.run { [drafts] in
+                        try drafts.remove(draft, evenAtTheCore: isLate)
+                    }
+                    return .success(())
+                } catch {
+                    // The core began to take it at that very moment.
+                    guard !isLate, draft.isAtTheCore else { return .failure(FileSystemError(error)) }
+                }
+            }
             try? await Task.sleep(for: .milliseconds(5))
         }
-        guard names.child(name, of: folder)?.id == id else { return .failure(.notFound) }
-        let answer: Answer<Void> =
-            isDraft(id) ? .blocking { [drafts] in try drafts.remove(draft) } : remove(name, in: folder)
-        return await answer.result()
     }
 
     private func isDraft(_ id: NodeID) -> Bool {

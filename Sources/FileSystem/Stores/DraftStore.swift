@@ -36,9 +36,11 @@ public protocol DraftStore: Sendable {
     /// An existing draft of that name is replaced and removed; a part gets another path. Blocks.
     /// - Throws: `notPermitted` unless both are drafts still, `invalidName`, `nameTooLong`, `noSpace`, `storage`.
     func rename(_ draft: Int64, to name: [UInt8]) throws(OutboxError)
-    /// Nothing of it is sent; what the core is just taking is cancelled there. Blocks.
+    /// Nothing of it is sent; what the core is just taking is cancelled there, but only by a process that lives until
+    /// then. Blocks.
+    /// - Parameter evenAtTheCore: also while the core is taking it.
     /// - Throws: `notPermitted` for one that is sent, `noSpace`, `storage`.
-    func remove(_ draft: Int64) throws(OutboxError)
+    func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError)
     /// Sends once more what was refused, is unsure, or was left by a killed writer. False for any other. Blocks.
     /// - Throws: `noSpace`, `storage`.
     func retry(_ draft: Int64) throws(OutboxError) -> Bool
@@ -57,6 +59,11 @@ public protocol DraftStore: Sendable {
     func sendAgain(_ item: ChatItem, from source: FileSourceLocation) async throws(ChatError) -> ChatItem
     /// At the very end. Blocks.
     func close()
+}
+
+extension DraftStore {
+    /// Whatever the core is doing with it.
+    func remove(_ draft: Int64) throws(OutboxError) { try remove(draft, evenAtTheCore: true) }
 }
 
 /// A file that is being sent. Each opening calls `opened`, then `flushed` whenever a descriptor of it is closed, and
@@ -173,9 +180,9 @@ extension Outbox: DraftStore {
         try rename(draft, to: name)
     }
 
-    public func remove(_ draft: Int64) throws(OutboxError) {
+    public func remove(_ draft: Int64, evenAtTheCore: Bool) throws(OutboxError) {
         guard let draft = self.draft(draft) else { throw OutboxError.immutable }
-        try remove(draft)
+        try remove(draft, evenAtTheCore: evenAtTheCore)
     }
 
     public func retry(_ draft: Int64) throws(OutboxError) -> Bool {
