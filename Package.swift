@@ -206,8 +206,9 @@ let package = Package(
         .testTarget(
             name: "DurabilityTests",
             dependencies: [
-                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Namespace", "Outbox",
-                "CSQLite", "TestSupport", "chatfs",
+                "Base", "Posix", "Cryptography", "Store", "ChatCore", "EmbeddedCore", "Links", "Namespace",
+                "Outbox",
+                "Hydration", "FileSystem", "CSQLite", "TestSupport", "chatfs",
             ],
             exclude: ["Recorder"], swiftSettings: settings),
         .testTarget(

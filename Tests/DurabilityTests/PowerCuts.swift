@@ -10,6 +10,8 @@ struct PowerCuts {
 
     /// So many recoveries run at once: most of the time each waits, for threads and for the disk.
     private static let width = 6
+    /// Of so many states one is mounted too: a daemon takes far longer to begin than its parts do.
+    private static let mountEvery = 50
 
     private struct Cut {
         let description: String
@@ -18,9 +20,9 @@ struct PowerCuts {
     }
 
     /// Goes through the day again and again, with other changes lost each time, until so many different states have
-    /// been tried. What is wrong is told with the seed and step that show it again.
+    /// been tried, or so many of them were wrong. What is wrong is told with the seed and step that show it again.
     /// - Returns: how many states were tried.
-    func `try`(states wanted: Int, tell: (String) -> Void) async throws -> Int {
+    func `try`(states wanted: Int, wrong limit: Int = 20, tell: (String) -> Void) async throws -> Int {
         var told = 0
         try check("make a folder") { mkdir(folder, 0o700) }
         return try await withThrowingTaskGroup(of: String?.self) { group in
@@ -36,18 +38,25 @@ struct PowerCuts {
                 // Its folder is given back by whichever ends; a number of its own needs no bookkeeping.
                 let place = "\(folder)/\(started)"
                 started += 1
-                group.addTask { try await Self.problem(after: cut, in: place) }
-                return told < 20
+                let mounts = started % Self.mountEvery == 1
+                group.addTask { try await Self.problem(after: cut, in: place, mounts: mounts) }
+                return told < limit
             }
             for _ in 0..<min(started, Self.width) { try await takeOne() }
             return started
         }
     }
 
-    private static func problem(after cut: Cut, in place: String) async throws -> String? {
+    /// - Parameter mounts: by the daemon too, on a copy of the same state.
+    private static func problem(after cut: Cut, in place: String, mounts: Bool) async throws -> String? {
         try DiskTree.write(cut.state, to: place)
-        let problems = await Recovery(folder: place).problems(cut.promises)
+        var problems = await Recovery(folder: place).problems(cut.promises)
         try DiskTree.remove(place)
+        if mounts {
+            try DiskTree.write(cut.state, to: place)
+            problems += await Remount(folder: place).problems(cut.promises).map { "mounted: \($0)" }
+            try DiskTree.remove(place)
+        }
         return problems.isEmpty ? nil : "\(cut.description): \(problems.joined(separator: "; "))"
     }
 

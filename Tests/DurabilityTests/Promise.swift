@@ -9,6 +9,8 @@ struct Promise: Hashable {
         case never
         /// Bob has it, or can still get it.
         case received
+        /// Bob has it, also when its relay is gone.
+        case stored
         /// Something is being done to it that may have happened or not: what was promised before ends.
         case open
     }

@@ -79,6 +79,12 @@ final class RecordedStage {
         }
     }
 
+    /// A command about what is mounted, to its end.
+    func chatfs(_ arguments: String...) async throws {
+        let outcome = try await ChatFSProcess.run(arguments)
+        guard outcome.succeeded else { throw WaitedInVain("\(arguments): \(outcome.errors)") }
+    }
+
     func stopRelay() async throws { try await relay.terminate() }
 
     func copyIn(_ name: String, to chat: String) async throws {

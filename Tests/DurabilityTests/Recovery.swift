@@ -1,15 +1,10 @@
 import Base
 import ChatCore
-import Cryptography
-import EmbeddedCore
-import Foundation
 import Namespace
-import Posix
+import Outbox
 import TestSupport
 
-@testable import Outbox
-
-/// What becomes of a state of the disk when the profiles are opened again, and whether that is what was promised.
+/// What becomes of a state of the disk when the profiles are mounted again, and whether that is what was promised.
 struct Recovery {
     /// A copy of the state lies here.
     let folder: String
@@ -17,123 +12,131 @@ struct Recovery {
     /// What is wrong; empty: nothing.
     func problems(_ promises: Promises) async -> [String] {
         do {
-            return try await problemsOfAlice(promises) + problemsOfBob(promises)
+            return try await problems(of: "alice") { try await problemsOfAlice($0, promises) }
+                + problems(of: "bob") { try await problemsOfBob($0, promises) }
         } catch {
-            return ["it cannot be opened: \(error)"]
+            return ["it cannot be mounted: \(error)"]
         }
     }
 
-    private func problemsOfAlice(_ promises: Promises) async throws -> [String] {
-        let core = try await EmbeddedCore.open(DataDirectory(folder), profile: "alice")
+    private func problems(
+        of name: String, _ look: (RecoveredMount) async throws -> [String]
+    ) async throws -> [String] {
+        let mount = try await RecoveredMount.open(name, in: folder)
         do {
-            let result = try await problems(of: core, promises)
-            await core.shutDown()
-            return result
+            let problems = try await look(mount)
+            try await mount.shutDown()
+            return problems
         } catch {
-            await core.shutDown()
+            try await mount.shutDown()
             throw error
         }
     }
 
-    private func problems(of core: EmbeddedCore, _ promises: Promises) async throws -> [String] {
-        try Namespace(path: core.folder + "/names.sqlite").close()
-        let outbox = try Outbox(
-            core: core, folder: PrivateFolder(core.folder + "/outbox", purpose: "chatfs outbox"),
-            quietTime: .milliseconds(1), clock: SystemOutboxClock(), wallClock: SystemWallClock(),
-            boot: "after the cut", step: { _ in })
-        outbox.start()
-        let deadline = ContinuousClock.now + .seconds(20)
-        while outbox.drafts().contains(where: { isOnItsWay($0) }), ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(1))
+    private func problemsOfAlice(_ mount: RecoveredMount, _ promises: Promises) async throws -> [String] {
+        var problems = try await unsettled(mount)
+        let (kept, served) = try await served(by: mount)
+        problems += served.problems.map { "alice: \($0)" }
+        var sent: [String: [ChatItem]] = [:]
+        for item in try await items(of: mount.core) where item.direction == .sent {
+            guard let file = item.file, file.status != .sndCancelled else { continue }
+            sent[file.name, default: []].append(item)
         }
-        var problems: [String] = []
-        var kept: Set<String> = []
-        for draft in outbox.drafts() {
-            let snapshot = draft.snapshot
-            let name = String(decoding: snapshot.name, as: UTF8.self)
-            if isOnItsWay(draft) {
-                problems.append("\(name) stays \(snapshot.state): \(snapshot.problem ?? "")")
-            }
-            guard [.recovered, .draft].contains(snapshot.state) else { continue }
-            let expected = ScriptedDay.content(of: name)
-            // What nobody made durable may be damaged.
-            if (try? draft.bytes(upTo: expected.count + 1)) == expected {
-                kept.insert(ScriptedDay.stem(of: name))
-            }
+        for (name, items) in sent where items.count > 1 {
+            problems.append("\(name) was sent \(items.count) times")
         }
-        var counts: [String: Int] = [:]
-        for item in try await items(of: core) where item.direction == .sent {
-            guard let file = item.file else { continue }
-            if file.status != .sndCancelled { counts[file.name, default: 0] += 1 }
-            if let problem = damage(of: file) { problems.append("alice: \(problem)") }
-        }
-        await outbox.shutDown()
-        for (name, count) in counts where count > 1 { problems.append("\(name) was sent \(count) times") }
         for name in promises.kinds.keys {
-            let count = counts[name] ?? 0
-            if promises.holds(.sent, name), count == 0 { problems.append("\(name) was not sent") }
-            if promises.holds(.never, name), count > 0 { problems.append("\(name) was removed and sent") }
-            if promises.holds(.durable, name), count == 0, !kept.contains(ScriptedDay.stem(of: name)) {
+            let items = sent[name] ?? []
+            if promises.holds(.sent, name), items.isEmpty { problems.append("\(name) was not sent") }
+            if promises.holds(.never, name), let item = items.first {
+                problems.append(
+                    "\(name) was removed and sent, and is \(item.file.map { "\($0.status)" } ?? "")")
+            }
+            if promises.holds(.durable, name), items.isEmpty, !kept.contains(ScriptedDay.stem(of: name)) {
                 problems.append("\(name) was made durable and is lost")
             }
         }
         return problems
     }
 
-    private func isOnItsWay(_ draft: Draft) -> Bool { [.queued, .sending].contains(draft.state) }
-
-    private func problemsOfBob(_ promises: Promises) async throws -> [String] {
-        let core = try await EmbeddedCore.open(DataDirectory(folder), profile: "bob")
-        let received: [ChatItem]
-        do {
-            received = try await items(of: core).filter { $0.direction == .received }
-        } catch {
-            await core.shutDown()
-            throw error
-        }
-        await core.shutDown()
-        var problems: [String] = []
-        for item in received {
-            guard let file = item.file else { continue }
-            if case .rcvError(let problem) = file.status { problems.append("\(file.name): \(problem.kind)") }
-            if let problem = damage(of: file) { problems.append("bob: \(problem)") }
+    private func problemsOfBob(_ mount: RecoveredMount, _ promises: Promises) async throws -> [String] {
+        let (_, served) = try await served(by: mount)
+        var problems = served.problems.map { "bob: \($0)" }
+        let received = try await items(of: mount.core).filter { $0.direction == .received }
+        for case .rcvError(let problem)? in received.map({ $0.file?.status }) {
+            problems.append("bob: \(problem.kind)")
         }
         let names = Set(received.compactMap { $0.file?.name })
-        for name in promises.kinds.keys where promises.holds(.received, name) && !names.contains(name) {
-            problems.append("bob has lost \(name)")
+        for name in promises.kinds.keys {
+            if promises.holds(.received, name), !names.contains(name) {
+                problems.append("bob has lost \(name)")
+            }
+            if promises.holds(.stored, name), !served.whole.contains(name) {
+                problems.append("bob had stored \(name), and cannot read it")
+            }
         }
         return problems
     }
 
-    private func items(of core: EmbeddedCore) async throws -> [ChatItem] {
+    /// Waits until nothing is on its way and the tree shows the drafts that there are; what never comes to that.
+    private func unsettled(_ mount: RecoveredMount) async throws -> [String] {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while true {
+            let drafts = mount.outbox.drafts().map { ($0.id, $0.snapshot) }
+            let onTheirWay = drafts.map(\.1).filter { [.queued, .sending].contains($0.state) }
+            let shown = try await mount.files().compactMap(\.draft)
+            let isShown = Set(shown) == Set(drafts.map(\.0)) && shown.count == drafts.count
+            if onTheirWay.isEmpty, isShown { return [] }
+            if ContinuousClock.now > deadline {
+                return onTheirWay.map {
+                    "\(String(decoding: $0.name, as: UTF8.self)) stays \($0.state): \($0.problem ?? "")"
+                } + (isShown ? [] : ["the tree shows the drafts \(shown), and there are \(drafts.map(\.0))"])
+            }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// Reads everything that is shown and said to be here. Of drafts only the content that is right counts: what nobody made durable may be
+    /// damaged.
+    /// - Returns: stems of the names of drafts that are whole, names of files that are, and what is wrong.
+    private func served(
+        by mount: RecoveredMount
+    ) async throws -> (drafts: Set<String>, files: (whole: Set<String>, problems: [String])) {
+        var (kept, whole): (Set<String>, Set<String>) = ([], [])
+        var problems: [String] = []
+        for node in try await mount.files() {
+            if let id = node.draft {
+                guard let draft = mount.outbox.draft(id) else { continue }
+                let name = String(decoding: draft.snapshot.name, as: UTF8.self)
+                if (try? await mount.read(node)) == ScriptedDay.content(of: name) {
+                    kept.insert(ScriptedDay.stem(of: name))
+                }
+                continue
+            }
+            // Of what is not here nothing can be served: its relay has gone with the day.
+            guard let file = await mount.item(node)?.file, file.status.isReadable else { continue }
+            do {
+                if try await mount.read(node) == ScriptedDay.content(of: file.name) {
+                    whole.insert(file.name)
+                } else {
+                    problems.append("\(node.name) has other bytes")
+                }
+            } catch {
+                problems.append("\(node.name) (\(file.status)) is said to be here: \(error)")
+            }
+        }
+        return (kept, (whole, problems))
+    }
+
+    private func items(of core: any ChatCore) async throws -> [ChatItem] {
         var items: [ChatItem] = []
         for chat in try await core.chats() {
             items += try await core.items(of: chat.reference, before: nil, count: 1000)
         }
         return items
     }
-
-    /// A file that is said to be here must be here, whole and right.
-    private func damage(of file: ChatFile) -> String? {
-        guard file.status.isReadable, let source = file.source, let arguments = source.arguments else {
-            return nil
-        }
-        do {
-            let reader = try CryptoFileReader(file: OpenFile(source.path, flags: 0), arguments: arguments)
-            var bytes: [UInt8] = []
-            try reader.decrypt { bytes += $0 }
-            return bytes == ScriptedDay.content(of: file.name) ? nil : "\(file.name) has other bytes"
-        } catch {
-            return "\(file.name) (\(file.status)) is said to be here: \(error)"
-        }
-    }
 }
 
-extension Draft {
-    /// What it holds.
-    fileprivate func bytes(upTo count: Int) throws -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try bytes.withUnsafeMutableBytes { try self.read(into: $0, at: 0) }
-        return Array(bytes.prefix(read))
-    }
+extension Node {
+    fileprivate var draft: Int64? { if case .draft(let id) = content { id.rawValue } else { nil } }
 }

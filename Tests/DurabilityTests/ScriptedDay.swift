@@ -46,6 +46,7 @@ enum ScriptedDay {
             throw WaitedInVain("other bytes arrived")
         }
         try stage.promise(.received, "large 1.bin")
+        try await evict(in: stage)
 
         // Made durable by its writer, then given its final name.
         try await stage.writeDurably("synced.part", content(of: "synced.bin"))
@@ -96,6 +97,25 @@ enum ScriptedDay {
         try await stage.end(alice, by: SIGTERM)
         try await stage.end(bob, by: SIGTERM)
         return try stage.trace()
+    }
+
+    /// What bob has received leaves the cache, and then the disk too, and comes back each time.
+    private static func evict(in stage: RecordedStage) async throws {
+        let (name, path) = ("large 1.bin", "bob/alice/large 1.bin")
+        try await stage.chatfs("dehydrate", stage.path(path))
+        try stage.promise(.stored, name)
+        try await stage.chatfs("pin", stage.path(path))
+        guard try stage.read(path) == content(of: name) else { throw WaitedInVain("other bytes are kept") }
+        try await stage.chatfs("unpin", stage.path(path))
+        try await stage.chatfs("dehydrate", stage.path(path))
+        // Its relay still has it.
+        try stage.promise(.open, name)
+        try await stage.chatfs("storage", "free", "--profile", "bob", "--data", stage.path("data"))
+        try await stage.waitForState("remote", of: path)
+        try stage.promise(.received, name)
+        guard try stage.read(path) == content(of: name) else { throw WaitedInVain("other bytes came again") }
+        try await stage.chatfs("dehydrate", stage.path(path))
+        try stage.promise(.stored, name)
     }
 }
 
