@@ -9,17 +9,20 @@ public struct Chat: Hashable, Sendable {
     public var updatedAt: Timestamp
     /// Why nothing can be sent into it at present (EACCES with this sentence), nil when it can.
     public var sendingRefused: String?
+    /// Why nothing comes out of it at present, and what helps; nil when something may.
+    public var receivingProblem: String?
     /// Whether the user chose the name to show: then its folder has it too.
     public var isNamedByUser: Bool
 
     public init(
         reference: ChatReference, displayName: String, updatedAt: Timestamp, sendingRefused: String? = nil,
-        isNamedByUser: Bool = false
+        receivingProblem: String? = nil, isNamedByUser: Bool = false
     ) {
         self.reference = reference
         self.displayName = displayName
         self.updatedAt = updatedAt
         self.sendingRefused = sendingRefused
+        self.receivingProblem = receivingProblem
         self.isNamedByUser = isNamedByUser
     }
 }

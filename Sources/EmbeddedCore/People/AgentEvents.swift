@@ -100,6 +100,7 @@ final class AgentEvents: Sendable {
             try settle(number, .failed(reason.sentence), of: connection, change)
         case .delivered(let number): try settle(number, .delivered, of: connection, change)
         case .conditionChanged(let condition):
+            try note(condition.isTakenOver, of: connection, change)
             if condition.isGone, try groups(change).lose(connection) { break }
             guard let person = try change.tables.people.person(connection), let chat = person.chat,
                 person.conversation != nil
@@ -126,6 +127,14 @@ final class AgentEvents: Sendable {
         case .delayed, .deleted: break
         }
         return false
+    }
+
+    /// Whether somebody else gets what comes. Of a member of a group the host passes on what they write.
+    private func note(_ isTakenOver: Bool, of connection: ConnectionID, _ change: ProfileChange) throws {
+        guard let chat = try change.tables.people.person(connection)?.chat,
+            try change.tables.chats.setTakenOver(isTakenOver, of: chat)
+        else { return }
+        try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
     }
 
     private func groups(_ change: ProfileChange) -> GroupEvents {

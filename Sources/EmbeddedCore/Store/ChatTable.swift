@@ -26,7 +26,8 @@ struct ChatTable {
         try connection.query(
             """
             SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, c.contact_name, '') AS name,
-                c.alias IS NOT NULL AS is_named, c.ended, c.refused
+                c.alias IS NOT NULL AS is_named, c.ended, c.refused,
+                c.is_taken_over AND c.ended IS NULL AS is_taken_over
             FROM chat c
             LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
             WHERE c.profile = ? AND c.id = coalesce(?, c.id) ORDER BY c.id
@@ -39,6 +40,7 @@ struct ChatTable {
                 updatedAt: row.timestamp("updated"),
                 sendingRefused: try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence
                     ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence(in: kind),
+                receivingProblem: row.bool("is_taken_over") ? Self.takenOver : nil,
                 isNamedByUser: row.bool("is_named"))
         }
     }
@@ -217,6 +219,19 @@ struct ChatTable {
     func setRefusal(_ refusal: StoredChatRefusal?, of chat: Int64) throws -> Bool {
         try connection.execute(
             "UPDATE chat SET refused = ? WHERE id = ? AND refused IS NOT ?", refusal, chat, refusal) > 0
+    }
+
+    /// A server gives what comes to another program, or does not have the queue any more.
+    private static let takenOver =
+        "Nothing comes from here any more: another program receives it with a copy of this profile, or the messaging "
+        + "server has lost it. End that program and open the profile here again; where that does not help, connect "
+        + "with a new link."
+
+    /// False where that was known.
+    func setTakenOver(_ isTakenOver: Bool, of chat: Int64) throws -> Bool {
+        try connection.execute(
+            "UPDATE chat SET is_taken_over = ? WHERE id = ? AND is_taken_over != ?", isTakenOver, chat,
+            isTakenOver) > 0
     }
 
     // MARK: - Groups

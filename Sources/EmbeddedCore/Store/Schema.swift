@@ -31,6 +31,7 @@ enum Schema {
         Migration("retention", retention),
         Migration("inline transfers", inlineTransfers),
         Migration("announcing", announcing),
+        Migration("taken over", "ALTER TABLE chat ADD COLUMN is_taken_over INTEGER NOT NULL DEFAULT 0"),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

@@ -47,6 +47,14 @@ public struct MountStatus: Codable, Sendable {
         }
     }
 
+    /// A chat out of which nothing comes at present.
+    public struct SilentChat: Codable, Sendable {
+        /// Its folder.
+        public var chat: String
+        /// Why, and what helps.
+        public var problem: String
+    }
+
     public var profile: String
     public var mountpoint: String
     /// Folder with the control socket.
@@ -67,6 +75,8 @@ public struct MountStatus: Codable, Sendable {
     public var requests: UInt64
     /// Why the core cannot be reached at present, a sentence; nil when it can.
     public var coreProblem: String?
+    /// nil where something may come from all.
+    public var silentChats: [SilentChat]?
     public var transfers: [Transfer]
     public var kernel: KernelSide?
     /// Openings of files that were not here, by the kinds of programs that open files without anybody wanting to see

@@ -54,6 +54,7 @@ final class StatusReport: Sendable {
             chats: chatCount, entries: drafts.count, entriesInMemory: names.itemCount,
             cachedBytes: 0, requests: side?.requests ?? 0, coreProblem: coreProblem, transfers: [],
             kernel: side, callers: callers.counts)
+        status.silentChats = silentChats
         for case let file? in present.map(\.file) {
             status.cachedBytes += contents.condition(of: file.id).cached
         }
@@ -67,6 +68,16 @@ final class StatusReport: Sendable {
         }
         status.transfers = drafts.compactMap(transfer) + (await transfers(of: items))
         return status
+    }
+
+    private var silentChats: [MountStatus.SilentChat]? {
+        let silent = names.nodes { node in
+            if case .chat(let chat) = node.content { chat.receivingProblem != nil } else { false }
+        }.compactMap { node -> MountStatus.SilentChat? in
+            guard case .chat(let chat) = node.content, let problem = chat.receivingProblem else { return nil }
+            return MountStatus.SilentChat(chat: names.path(of: node), problem: problem)
+        }
+        return silent.isEmpty ? nil : silent.sorted { $0.chat < $1.chat }
     }
 
     private func transfers(of items: [ChatItem]) async -> [MountStatus.Transfer] {

@@ -21,7 +21,9 @@ struct ChatCommands {
 
     private var list: Command {
         Command(
-            "list", "Print the names of all \(word)s, one a line.", options: CommonOptions.access,
+            "list", "Print the names of all \(word)s, one a line.",
+            discussion: "Where nothing comes from one any more, standard error says so, and what helps.",
+            options: CommonOptions.access,
             examples: [Example("chatfs \(word) list --profile alice", "Those of alice.")]
         ) { [kind] invocation in
             for name in try await Self.carryOut(ManagingRequest(.list, kind), invocation) {
@@ -112,7 +114,13 @@ struct ChatCommands {
         return try await ThreadPool.shared.run { () throws(ChatError) in
             let profile = try directory.profile(named: name)
             let chats = try directory.chats(of: profile).filter(request.kind.fits)
-            if request.manage == .list { return chats.map(\.displayName) }
+            if request.manage == .list {
+                for chat in chats {
+                    guard let problem = chat.receivingProblem else { continue }
+                    Terminal.note(PrintableText.escaping("chatfs: \(chat.displayName): \(problem)"))
+                }
+                return chats.map(\.displayName)
+            }
             let chat = try Chat.named(request.chat ?? "", in: chats)
             switch request.manage {
             case .rename: try directory.rename(chat.reference, of: profile, to: request.name ?? "")

@@ -1,0 +1,51 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite("A contact whose messages another program receives")
+struct TakenOverTests {
+    @Test("the chat says so and what helps, until they come here again or the chat is left")
+    func told() async throws {
+        let world = try World(["alice"])
+        let agent = ToldAgent(isEarly: false) { _ in nil }
+        let first = try await world.open("alice")
+        try first.store.commit { change in
+            for (number, name) in [(1, "bob"), (2, "carol")] as [(Int64, String)] {
+                try change.tables.people.insert(ConnectionID(number))
+                let chat = try change.tables.chats.insertContact(name, of: change.profile, at: change.time)
+                try change.tables.people.keep(
+                    ContactConversation(profile: ContactProfile(displayName: name), versions: 1...16),
+                    of: ConnectionID(number), chat: chat)
+            }
+        }
+        await first.shutDown()
+        let core = try await world.open("alice", over: agent.making)
+        let heard = Listener(core)
+        func problems() async throws -> [String: String] {
+            try await core.chats().reduce(into: [:]) { $0[$1.displayName] = $1.receivingProblem }
+        }
+        func tell(_ isTakenOver: Bool, _ number: Int64) async throws {
+            let condition = ConnectionCondition(phase: .connected, isTakenOver: isTakenOver)
+            agent.tell(.conditionChanged(condition), of: ConnectionID(1), number: number)
+            try await wait(until: "it is taken") { agent.isTaken(number) }
+        }
+        #expect(try await problems().isEmpty)
+        try await tell(true, 1)
+        try await heard.waits(for: "chatUpdated")
+        let found = try await problems()
+        #expect(Array(found.keys) == ["bob"])
+        #expect(found["bob"]?.contains("End that program and open the profile here again") == true)
+        #expect(try await core.chats().allSatisfy { $0.sendingRefused == nil })
+        try await tell(false, 2)
+        #expect(try await problems().isEmpty)
+        try await tell(true, 3)
+        try await core.leaveChat(core.chat(named: "bob"))
+        #expect(try await problems().isEmpty)
+        await core.shutDown()
+    }
+}

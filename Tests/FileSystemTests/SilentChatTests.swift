@@ -1,0 +1,30 @@
+import Base
+import ChatCore
+import TestSupport
+import Testing
+
+@testable import FileSystem
+
+@Suite("A chat out of which nothing comes")
+struct SilentChatTests {
+    private typealias Fixture = FileSystemFixture
+
+    @Test("it is in the status of the mount with why and what helps, for as long as that is so")
+    func status() async throws {
+        let fixture = try await Fixture.make()
+        #expect(await fixture.fileSystem.status().silentChats == nil)
+        var chat = try #require(await fixture.core.chats().first { $0.reference == Fixture.bob })
+        chat.receivingProblem = "Another program has it."
+        fixture.core.tell(.chatUpdated(chat))
+        try await wait(until: "it is told") { await fixture.fileSystem.status().silentChats != nil }
+        let status = await fixture.fileSystem.status()
+        #expect(status.silentChats?.map(\.chat) == ["bob"])
+        #expect(status.silentChats?.map(\.problem) == ["Another program has it."])
+        let read = MountStatus.decoded(status.encoded)?.silentChats?.map(\.chat)
+        #expect(read == ["bob"])
+        chat.receivingProblem = nil
+        fixture.core.tell(.chatUpdated(chat))
+        try await wait(until: "it is over") { await fixture.fileSystem.status().silentChats == nil }
+        await fixture.end()
+    }
+}
