@@ -18,11 +18,12 @@ struct HeldFiles {
     }
 
     /// Holds all that is there now and was not held yet, whoever names it.
+    /// - Throws: also where a folder cannot be read: all that it has would be missing.
     mutating func holdAll() throws {
-        for profile in Self.names(directory + "/profiles") {
+        for profile in try PrivateFolder.names(at: directory + "/profiles") {
             let own = "profiles/\(profile)"
             for place in ["\(own)/files", "\(own)/outbox/spool", "\(own)/staging/links-\(profile)"] {
-                for name in Self.names("\(directory)/\(place)") {
+                for name in try PrivateFolder.names(at: "\(directory)/\(place)") {
                     guard let entry = EntryName("\(place)/\(name)"), ArchivedFile.isKnown(entry) else {
                         continue
                     }
@@ -60,11 +61,5 @@ struct HeldFiles {
         guard parents.insert(parent).inserted else { return }
         var place = folder.directory
         for part in parent.split(separator: "/") { place = try PrivateFolder.folder(String(part), in: place) }
-    }
-
-    /// None where there is no such folder.
-    private static func names(_ path: String) -> [String] {
-        guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else { return [] }
-        return (try? PrivateFolder.names(in: folder)) ?? []
     }
 }

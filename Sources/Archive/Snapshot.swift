@@ -54,7 +54,7 @@ public final class Snapshot {
         // From here on what fails ends in `deinit`.
         let slots = try KeySlots(key, for: .passphrase(passphrase), at: SystemWallClock().now(), cost: cost)
         try KeySlotsFile(path: path(ArchivedFile.keys)).create(slots)
-        let sources = { Self.databases(of: directory) }
+        let sources = { try Self.databases(of: directory) }
         // Before the moment, so that at the moment there are only those that have just come.
         try files.holdAll()
         let moment = try DatabaseMoment(of: sources, key: directory.key) {
@@ -85,7 +85,8 @@ public final class Snapshot {
             try PrivateFolder.removeContents(of: folder.directory, keeping: [PrivateFolder.marker, lockName])
             return (folder, lock)
         } catch let error as SystemError where error.isFullDisk {
-            // Only what was begun of it; nobody else comes further.
+            // Only what was begun of it; nobody else comes further. What cannot be removed either the next export does,
+            // and the full disk is what is told.
             if let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
                 (try? PrivateFolder.names(in: folder))?.allSatisfy({ $0.hasPrefix(".") }) == true
             {
@@ -99,9 +100,8 @@ public final class Snapshot {
     private func path(_ name: String) -> String { folder.path + "/" + name }
 
     /// All that there are, the shared one first.
-    private static func databases(of directory: DataDirectory) -> [String] {
-        let profiles = try? OpenFile(directory.path + "/profiles", flags: O_RDONLY | O_DIRECTORY)
-        let names = profiles.flatMap { try? PrivateFolder.names(in: $0) } ?? []
+    private static func databases(of directory: DataDirectory) throws(SystemError) -> [String] {
+        let names = try PrivateFolder.names(at: directory.path + "/profiles")
         let own = names.flatMap { name in ProfileFolders.databases.map { "profiles/\(name)/\($0)" } }
         let known = own.filter { name in EntryName(name).map(ArchivedFile.isKnown) ?? false }
         return [directory.databasePath]
@@ -148,7 +148,10 @@ public final class Snapshot {
         func walk(_ folder: OpenFile, _ prefix: String) throws {
             for name in try PrivateFolder.names(in: folder) {
                 var status = stat()
-                guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+                // Left out, it would be missing without a word.
+                try check("look at a file") {
+                    fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
+                }
                 if status.st_mode & S_IFMT == S_IFDIR {
                     try walk(
                         OpenFile(name, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: folder),

@@ -27,7 +27,7 @@ public struct LinkInventory: Sendable {
             return
         }
         // The folder first: what is kept meanwhile has its name before its row.
-        let names = Self.names(in: folder)
+        let names = try PrivateFolder.names(at: folder)
         let database = try Database(path: path, migrations: LinkTable.migrations, key: key)
         defer { database.close() }
         let rows = try database.read { try LinkTable($0).rows(before: nil, count: .max) }
@@ -35,12 +35,5 @@ public struct LinkInventory: Sendable {
             .filter { $0.file?.source != nil }
         let named = try database.read { try LinkTable($0).storedNames() }
         strays = names.filter { !named.contains($0) && !LinkFolder.isPlainCopy($0) }
-    }
-
-    private static func names(in folder: String) -> [String] {
-        guard let opened = try? OpenFile(folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else {
-            return []
-        }
-        return (try? PrivateFolder.names(in: opened)) ?? []
     }
 }

@@ -1,5 +1,4 @@
 import Base
-import CLinux
 import ChatCore
 import Cryptography
 import Glibc
@@ -43,7 +42,7 @@ public struct OutboxInventory: Sendable {
         (drafts, strays) = try described {
             // The folder first, and what is missing is looked for once more behind the rows: a draft has its file
             // before its row, and loses it after.
-            let names = Self.names(in: folder)
+            let names = try PrivateFolder.names(at: folder)
             let journal = try Journal(path: path + "/journal.sqlite", key: key, random: SystemRandomSource())
             defer { journal.close() }
             let entries = try journal.entries()
@@ -77,11 +76,5 @@ public struct OutboxInventory: Sendable {
         return Entry(
             chat: entry.record.chat, name: entry.record.name, size: entry.record.size,
             lacksBytes: lacking.contains(entry.record.id), staged: staged)
-    }
-
-    private static func names(in folder: String) -> [String] {
-        guard let opened = try? OpenFile(folder, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
-        else { return [] }
-        return (try? PrivateFolder.names(in: opened)) ?? []
     }
 }

@@ -20,6 +20,19 @@ public final class OpenFile: Sendable {
             adopting: try check("open a file") { openat(base, path, flags | O_CLOEXEC, mode) })
     }
 
+    /// The same; nil where nothing has this name. Whatever else keeps it from being opened is an error: who takes it for
+    /// missing may overwrite what is there.
+    public static func existing(
+        _ path: String, flags: Int32, in directory: OpenFile? = nil
+    ) throws(SystemError) -> OpenFile? {
+        do throws(SystemError) {
+            return try OpenFile(path, flags: flags, in: directory)
+        } catch {
+            guard error.code == ENOENT else { throw error }
+            return nil
+        }
+    }
+
     deinit { close(descriptor) }
 
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end of the file.

@@ -109,6 +109,12 @@ public struct PrivateFolder: Sendable {
     /// Names inside, without `.`, `..`.
     public func names() throws(SystemError) -> [String] { try Self.names(in: directory) }
 
+    /// None where there is no such folder. It is no link.
+    public static func names(at path: String) throws(SystemError) -> [String] {
+        let folder = try OpenFile.existing(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
+        return try folder.map { (folder) throws(SystemError) in try names(in: folder) } ?? []
+    }
+
     public static func names(in directory: OpenFile) throws(SystemError) -> [String] {
         let copy = try check("read a folder") { openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
@@ -118,12 +124,16 @@ public struct PrivateFolder: Sendable {
         }
         defer { closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
+        while true {
+            // Only errno tells the end from what the disk does not give.
+            errno = 0
+            guard let entry = readdir(stream) else { break }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             if name != "." && name != ".." { names.append(name) }
         }
+        if errno != 0 { throw SystemError(code: errno, operation: "read a folder") }
         return names.sorted()
     }
 

@@ -47,8 +47,14 @@ extension KeyedFolder {
             try made?.noteShown()
             try handingOver(code)
         } catch {
+            // Whatever fails here, what is told is why nobody has the code.
             try? made?.noteUnseen()
-            try? change { slots throws(KeySlotsError) in try slots.remove(new.number) }
+            do throws(UnlockingError) {
+                try change { slots throws(KeySlotsError) in try slots.remove(new.number) }
+            } catch {
+                // Its note stays, by which the next one that opens the folder removes it.
+                made = nil
+            }
             throw error
         }
         try change { slots throws(KeySlotsError) in
@@ -67,6 +73,7 @@ extension KeyedFolder {
     public func remember(_ dataKey: SecretBytes, in keyring: Keyring) throws(UnlockingError) {
         let wrapping: (KeySlotsError) -> UnlockingError = { UnlockingError($0) }
         try file.change(wrapping: wrapping) { slots throws(UnlockingError) in
+            // One that does not open it counts as none, for whatever reason.
             if let kept = try kept(slots.name, in: keyring),
                 (try? slots.unlock(with: .keyringKey(kept))) != nil
             {
@@ -121,8 +128,14 @@ extension KeyedFolder {
     /// What a process that was killed left of a way that nobody has the secret of.
     func removeUnconfirmed() {
         UnconfirmedSlot.sweep(in: path) { isLeft in
-            _ = try? change { slots throws(KeySlotsError) in
-                for slot in slots.slots.filter(isLeft) { try slots.remove(slot.number) }
+            do throws(UnlockingError) {
+                try change { slots throws(KeySlotsError) in
+                    for slot in slots.slots.filter(isLeft) { try slots.remove(slot.number) }
+                }
+                return true
+            } catch {
+                // Of damaged ones whoever unlocks with them is told; the rest is tried again by the next one.
+                return error.code == .keys
             }
         }
     }

@@ -48,23 +48,27 @@ struct UnconfirmedSlot {
         withExtendedLifetime(file) {}
     }
 
-    /// - Parameter removeSlots: removes those of which nobody has the secret; there may be none.
-    static func sweep(in path: String, removeSlots: (@escaping (KeySlot) -> Bool) -> Void) {
+    /// What cannot be read now stays for the next one: unlocking does not fail for it.
+    ///
+    /// - Parameter removeSlots: removes those of which nobody has the secret; there may be none. False: it is to be
+    ///   tried again.
+    static func sweep(in path: String, removeSlots: (@escaping (KeySlot) -> Bool) -> Bool) {
         guard let folder = try? OpenFile(path, flags: O_RDONLY | chatfs_o_directory),
             let names = try? PrivateFolder.names(in: folder)
         else { return }
         for name in names where name.hasPrefix(prefix) {
             guard let number = UInt32(name.dropFirst(prefix.count)),
                 let file = try? OpenFile(name, flags: O_RDWR | chatfs_o_nofollow, in: folder),
-                (try? file.tryLock()) == true
+                (try? file.tryLock()) == true,
+                let content = try? file.read(count: 1 + KeySlot.identityLength, at: 0)
             else { continue }
-            let content: [UInt8] = (try? file.read(count: 1 + KeySlot.identityLength, at: 0)) ?? []
             let identity = Array(content.dropFirst())
-            if content.first != shown {
-                removeSlots { slot in
+            let isDone =
+                content.first == shown
+                || removeSlots { slot in
                     slot.kind == .recoveryCode && slot.number == number && slot.identity == identity
                 }
-            }
+            guard isDone else { continue }
             unlinkat(folder.descriptor, name, 0)
         }
     }

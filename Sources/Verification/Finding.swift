@@ -13,6 +13,8 @@ public struct Finding: Codable, Hashable, Sendable {
         case stray
         /// A file or folder that others may look into, by its mode.
         case exposed
+        /// A folder that cannot be read: what is in it was not looked at.
+        case unreadable
     }
 
     /// What was done about it, or can be.
@@ -68,6 +70,7 @@ public struct Finding: Codable, Hashable, Sendable {
             case .missing: "not there any more"
             case .stray: "belongs to nothing"
             case .exposed: "open to others"
+            case .unreadable: "cannot be read"
             }
         return "\(path): \(word)\(size). \(detail.endingInFullStop) \(remedy)"
     }
@@ -76,6 +79,7 @@ public struct Finding: Codable, Hashable, Sendable {
         switch (outcome, kind) {
         case (.lost, .database):
             "Restore it from an archive ('chatfs import'); nothing in it was changed."
+        case (.lost, .unreadable): "What is in it was not looked at: see what keeps ChatFS from it."
         case (.lost, _): "No relay has it: have its sender send it again, or take it from an archive."
         case (.receivable, _): "A relay may still have it: 'chatfs verify --fix' has it received again."
         case (.requested, _): "It is received again by the next mount, if a relay still has it."

@@ -85,7 +85,14 @@ public struct ProfileVerification: Sendable {
     }
 
     private func checkModes(_ result: inout Result) {
-        result.exposed = exposedFiles.find()
+        let found = exposedFiles.find()
+        result.exposed = found.exposed
+        for unread in found.unread {
+            result.findings.append(
+                Finding(
+                    .unreadable, unread.path.isEmpty ? "." : unread.path, detail: unread.error.sentence,
+                    outcome: .lost))
+        }
         for exposed in result.exposed {
             let mode = String(exposed.mode, radix: 8)
             result.findings.append(

@@ -265,4 +265,15 @@ struct DirectoryArchiveTests {
         #expect(access(folder.path(mark.replacing("%", with: "1")), F_OK) == 0)
         #expect(access(folder.path(mark.replacing("%", with: "2")), F_OK) != 0)
     }
+
+    @Test("a folder that cannot be read ends an export: what it has is not left out without a word")
+    func unreadable() throws {
+        _ = try folder.makeFolder("data/profiles/1/outbox")
+        try folder.write([1], to: "data/profiles/1/outbox/spool")
+        #expect(throws: SystemError.self) {
+            try Snapshot(of: directory, passphrase: passphrase, cost: Self.cost)
+        }
+        #expect(unlink(folder.path("data/profiles/1/outbox/spool")) == 0)
+        _ = try archive()
+    }
 }

@@ -86,6 +86,29 @@ import Testing
         #expect(error?.code == .wrongVersion)
     }
 
+    @Test func aVersionThatCannotBeReadIsNotTakenForMissingAndOverwritten() throws {
+        let world = try World()
+        let path = world.folder.path("data/version")
+        #expect(unlink(path) == 0 && symlink("version", path) == 0)
+        let error = #expect(throws: ChatError.self) { try DataDirectory(world.folder.path("data")) }
+        #expect(error?.code == .storage)
+        var status = stat()
+        #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+        // One that is missing is made, as where a process was killed before it.
+        #expect(unlink(path) == 0)
+        _ = try DataDirectory(world.folder.path("data"))
+        #expect(try world.folder.read("data/version") == Array("1\n".utf8))
+    }
+
+    @Test func damagedCopiesThatCannotBeReadAreNotTakenForNone() async throws {
+        let world = try World()
+        await (try world.open("alice")).shutDown()
+        try world.folder.write([], to: "data/profiles/1/damaged")
+        #expect(await refusal { try await world.open("alice") } != nil)
+        #expect(unlink(world.folder.path("data/profiles/1/damaged")) == 0)
+        await (try world.open("alice")).shutDown()
+    }
+
     @Test func aDatabaseOfANewerVersionIsLeftAlone() throws {
         let world = try World()
         try world.database().transaction { connection in

@@ -1,5 +1,6 @@
 import ChatCore
 import Glibc
+import Posix
 import TestSupport
 import Testing
 
@@ -45,5 +46,16 @@ struct LinkInventoryTests {
         _ = try store.remove([upload.id])
         #expect(try self.inventory().items.map(\.id) == [lost.item])
         store.close()
+    }
+
+    @Test("a folder that cannot be read is no empty one")
+    func unreadable() throws {
+        let store = stage.store()
+        _ = try store.add(stage.message("a.bin", [1]))
+        store.close()
+        let path = stage.folder.path("staging/links-3")
+        #expect(rename(path, stage.folder.path("moved")) == 0)
+        try stage.folder.write([], to: "staging/links-3")
+        #expect(throws: SystemError.self) { try inventory() }
     }
 }

@@ -17,6 +17,22 @@ import Testing
         #expect(try file.read(count: 8, at: 14) == [])
     }
 
+    @Test func onlyANameThatIsNotThereIsMissing() throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1], to: "file")
+        #expect(symlink("link", folder.path("link")) == 0)
+        #expect(try OpenFile.existing(folder.path("none"), flags: O_RDONLY)?.descriptor == nil)
+        #expect(try OpenFile.existing(folder.path("file"), flags: O_RDONLY)?.size() == 1)
+        for (name, code) in [("link", ELOOP), ("file/inner", ENOTDIR)] {
+            #expect(throws: SystemError(code: code, operation: "open a file")) {
+                try OpenFile.existing(folder.path(name), flags: O_RDONLY)
+            }
+        }
+        #expect(try PrivateFolder.names(at: folder.path) == ["file", "link"])
+        #expect(try PrivateFolder.names(at: folder.path("none")) == [])
+        #expect(throws: SystemError.self) { try PrivateFolder.names(at: folder.path("file")) }
+    }
+
     @Test func aFileLongerThanTheLimitIsRefused() throws {
         let file = try unnamed()
         try file.truncate(to: 100)

@@ -187,6 +187,28 @@ import Testing
         #expect(try opens(inner) && !opens(outer) && !opens(first))
     }
 
+    @Test func aCodeThatNobodyHasAndThatCouldNotBeRemovedIsRemovedByTheNextWhoOpens() throws {
+        struct Full: Error {}
+        let key = try made(Ways(named: .someKey))
+        var unseen: RecoveryCode?
+        var busy: OpenFile?
+        #expect(throws: Full.self) {
+            try keyed.newRecoveryCode(for: key) { code in
+                unseen = code
+                busy = try OpenFile(keyed.path, flags: O_RDONLY)
+                #expect(try busy?.tryLock() == true)
+                throw Full()
+            }
+        }
+        #expect(try keyed.slots().slots.map(\.kind) == [.key, .recoveryCode])
+        // Also while it still cannot be removed.
+        #expect(try keyed.unlock(with: Ways(named: .someKey)).isEqual(to: key))
+        withExtendedLifetime(busy) {}
+        busy = nil
+        #expect(try !opens(unseen))
+        #expect(try keyed.slots().slots.map(\.kind) == [.key])
+    }
+
     /// A process of its own, killed as it hands the code over, in which nobody was given anything yet.
     @Test(arguments: [true, false])
     func whatAKilledProcessLeftOfACodeIsRemovedWhereNobodyCanHaveIt(isRefused: Bool) async throws {

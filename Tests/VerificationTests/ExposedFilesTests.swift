@@ -47,4 +47,18 @@ struct ExposedFilesTests {
         #expect(try mode(elsewhere) == 0o644)
         #expect(try household.found().findings.allSatisfy { $0.kind != .exposed })
     }
+
+    @Test("a folder that cannot be looked into is found, and does not count as closed")
+    func unread() async throws {
+        let household = try await Household(notes: ["a.txt": [1]])
+        let verification = try household.verification()
+        let moved = household.folder.path("moved")
+        #expect(rename(household.own, moved) == 0 && symlink(moved, household.own) == 0)
+        let findings = verification.run { _, _ in }.findings.filter { $0.kind == .unreadable }
+        #expect(findings.map(\.path) == ["profiles/1"] && findings.allSatisfy { !$0.isSettled })
+        // One that has gone is open to nobody.
+        let gone = ExposedFiles(
+            directory: household.directory.path, profileFolder: household.directory.path + "/none")
+        #expect(gone.find().unread.isEmpty)
+    }
 }

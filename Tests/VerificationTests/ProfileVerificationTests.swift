@@ -60,6 +60,21 @@ struct ProfileVerificationTests {
         #expect(try household.found().record(at: 0).findings.map(\.kind) == [.damaged])
     }
 
+    @Test("a folder that cannot be read is no empty one: that its files were not checked is a finding")
+    func unreadable() async throws {
+        let household = try await Household(notes: Self.notes)
+        let file = try PrivateFolder(household.own + "/outbox", purpose: "chatfs outbox")
+        let core = try await EmbeddedCore.open(household.directory, profile: "alice")
+        await (try Outbox(core: core, folder: file, quietTime: .seconds(1))).shutDown()
+        await core.shutDown()
+        let spool = household.own + "/outbox/spool"
+        #expect(rename(spool, household.folder.path("moved")) == 0)
+        try OpenFile(spool, flags: O_WRONLY | O_CREAT).write([1], at: 0)
+        let findings = try household.found().findings
+        #expect(findings.map(\.path) == ["profiles/1"] && findings.map(\.outcome) == [.lost])
+        #expect(findings.first?.detail.contains("were not checked") == true, "\(findings)")
+    }
+
     @Test("what nothing names is found in each folder, set aside under its name, and never over another")
     func strays() async throws {
         let household = try await Household(notes: Self.notes)

@@ -150,6 +150,10 @@ struct FindingWordsTests {
                 ".: open to others. Its mode is 0755. 'chatfs verify --fix' takes the rights of others."
             ),
             (
+                Finding(.unreadable, "profiles/1", detail: "It is a link", outcome: .lost),
+                "profiles/1: cannot be read. It is a link. What is in it was not looked at: see what keeps ChatFS from it."
+            ),
+            (
                 Finding(.exposed, ".", detail: "Its mode is 0755", outcome: .closed),
                 ".: open to others. Its mode is 0755. It is for its owner alone now."
             ),

@@ -77,8 +77,11 @@ public final class Agent: ConnectionAgent {
     public func receiveWaiting(until end: ContinuousClock.Instant) async {
         await traffic.receiveWaiting(until: end)
         while ContinuousClock.now < end, isRunning {
-            let waiting = try? await stored { try $0.events.events(after: 0, limit: 1) }
-            if waiting?.isEmpty ?? true { return }
+            // What cannot be seen is not waited for; the log says why.
+            let waiting = await work.attempt("see what was not taken in yet") { store in
+                try store.read { try $0.events.events(after: 0, limit: 1) }
+            }
+            guard let waiting, !waiting.isEmpty else { return }
             try? await Task.sleep(for: .milliseconds(10))
         }
     }

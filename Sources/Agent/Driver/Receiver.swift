@@ -153,7 +153,11 @@ final class Receiver: Sendable {
     }
 
     private func acknowledge(_ message: Delivered, _ queue: ReceivingQueue) async -> Bool {
-        guard let key = try? queue.authorization else { return true }
+        guard let key = try? queue.authorization else {
+            // Asked again, the server would only say the same again.
+            log.warning("a message cannot be acknowledged: the key of its queue is damaged")
+            return true
+        }
         let request = ClientRequest(
             .acknowledge(messageID: message.messageID), of: queue.recipientID, key: .signing(key),
             timeout: times.answer)

@@ -56,12 +56,15 @@ struct DamagedCopies: Sendable {
         }
     }
 
+    /// nil where there is none, as mostly.
+    private func folder() throws(SystemError) -> OpenFile? {
+        try OpenFile.existing(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+    }
+
     /// The files that have something here.
     var files: Set<FileID> {
         get throws {
-            guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else {
-                return []
-            }
+            guard let folder = try folder() else { return [] }
             let known = try store.read { try $0.directory.damagedCopies.files(of: store.profile.id) }
             return Set(try PrivateFolder.names(in: folder).compactMap { Int64($0) }.map(FileID.init) + known)
         }
@@ -70,7 +73,7 @@ struct DamagedCopies: Sendable {
     /// Earlier versions kept what opens a copy beside it, in clear (`NUMBER.json`): it goes into the database, and what
     /// was in clear is overwritten as far as the disk allows.
     func takeInEarlierKeys() throws {
-        guard let folder = try? OpenFile(path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW) else { return }
+        guard let folder = try folder() else { return }
         for name in try PrivateFolder.names(in: folder) {
             guard name.hasSuffix(".json"), let number = Int64(name.dropLast(5)) else { continue }
             let file = try OpenFile(name, flags: O_RDWR | O_NOFOLLOW, in: folder)

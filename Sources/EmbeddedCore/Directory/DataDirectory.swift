@@ -155,7 +155,7 @@ public final class DataDirectory: Sendable {
     }
 
     private static func checkVersion(of folder: PrivateFolder) throws {
-        if let file = try? OpenFile(versionFile, flags: O_RDONLY, in: folder.directory) {
+        if let file = try OpenFile.existing(versionFile, flags: O_RDONLY, in: folder.directory) {
             let found = String(decoding: try file.readAll(limit: 64), as: UTF8.self)
             guard found == version + "\n" else {
                 throw ChatError(

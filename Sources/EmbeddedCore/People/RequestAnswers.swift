@@ -101,7 +101,12 @@ final class RequestAnswers: Sendable {
         } catch let error as AgentError where error.code == .stopped {
             throw error
         } catch {
-            try? await note(sentence(of: error), isFinal: false, of: request)
+            do {
+                try await note(sentence(of: error), isFinal: false, of: request)
+            } catch let second {
+                // Who asked is told the first; only the list does not say it.
+                log.warning("Why a contact request failed could not be noted: \(sentence(of: second))")
+            }
             throw error
         }
     }
