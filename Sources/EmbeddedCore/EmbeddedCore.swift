@@ -2,6 +2,7 @@ import Base
 import ChatCore
 import CoreServices
 import Glibc
+import Network
 import Posix
 import XFTP
 
@@ -58,7 +59,8 @@ public final class EmbeddedCore: ChatCore {
         let trust = RelayTrust()
         self.trust = trust
         let network = try directory.networkChoice(of: profile)
-        let isolation = Self.isolation()
+        // What a SOCKS proxy tells this profile by from others, for as long as it is open.
+        let isolation = SOCKSProxy.freshIsolation()
         var settings = XFTPClientSettings(policy: RelayPolicy(isConfigured: trust.holds))
         settings.proxy = network.proxy(isolation: isolation)
         client = XFTPClient(settings: settings)
@@ -95,11 +97,6 @@ public final class EmbeddedCore: ChatCore {
         if !relays.isEmpty { try directory.store.change { try $0.relays.add(relays, to: profile.id) } }
         try store.read { _ = try approvals.follow($0) }
         try inbox.takeInAtStart()
-    }
-
-    /// What a SOCKS proxy tells this profile by from others, for as long as it is open.
-    private static func isolation() -> String {
-        SystemRandomSource().bytes(16).map { String($0, radix: 16) }.joined()
     }
 
     // MARK: - Opening and closing

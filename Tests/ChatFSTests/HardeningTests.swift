@@ -9,6 +9,7 @@ import Testing
         "no command that holds keys can be dumped or looked into",
         arguments: [
             ["file", "info", "PIPE"], ["cryptofile", "decrypt", "IN", "OUT", "--args", "PIPE"],
+            ["send", "--text", "-", "bob"],
         ])
     func hardened(words: [String]) async throws {
         let folder = try TemporaryFolder()
@@ -16,9 +17,18 @@ import Testing
         #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
         try folder.write([1], to: "in")
         let places = ["PIPE": folder.path("pipe"), "OUT": folder.path("out"), "IN": folder.path("in")]
-        let process = try await ChatFSProcess.start(words.map { places[$0] ?? $0 })
+        // Open on both sides, so that who reads a text from it waits too.
+        let input = try OpenFile(folder.path("pipe"), flags: O_RDWR)
+        // Where dumps are allowed, as they are mostly.
+        let script = #"ulimit -c unlimited 2>/dev/null; exec "$@""#
+        var settings = ChildProcess.Settings(
+            "/bin/sh", ["-c", script, "sh", ChatFSProcess.path] + words.map { places[$0] ?? $0 })
+        settings.environment = ["HOME": folder.path, "CREDENTIALS_DIRECTORY": ChatFSProcess.credentials]
+        settings.input = .file(input)
+        let process = try await RunningProcess.start(settings)
         let path = "/proc/\(process.processIdentifier)"
         try await wait(until: "its dumps are forbidden") {
+            guard ProcessInformation.bytes(of: path + "/comm") == Array("chatfs\n".utf8) else { return false }
             let limits = try OpenFile(path + "/limits", flags: O_RDONLY).read(count: 8192, at: 0)
             let line = String(decoding: limits, as: UTF8.self).split(separator: "\n").first {
                 $0.hasPrefix("Max core file size")

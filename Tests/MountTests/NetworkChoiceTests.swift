@@ -60,18 +60,23 @@ struct NetworkChoiceTests {
         #expect(accepted.output == "alice is connected.\n", "\(accepted.errors)")
         #expect(try await pair.ending() == .code(0))
         let paired = proxy.targets.count
-        #expect(paired >= 1)
+        let others = Set(proxy.logins.map(\.password))
+        #expect(paired >= 1 && others.count == 1)
 
         let tested = try await person.run(["relay", "test", person.files])
         #expect(tested.succeeded, "\(tested.output)")
-        #expect(proxy.targets.count > paired)
+        let tried = proxy.targets.count
+        #expect(tried > paired)
 
         // A file for bob goes through it too, and its description.
         let file = person.folder.path("file")
         _ = try await Shell.run("truncate", ["--size", "600000", file])
         let sent = try await person.run(["send", file, "bob"])
         #expect(sent.succeeded, "\(sent.errors)")
-        #expect(proxy.targets.count > paired + 1)
+        #expect(proxy.targets.count > tried + 1)
+        // To both as the same, and as no command before.
+        let own = Set(proxy.logins.dropFirst(tried).map(\.password))
+        #expect(own.count == 1 && own.isDisjoint(with: others))
 
         // Without it nothing is reached, though the relay is there.
         proxy.stop()
@@ -79,6 +84,39 @@ struct NetworkChoiceTests {
         #expect(try await doomed.ending() != .code(0))
         #expect(!doomed.output.contains("https://"))
         #expect(try await person.run(["relay", "test"]).ending == .code(1))
+        #expect(try await person.relay.terminate() == .code(0))
+    }
+
+    @Test("to the proxy each profile is somebody else, and nobody who was there before")
+    func isolation() async throws {
+        let person = try await OnePerson()
+        let proxy = try SOCKSServer()
+        let made = try await person.run(["profile", "create", "carol", "--relay", person.files])
+        #expect(made.succeeded, "\(made.errors)")
+        let file = person.folder.path("file")
+        _ = try await Shell.run("truncate", ["--size", "600000", file])
+        var known: Set<String> = []
+        for profile in ["alice", "carol"] {
+            let chosen = try await person.run(
+                ["network", "set", "--socks-proxy", "127.0.0.1:\(proxy.port)", "--profile", profile])
+            #expect(chosen.succeeded, "\(chosen.errors)")
+        }
+        for (profile, words) in [
+            ("alice", ["file", "send", file]), ("carol", ["file", "send", file]),
+            ("alice", ["relay", "test", person.files]), ("carol", ["relay", "test", person.files]),
+            ("carol", ["file", "send", file]),
+        ] {
+            let (before, targets) = (proxy.logins.count, proxy.targets.count)
+            let outcome = try await person.run(words + ["--profile", profile])
+            #expect(outcome.succeeded, "\(words): \(outcome.output)\(outcome.errors)")
+            let logins = proxy.logins.dropFirst(before)
+            let passwords = Set(logins.map(\.password))
+            #expect(passwords.count == 1, "\(profile): \(words)")
+            #expect(known.isDisjoint(with: passwords), "\(profile): \(words)")
+            // Tor then takes another way to each destination too.
+            #expect(logins.map(\.user).sorted() == proxy.targets.dropFirst(targets).sorted())
+            known.formUnion(passwords)
+        }
         #expect(try await person.relay.terminate() == .code(0))
     }
 

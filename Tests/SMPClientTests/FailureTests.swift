@@ -199,7 +199,9 @@ struct HostTests {
         settings.proxy = SOCKSProxy(
             Endpoint(host: "127.0.0.1", port: proxy.port), isolation: "alice")
         #expect(try await Person(settings).ask(.ping, place.server) == .pong)
-        #expect(proxy.targets == ["127.0.0.1:\(place.server.port)"])
+        let target = "127.0.0.1:\(place.server.port)"
+        #expect(proxy.targets == [target])
+        #expect(proxy.logins.map { [$0.user, $0.password] } == [[target, "alice"]])
         await place.relay.stop()
     }
 }

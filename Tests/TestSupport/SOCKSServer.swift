@@ -6,8 +6,15 @@ import Posix
 /// A SOCKS5 server (RFC 1928, 1929) on loopback: connects to what it is asked for and carries the bytes. A
 /// thread for each direction of each connection.
 public final class SOCKSServer: Sendable {
+    /// What a client says of itself.
+    public struct Login: Hashable, Sendable {
+        public let user: String
+        public let password: String
+    }
+
     private struct State {
         var targets: [String] = []
+        var logins: [Login] = []
         var open: Set<Int32> = []
         var isStopped = false
     }
@@ -20,6 +27,9 @@ public final class SOCKSServer: Sendable {
 
     /// Hosts and ports that it was asked for, in order.
     public var targets: [String] { state.withLock { $0.targets } }
+
+    /// In order, of all that said something.
+    public var logins: [Login] { state.withLock { $0.logins } }
 
     public init(hosts: [String: String] = [:]) throws {
         self.hosts = hosts
@@ -72,9 +82,13 @@ public final class SOCKSServer: Sendable {
         let isNamed = methods.contains(2)
         write(client, [5, isNamed ? 2 : 0])
         if isNamed {
-            guard let user = read(client, 2), read(client, Int(user[1])) != nil,
-                let password = read(client, 1), read(client, Int(password[0])) != nil
+            guard let head = read(client, 2), let user = read(client, Int(head[1])),
+                let length = read(client, 1), let password = read(client, Int(length[0]))
             else { return nil }
+            let login = Login(
+                user: String(decoding: user, as: UTF8.self),
+                password: String(decoding: password, as: UTF8.self))
+            state.withLock { $0.logins.append(login) }
             write(client, [1, 0])
         }
         guard let request = read(client, 4), request[0] == 5, request[1] == 1 else { return nil }

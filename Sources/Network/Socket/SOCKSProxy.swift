@@ -15,6 +15,9 @@ public struct SOCKSProxy: Hashable, Sendable {
         self.isolation = isolation
     }
 
+    /// What keeps one profile, or one command, apart from all others: nobody else has it.
+    public static func freshIsolation() -> String { Hexadecimal.encode(SystemRandomSource().bytes(16)) }
+
     /// Asks for a connection to `target` on a socket that is connected to the proxy. Every destination
     /// has credentials of its own in each isolation, so that Tor takes another way for each (IsolateSOCKSAuth).
     func connect(

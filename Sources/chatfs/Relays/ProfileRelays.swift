@@ -51,7 +51,7 @@ struct ProfileRelays: Sendable {
                 name == nil ? try directory.profiles() : [try directory.profile(named: name)]
             for profile in profiles {
                 guard let proxy = try directory.networkChoice(of: profile).proxy else { continue }
-                return SOCKSProxy(proxy, isolation: "test")
+                return SOCKSProxy(proxy, isolation: SOCKSProxy.freshIsolation())
             }
             return nil
         }
