@@ -88,7 +88,7 @@ struct RelayTrustTests {
     func damage() throws {
         try trust.approve([Self.relay("one.example")])
         let database = try Database(
-            path: folder.path("approvals.sqlite"), migrations: OfficialRelayTrust.migrations)
+            path: folder.path("approvals.sqlite"), migrations: ApprovalTables.migrations)
         try database.transaction { connection in
             try connection.executeScript(
                 "INSERT INTO policy (word) VALUES ('sometimes'); UPDATE approval SET relay = 'x' || relay")

@@ -8,15 +8,6 @@ import XFTP
 /// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount. What throws
 /// here throws `StoreError`.
 public final class OfficialRelayTrust: Sendable {
-    static let migrations = [
-        Migration(
-            "approvals",
-            """
-            CREATE TABLE approval (relay TEXT PRIMARY KEY) STRICT;
-            CREATE TABLE policy (word TEXT NOT NULL) STRICT;
-            """)
-    ]
-
     private let database: Database
     private let configured = Lock<Set<RelayEndpoint>>([])
 
@@ -26,7 +17,7 @@ public final class OfficialRelayTrust: Sendable {
     ///   - key: with which they are encrypted; nil: not.
     public init(folder: String, key: SecretBytes? = nil) throws(StoreError) {
         database = try Database(
-            path: folder + "/approvals.sqlite", migrations: Self.migrations, key: key)
+            path: folder + "/approvals.sqlite", migrations: ApprovalTables.migrations, key: key)
     }
 
     func follow(configured relays: [String]) {
@@ -37,9 +28,7 @@ public final class OfficialRelayTrust: Sendable {
     /// Blocks.
     public func approve(_ relays: [RelayAddress]) throws {
         try database.transaction { connection in
-            for relay in relays {
-                try connection.execute("INSERT OR IGNORE INTO approval (relay) VALUES (?)", relay.text)
-            }
+            for relay in relays { try ApprovalTables(connection).approve(relay) }
         }
     }
 
@@ -47,32 +36,23 @@ public final class OfficialRelayTrust: Sendable {
     /// - Returns: those of `relays` that were approved.
     public func revoke(_ relays: [RelayAddress]) throws -> [RelayAddress] {
         try database.transaction { connection in
-            try relays.filter { relay in
-                try connection.execute("DELETE FROM approval WHERE relay = ?", relay.text) > 0
-            }
+            try relays.filter { try ApprovalTables(connection).revoke($0) }
         }
     }
 
     /// Blocks.
     public func approved() throws -> [RelayAddress] {
-        try database.read { connection in
-            try connection.query("SELECT relay FROM approval ORDER BY relay") {
-                RelayAddress($0.text("relay"))
-            }
-        }.compactMap { $0 }
+        try database.read { try ApprovalTables($0).approved() }
     }
 
     /// What is kept for mounts that are not told otherwise. Blocks.
     public func policy() throws -> OfficialCoreSettings.UnknownRelays? {
-        try database.read { try $0.first("SELECT word FROM policy") { try $0.value("word") } }
+        try database.read { try ApprovalTables($0).policy() }
     }
 
     /// Blocks.
     public func setPolicy(_ policy: OfficialCoreSettings.UnknownRelays) throws {
-        try database.transaction { connection in
-            try connection.execute("DELETE FROM policy")
-            try connection.execute("INSERT INTO policy (word) VALUES (?)", policy.rawValue)
-        }
+        try database.transaction { try ApprovalTables($0).setPolicy(policy) }
     }
 
     /// Whether a relay was configured in the core or approved here; then it may also be inside this

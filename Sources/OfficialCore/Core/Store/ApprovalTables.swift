@@ -1,0 +1,43 @@
+import Base
+import Store
+import XFTP
+
+/// What users allowed of relays, in a database of its own (`OfficialRelayTrust`).
+struct ApprovalTables {
+    static let migrations = [
+        Migration(
+            "approvals",
+            """
+            CREATE TABLE approval (relay TEXT PRIMARY KEY) STRICT;
+            CREATE TABLE policy (word TEXT NOT NULL) STRICT;
+            """)
+    ]
+
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func approve(_ relay: RelayAddress) throws {
+        try connection.execute("INSERT OR IGNORE INTO approval (relay) VALUES (?)", relay.text)
+    }
+
+    /// Whether it was approved.
+    func revoke(_ relay: RelayAddress) throws -> Bool {
+        try connection.execute("DELETE FROM approval WHERE relay = ?", relay.text) > 0
+    }
+
+    /// What is no address counts for nothing.
+    func approved() throws -> [RelayAddress] {
+        try connection.query("SELECT relay FROM approval ORDER BY relay") { RelayAddress($0.text("relay")) }
+            .compactMap { $0 }
+    }
+
+    func policy() throws -> OfficialCoreSettings.UnknownRelays? {
+        try connection.first("SELECT word FROM policy") { try $0.value("word") }
+    }
+
+    func setPolicy(_ policy: OfficialCoreSettings.UnknownRelays) throws {
+        try connection.execute("DELETE FROM policy")
+        try connection.execute("INSERT INTO policy (word) VALUES (?)", policy.rawValue)
+    }
+}
