@@ -214,8 +214,8 @@ let package = Package(
         .testTarget(
             name: "MountTests",
             dependencies: [
-                "Base", "Posix", "ChatProtocol", "Cryptography", "EmbeddedCore", "SMP", "GroupHosting",
-                "InlineSending", "TestSupport", "chatfs",
+                "Base", "Posix", "ChatCore", "ChatProtocol", "Cryptography", "EmbeddedCore", "Ratchet", "SMP",
+                "GroupHosting", "InlineSending", "TestSupport", "chatfs",
             ],
             swiftSettings: settings),
         .testTarget(

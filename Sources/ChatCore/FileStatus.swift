@@ -40,7 +40,7 @@ public enum FileStatus: Hashable, Sendable {
 
 /// What went wrong with a file, by its consequence for who reads or sends it.
 public struct FileProblem: Hashable, Sendable {
-    public enum Kind: String, Hashable, Sendable {
+    public enum Kind: String, CaseIterable, Hashable, Sendable {
         /// Expired or deleted on the relay (AUTH).
         case expired
         /// The relay has a record but no content (NO_FILE).

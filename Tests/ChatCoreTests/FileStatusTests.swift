@@ -4,12 +4,6 @@ import Testing
 
 @Suite("Where a file stands, and what follows from it")
 struct FileStatusTests {
-    private static let kinds: [FileProblem.Kind] = [
-        .expired, .neverUploaded, .cancelledBySender, .blocked, .notApproved, .damaged, .unreachable,
-        .timedOut, .noSpace,
-        .relayFull, .tooLarge, .noRelay, .other,
-    ]
-
     private static func problem(_ kind: FileProblem.Kind) -> FileProblem { FileProblem(kind, "It is so.") }
 
     private static let readable: [FileStatus] = [
@@ -36,7 +30,7 @@ struct FileStatusTests {
         let passing: Set<FileProblem.Kind> = [
             .unreachable, .timedOut, .noSpace, .relayFull, .noRelay, .other,
         ]
-        for kind in Self.kinds {
+        for kind in FileProblem.Kind.allCases {
             #expect(FileStatus.rcvError(Self.problem(kind)).isGivenUp == passing.contains(kind), "\(kind)")
             #expect(!FileStatus.rcvWarning(Self.problem(kind)).isGivenUp)
             #expect(!FileStatus.sndError(Self.problem(kind)).isGivenUp)

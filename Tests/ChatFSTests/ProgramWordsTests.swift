@@ -32,6 +32,16 @@ struct ProgramWordsTests {
         }
     }
 
+    @Test("who verifies a contact is told of post-quantum encryption only where there is some")
+    func protection() {
+        for protection in ContactProtection.allCases {
+            let sentence = protection.sentence
+            #expect(sentence.hasPrefix("Encryption: post-quantum, ") == (protection == .postQuantum))
+            #expect(sentence.hasPrefix("Encryption: standard. ") == (protection != .postQuantum))
+            #expect(sentence.contains("libgcrypt") == (protection == .onlyStandard))
+        }
+    }
+
     @Test("an entry is told with what its attributes say, and nothing that they do not")
     func items() {
         var entry = EntryDescription(

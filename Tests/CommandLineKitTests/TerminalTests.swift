@@ -25,6 +25,37 @@ struct TerminalTests {
         }
     }
 
+    @Test(
+        "a terminal that only prints gets plain lines, one that understands more a line that is drawn again")
+    func dumb() async throws {
+        await #expect(processExitsWith: .success) {
+            let main = try OpenFile("/dev/ptmx", flags: O_RDWR | O_NOCTTY)
+            // TIOCSPTLCK and TIOCGPTN, macros that Swift does not see.
+            var (isLocked, number) = (Int32(0), UInt32(0))
+            try check("open a terminal") { ioctl(main.descriptor, 0x4004_5431, &isLocked) }
+            try check("open a terminal") { ioctl(main.descriptor, 0x8004_5430, &number) }
+            let terminal = try OpenFile("/dev/pts/\(number)", flags: O_RDWR | O_NOCTTY)
+            func shown(_ type: String?) throws -> String {
+                if let type { setenv("TERM", type, 1) } else { unsetenv("TERM") }
+                precondition(Terminal.canRedraw(terminal.descriptor) == (type == "xterm"))
+                let display = ProgressDisplay("Sending", descriptor: terminal.descriptor)
+                display.update(done: 50, total: 100)
+                display.finish()
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                let count = try check("read") { read(main.descriptor, &buffer, buffer.count) }
+                return String(decoding: buffer.prefix(count), as: UTF8.self)
+            }
+            setenv("LC_ALL", "C.UTF-8", 1)
+            for type in ["dumb", "", nil] {
+                let text = try shown(type)
+                precondition(text.hasPrefix("Sending: 50%") && text.hasSuffix("\r\n"))
+                precondition(!text.contains("\u{1B}") && !text.contains("█"))
+            }
+            let drawn = try shown("xterm")
+            precondition(drawn.hasPrefix("\r\u{1B}[K") && drawn.contains("█"))
+        }
+    }
+
     @Test("the first of three variables that is not empty says what characters there are")
     func locale() async {
         await #expect(processExitsWith: .success) {

@@ -45,6 +45,7 @@ struct ReadingTests {
             (.unreachable, EHOSTUNREACH), (.noRelay, EHOSTUNREACH), (.noSpace, ENOSPC), (.relayFull, ENOSPC),
             (.tooLarge, EFBIG), (.other, EIO),
         ]
+        #expect(Set(table.map(\.0)) == Set(FileProblem.Kind.allCases))
         let fixture = try await Fixture.make { core in
             for (kind, _) in table { _ = core.received(kind.rawValue, in: Fixture.bob, size: 10) }
         }

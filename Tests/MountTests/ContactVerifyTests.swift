@@ -1,6 +1,10 @@
+import ChatCore
 import Posix
+import Ratchet
 import TestSupport
 import Testing
+
+@testable import chatfs
 
 /// Two contacts who want to know that nobody is in between.
 @Suite struct ContactVerifyTests {
@@ -22,6 +26,14 @@ import Testing
         // The code is for SimpleX Chat's scanner, which compares it without spaces.
         let other = try await ChatFSProcess.run(["contact", "verify", "alice"] + machines.data("bob"))
         #expect(other.output.hasPrefix(digits + "\n"))
+        // Each needs libgcrypt for more, and to have written something.
+        let possible: [ContactProtection] =
+            GcryptKEM.installed == nil ? [.onlyStandard] : [.standard, .postQuantum]
+        for outcome in [shown, other] {
+            let said = outcome.output.split(separator: "\n").filter { $0.hasPrefix("Encryption: ") }
+            #expect(said.count == 1, "\(outcome.output)")
+            #expect(possible.contains { $0.sentence == said.first.map(String.init) }, "\(said)")
+        }
 
         for code in [digits, digits.filter { $0 != " " }] {
             let same = try await Shell.script(

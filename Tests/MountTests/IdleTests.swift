@@ -58,12 +58,12 @@ struct IdleTests {
         for name in ["alice", "bob"] { #expect(try await mounts.leave(name) == .code(0)) }
     }
 
-    @Test("no thread of it wakes up, after files were sent, read and listed")
+    @Test("no thread of it wakes up with 1,000 files, after they were sent, read and listed")
     func mount() async throws {
         let mounts = try await TwoMounts.start()
         try await mounts.send(TwoMounts.bytes(400_000), as: "film.bin")
-        for number in 0..<50 { try mounts.write([1], to: "alice/bob/\(number).txt") }
-        try await mounts.waitForFiles((0..<50).map { "\($0).txt" }, in: "bob/alice")
+        for number in 0..<1_000 { try mounts.write([1], to: "alice/bob/\(number).txt") }
+        try await mounts.waitForFiles((0..<1_000).map { "\($0).txt" }, in: "bob/alice")
         #expect(try mounts.read("bob/alice/film.bin") == TwoMounts.bytes(400_000))
         for name in ["alice", "bob"] {
             let process = try mounts.daemon(name).processIdentifier

@@ -28,12 +28,13 @@ struct StandaloneFileTests {
         let taken = try await ChatFSProcess.run(
             ["file", "receive", link, "--out", target, "--data", mounts.data] + bob)
         #expect(taken.ending == .code(1) && taken.errors.contains(target), "\(taken.errors)")
+        #expect(try storedChunks(mounts) > 0)
         try await mounts.run(["file", "delete", String(number)] + alice)
-        try await wait(until: "the relay has nothing of it") {
-            let late = try await ChatFSProcess.run(
-                ["file", "receive", link, "--out", mounts.path("late.bin"), "--data", mounts.data] + bob)
-            return late.ending == .code(1) && access(mounts.path("late.bin"), F_OK) != 0
-        }
+        // Nor the chunks to which a long description was moved, by which nobody would notice.
+        try await wait(until: "the relay has nothing of it") { try storedChunks(mounts) == 0 }
+        let late = try await ChatFSProcess.run(
+            ["file", "receive", link, "--out", mounts.path("late.bin"), "--data", mounts.data] + bob)
+        #expect(late.ending == .code(1) && access(mounts.path("late.bin"), F_OK) != 0)
         let unknown = try await ChatFSProcess.run(
             ["file", "delete", "4711", "--data", mounts.data] + alice)
         #expect(unknown.ending == .code(1) && unknown.errors.contains("no such file"), "\(unknown.errors)")

@@ -61,7 +61,7 @@ enum ContactCommand {
 
 extension ContactProtection {
     /// For who asked how a chat is protected.
-    fileprivate var sentence: String {
+    var sentence: String {
         switch self {
         case .postQuantum: "Encryption: post-quantum, in both directions."
         case .standard:
