@@ -60,7 +60,7 @@ import Testing
         #expect(!hasFailed)
     }
 
-    @Test(arguments: 0..<40) func aProcessThatEndsAfterAnyStepOfJoiningGoesOnWhereItWas(step: Int)
+    @Test(arguments: 0..<60) func aProcessThatEndsAfterAnyStepOfJoiningGoesOnWhereItWas(step: Int)
         async throws
     {
         let relay = MemoryRelay()

@@ -53,7 +53,7 @@ final class Person: Sendable {
     private let running = Lock<(agent: Agent, servers: any EndingServers, listening: Task<Void, Never>)?>(nil)
     /// Over real connections instead of the relay in memory.
     private let makeServers: (@Sendable () -> any EndingServers)?
-    /// So many requests and answers until the process ends.
+    /// So many requests, answers, and events before and after they are taken, until the process ends.
     private let remaining = Lock<Int?>(nil)
 
     init(
@@ -96,10 +96,13 @@ final class Person: Sendable {
         )
         try await agent.start(after: event, isRestored: isRestored)
         let diary = diary
-        let listening = Task {
+        let listening = Task { [weak self] in
             for await event in agent.events {
                 await diary.take(event)
+                self?.pass()
+                // A process that has ended takes it when it is told of it again.
                 if takes { try? await agent.acknowledge(event: event.number, withReceipt: true) }
+                self?.pass()
             }
         }
         running.withLock { $0 = (agent, servers, listening) }
@@ -118,7 +121,7 @@ final class Person: Sendable {
         try await start()
     }
 
-    /// Has the process end after so many requests and answers; nil: not at all.
+    /// Has the process end after so many steps; nil: not at all.
     func end(after count: Int?) { remaining.withLock { $0 = count } }
 
     /// Whether the end was ordered, and has not come.
@@ -213,6 +216,15 @@ actor Diary {
 
     /// The numbers begin where those of a restored database do.
     func restore() { lastNumber = 0 }
+
+    /// What it holds, for a backup of it.
+    var content: (events: [AgentEvent], lastNumber: Int64) { (events, lastNumber) }
+
+    /// It is what it was when this was made.
+    func putBack(_ content: (events: [AgentEvent], lastNumber: Int64)) {
+        (events, lastNumber) = content
+        received = bodies().count
+    }
 
     var integrities: [MessageIntegrity] {
         events.compactMap { if case .received(let message) = $0.content { message.integrity } else { nil } }

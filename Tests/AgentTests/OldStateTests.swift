@@ -1,0 +1,189 @@
+import Base
+import SMP
+import TestSupport
+import Testing
+
+@testable import Agent
+
+/// Mistakes with the state of a device: a backup is put back, said to be one or not, and a second device goes on with a
+/// copy, again and again, over a network that loses and repeats. What was acknowledged somebody has seen, nobody sees
+/// anything twice, and the connection recovers by itself or says that its keys have to be agreed on.
+@Suite(.timeLimit(.minutes(5))) struct OldStateTests {
+    @Test(arguments: 0..<4) func whatWasAcknowledgedIsNotLostAndTheConnectionRecovers(seed: UInt64)
+        async throws
+    {
+        var random = SeededGenerator(state: seed)
+        let relay = MemoryRelay()
+        let couple = try await Couple(relay)
+        let sides = [
+            Side(couple.inviter, couple.toJoiner, relay), Side(couple.joiner, couple.toInviter, relay),
+        ]
+        relay.setChaos(.init(losesRequests: 40, losesAnswers: 40, repeats: 20, delays: 4))
+        for side in sides { try await side.backUp() }
+        for episode in 0..<8 {
+            // What is put back is of a time before these, whose keys are others.
+            for round in 0..<2 { try await converse(sides, "\(episode) \(round)", for: .milliseconds(300)) }
+            let side = sides[Int.random(in: 0...1, using: &random)]
+            let other = side === sides[0] ? sides[1] : sides[0]
+            switch (episode + Int(seed)) % 4 {
+            case 0: try await side.putBack(isKnown: false)
+            case 1: try await side.putBack(isKnown: true)
+            case 2: try await side.useCopy(writes: Bool.random(using: &random), other, "\(episode)")
+            default: try await side.backUp()
+            }
+            for number in 0..<Int.random(in: 0...2, using: &random) {
+                try await side.write("\(episode) now \(number)")
+                try await other.write("\(episode) now \(number)")
+            }
+        }
+        relay.setChaos(.none)
+        #expect(try await recover(sides), "it neither recovers nor says that it cannot")
+        for side in sides { await side.collect() }
+        for (side, other) in [(sides[0], sides[1]), (sides[1], sides[0])] {
+            #expect(side.repeated.subtracting(other.unsentWhenBackedUp).isEmpty, "\(side.repeated)")
+            #expect(side.acknowledged.subtracting(other.seen).isEmpty)
+            #expect(!side.acknowledged.isEmpty)
+        }
+        await couple.end()
+    }
+
+    /// Each writes, and waits for a while until that is confirmed: until the keys are agreed on it may not be.
+    @discardableResult
+    private func converse(
+        _ sides: [Side], _ text: String, for limit: Duration
+    ) async throws -> Bool {
+        var numbers: [Int64] = []
+        for side in sides { numbers.append(try await side.write(text)) }
+        var isHeard = true
+        for (side, number) in zip(sides, numbers) where try await !side.hears(of: number, within: limit) {
+            isHeard = false
+        }
+        return isHeard
+    }
+
+    /// Both write until each has heard that it was received; keys are agreed on where a side says that they have to be.
+    private func recover(_ sides: [Side]) async throws -> Bool {
+        for attempt in 0..<15 {
+            if try await converse(sides, "end \(attempt)", for: .seconds(2)) { return true }
+            for side in sides where await side.saysThatKeysAreNeeded {
+                try await side.person.agent.resynchronise(side.connection)
+            }
+        }
+        return false
+    }
+}
+
+/// One side: somebody with a device, now and then with another beside it. Used by one task.
+private final class Side {
+    let person: Person
+    let connection: ConnectionID
+    private let relay: MemoryRelay
+    /// What this state of the device has written, by the agent's numbers.
+    private var written: [Int64: String] = [:]
+    private var backup:
+        (database: [UInt8], diary: (events: [AgentEvent], lastNumber: Int64), written: [Int64: String])?
+
+    /// What any device has seen at any time.
+    private(set) var seen: Set<String> = []
+    /// What one state of a device has seen more than once.
+    private(set) var repeated: Set<String> = []
+    /// Texts of this side that the other has confirmed.
+    private(set) var acknowledged: Set<String> = []
+    /// Texts that were not sent when a backup was made: whoever puts that back sends them again.
+    private(set) var unsentWhenBackedUp: Set<String> = []
+
+    init(_ person: Person, _ connection: ConnectionID, _ relay: MemoryRelay) {
+        (self.person, self.connection, self.relay) = (person, connection, relay)
+    }
+
+    @discardableResult
+    func write(_ text: String) async throws -> Int64 {
+        let number = try await person.agent.send(
+            bytes(text), to: connection, notifies: false, identifier: nil)
+        written[number] = text
+        return number
+    }
+
+    // MARK: - Mistakes
+
+    func backUp() async throws {
+        await person.end()
+        backup = (try person.folder.read("connections.db"), await person.diary.content, written)
+        let sent = Set(await person.diary.events.compactMap { $0.sentNumber })
+        unsentWhenBackedUp.formUnion(written.filter { !sent.contains($0.key) }.values)
+        try await person.start(after: await person.diary.lastNumber)
+    }
+
+    func putBack(isKnown: Bool) async throws {
+        guard let backup else { return }
+        await person.end()
+        await collect()
+        try person.replaceDatabase(by: backup.database)
+        await person.diary.putBack(backup.diary)
+        written = backup.written
+        try await person.start(after: backup.diary.lastNumber, isRestored: isKnown)
+    }
+
+    /// A second device with the backup gets what the other side writes now; then
+    /// the first one goes on.
+    func useCopy(writes: Bool, _ other: Side, _ text: String) async throws {
+        guard let backup else { return }
+        let copy = try await Person(relay)
+        await copy.end()
+        try copy.replaceDatabase(by: backup.database)
+        await copy.diary.putBack(backup.diary)
+        try await copy.start(after: backup.diary.lastNumber)
+        let device = Side(copy, connection, relay)
+        device.written = backup.written
+        if writes { try await device.write(text + " of the copy") }
+        try await other.write(text + " to the copy")
+        await copy.agent.finishSending(until: .now + .seconds(2))
+        await copy.agent.receiveWaiting(until: .now + .seconds(2))
+        await copy.end()
+        await device.collect()
+        seen.formUnion(device.seen)
+        repeated.formUnion(device.repeated)
+        acknowledged.formUnion(device.acknowledged)
+        try await person.restart()
+    }
+
+    /// Notes what this state of the device has come to, before it is given up.
+    func collect() async {
+        var own: Set<String> = []
+        for body in await person.diary.bodies() {
+            let text = String(decoding: body, as: UTF8.self)
+            if !own.insert(text).inserted { repeated.insert(text) }
+        }
+        seen.formUnion(own)
+        for event in await person.diary.events {
+            if case .delivered(let number) = event.content, let text = written[number] {
+                acknowledged.insert(text)
+            }
+        }
+    }
+
+    // MARK: - At the end
+
+    /// Whether the other side confirms a message soon.
+    func hears(of number: Int64, within limit: Duration) async throws -> Bool {
+        do {
+            try await wait(until: "it is confirmed", within: limit) {
+                await person.diary.events.contains { $0.content == .delivered(message: number) }
+            }
+            return true
+        } catch is WaitedInVain {
+            return false
+        }
+    }
+
+    var saysThatKeysAreNeeded: Bool {
+        get async {
+            let condition = await person.diary.events.last { $0.condition != nil }?.condition
+            return condition.map { [.allowed, .required].contains($0.synchronisation) } ?? false
+        }
+    }
+}
+
+extension AgentEvent {
+    fileprivate var sentNumber: Int64? { if case .sent(let number) = content { number } else { nil } }
+}
