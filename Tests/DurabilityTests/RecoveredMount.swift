@@ -45,7 +45,7 @@ struct RecoveredMount {
             retention: RetentionList(in: OpenFile(core.folder, flags: O_RDONLY)))
         fileSystem = FileSystem(
             names: names, contents: hydrator, outbox: outbox, core: links,
-            settings: FileSystem.Settings(
+            settings: FileSystemSettings(
                 readDeadline: .seconds(20), cacheDisk: cache.directory, mountpoint: "/mnt"))
         pump = try await fileSystem.begin()
         outbox.start()
