@@ -63,7 +63,7 @@ import Testing
 
     /// Both write until each has heard that it was received; keys are agreed on where a side says that they have to be.
     private func recover(_ sides: [Side]) async throws -> Bool {
-        for attempt in 0..<15 {
+        for attempt in 0..<60 {
             if try await converse(sides, "end \(attempt)", for: .seconds(2)) { return true }
             for side in sides where await side.saysThatKeysAreNeeded {
                 try await side.person.agent.resynchronise(side.connection)

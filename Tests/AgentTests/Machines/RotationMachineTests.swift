@@ -70,7 +70,7 @@ import Testing
         let error = #expect(throws: AgentError.self) {
             try pair.inviter.step { try $0.rotate(to: nil) }
         }
-        #expect(error?.code == .store)
+        #expect(error?.code == .damaged)
     }
 
     @Test func anAnnouncementThatComesTwiceIsAnsweredWithTheSameKeys() throws {
