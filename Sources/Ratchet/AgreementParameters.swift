@@ -27,8 +27,9 @@ public struct AgreementParameters: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads them from the front of more, or throws `malformed` or, of a version that this program does not know,
-    /// `unsupportedVersion`: what would follow cannot be known then.
+    /// Reads them from the front of more.
+    /// - Throws: `.malformed`; `.unsupportedVersion` for one that this program does not know: what would follow cannot
+    ///   be known then.
     public init(from reader: inout ByteReader) throws(RatchetError) {
         guard let version = reader.integer(UInt16.self) else { throw .malformed }
         guard RatchetVersion.supported.contains(version) else {

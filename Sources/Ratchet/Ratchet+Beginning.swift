@@ -20,6 +20,7 @@ extension Ratchet {
     /// - Parameters:
     ///   - own: made for this agreement alone; the same again when joining is repeated.
     ///   - inviter: from its link, or its new keys when two sides agree anew.
+    /// - Throws: `.invalidKey` for keys of small order, and when the KEM refuses.
     public static func joining(
         _ own: AgreementKeys, inviter: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> (ratchet: Ratchet, parameters: AgreementParameters) {
@@ -61,6 +62,8 @@ extension Ratchet {
     /// - Parameters:
     ///   - own: the private halves of what the link has.
     ///   - joiner: from its first message, or its new keys when two sides agree anew.
+    /// - Throws: `.invalidKey` for keys of small order, and when the KEM refuses; where the joiner accepted
+    ///   a KEM, `.malformed` if `own` has proposed none, `.kemUnavailable`.
     public static func inviting(
         _ own: AgreementKeys, joiner: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> Ratchet {
@@ -84,6 +87,7 @@ extension Ratchet {
 
     /// The ratchet after both sides have given new keys, each `AgreementKeys.parameters`, because their old ones do not
     /// belong together any more: who has the lower hash has the part of the inviter. The KEM begins a step later.
+    /// - Throws: as `inviting`.
     public static func agreeingAnew(
         _ own: AgreementKeys, peer: AgreementParameters, settings: RatchetSettings, tools: RatchetTools
     ) throws(RatchetError) -> Ratchet {

@@ -60,7 +60,8 @@ extension Ratchet {
         return WipedBytes(taking: &bytes)
     }
 
-    /// Reads what `encoded` wrote. Throws `invalidState` for anything else, whatever it is.
+    /// Reads what `encoded` wrote.
+    /// - Throws: `.invalidState` for anything else, whatever it is.
     public init(decoding stored: WipedBytes) throws(RatchetError) {
         guard stored.count <= Self.maxEncodedLength else { throw .invalidState }
         var reader = ByteReader(stored.bytes)

@@ -4,6 +4,7 @@ import Cryptography
 extension Ratchet {
     /// The message as it is sent. The ratchet must be stored before it is; what is sent again must be the same bytes.
     /// - Parameter size: see `MessageSize`; two more than the longest message.
+    /// - Throws: `.notReady`, `.exhausted`, `.tooLong`.
     public mutating func encrypt(_ message: [UInt8], paddedTo size: Int) throws(RatchetError) -> [UInt8] {
         guard var chain = sending else {
             throw RatchetError(.notReady, "The contact has not answered yet, so nothing can be sent to it.")
