@@ -25,6 +25,8 @@ public final class BlockServer: Sendable {
     ///   - connections: at once; further ones are closed at once.
     ///   - handshake: from accepting to the end of the TLS handshake.
     ///   - serve: the life of one connection on its thread.
+    /// - Throws: `.nameNotFound`; `.configuration` for an address that is taken or not this machine's;
+    ///   `.unreachable` for a kind of address that it does not have; `.exhausted`.
     public static func start(
         on endpoint: Endpoint, tls: TLSServerSettings, size: Int, connections: Int, handshake: Duration,
         serve: @escaping @Sendable (Connection) throws -> Void

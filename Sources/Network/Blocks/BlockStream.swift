@@ -27,6 +27,9 @@ public final class BlockStream {
     ///   - mayReach: which of the numeric addresses that the host has, 4 or 16 bytes; nil: all.
     ///   - stop: gives up connecting when it is rung.
     ///   - wakeUp: ends a wait of the stream.
+    /// - Throws: `.nameNotFound`, `.unreachable` (also where none may be reached), `.timeout`, `.closed`,
+    ///   `.exhausted`, `.handshake` (also of the proxy), `.identity`, `.configuration`; `.cancelled` when
+    ///   `stop` is rung.
     public static func connect(
         to endpoint: Endpoint, tls: TLSClientSettings, proxy: SOCKSProxy? = nil,
         mayReach: (@Sendable ([UInt8]) -> Bool)? = nil, size: Int, timeout: Duration, stop: WakeUp,
@@ -48,7 +51,8 @@ public final class BlockStream {
         peerCertificates = stream.peerCertificates
     }
 
-    /// The next block that is here as a whole, or nil. Throws `.closed` when the peer has closed, also properly.
+    /// The next block that is here as a whole, or nil.
+    /// - Throws: `.closed` when the peer has closed, also properly; `.protocolViolation` for a damaged stream.
     public func receive() throws(NetworkError) -> [UInt8]? {
         while incoming.count < size {
             var reading = TLSStream.Reading.wouldBlock
@@ -68,6 +72,7 @@ public final class BlockStream {
     }
 
     /// Takes a block on its way to the peer; it leaves with this call or a later `flush`.
+    /// - Throws: `.closed`.
     public func send(_ block: [UInt8]) throws(NetworkError) {
         precondition(block.count == size, "a block of another size")
         try block.withUnsafeBufferPointer { bytes throws(NetworkError) in
@@ -77,6 +82,7 @@ public final class BlockStream {
     }
 
     /// Gives the socket what it takes. True when nothing is left.
+    /// - Throws: `.closed`.
     @discardableResult
     public func flush() throws(NetworkError) -> Bool { try stream.flush() }
 

@@ -8,6 +8,8 @@ public protocol BodySource: Sendable {
 
     /// Gives the next bytes: between 1 and `buffer.count` of them. Called until `length` bytes were
     /// given; throwing closes the connection.
+    /// - Throws: anything; a client's request ends with it where it is a `NetworkError`, else with `.body`
+    ///   and it as the cause.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 }
 
@@ -18,5 +20,6 @@ public protocol BodySource: Sendable {
 /// slow sink slows the sender instead of filling memory.
 public protocol BodySink: Sendable {
     /// The next bytes in order. Throwing closes the connection.
+    /// - Throws: as `BodySource.read`.
     func receive(_ bytes: UnsafeRawBufferPointer) throws
 }

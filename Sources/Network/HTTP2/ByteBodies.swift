@@ -56,8 +56,9 @@ public final class CollectedBody: BodySink {
     /// What has arrived so far; after `send` returned, the whole body.
     public var bytes: [UInt8] { collected.withLock { $0 } }
 
-    public func receive(_ bytes: UnsafeRawBufferPointer) throws {
-        try collected.withLock { collected in
+    /// - Throws: `.protocolViolation` for more than the limit.
+    public func receive(_ bytes: UnsafeRawBufferPointer) throws(NetworkError) {
+        try collected.withLock { collected throws(NetworkError) in
             guard bytes.count <= limit - collected.count else {
                 throw NetworkError(.protocolViolation, "The answer is longer than \(limit) bytes.")
             }

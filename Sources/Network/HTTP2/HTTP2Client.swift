@@ -37,6 +37,8 @@ public final class HTTP2Client: Sendable {
 
     /// Connects, agrees on TLS and checks the identity, all within `timeout`. Waits on a thread of
     /// its own; cancelling the task gives up at once. Through a proxy the host's name is not looked up here.
+    /// - Throws: `.nameNotFound`, `.unreachable`, `.timeout`, `.closed`, `.exhausted`, `.cancelled`,
+    ///   `.handshake` (also of the proxy), `.identity`, `.configuration`.
     public static func connect(
         to endpoint: Endpoint, tls: TLSClientSettings, timeout: Duration, through proxy: SOCKSProxy? = nil
     ) async throws(NetworkError) -> HTTP2Client {
@@ -51,6 +53,8 @@ public final class HTTP2Client: Sendable {
     ///
     /// When the relay answers before it has taken the whole body, the answer counts, and the
     /// connection is closed: the official relay never credits what it did not read.
+    /// - Throws: `.closed`, `.timeout`, `.cancelled`, `.protocolViolation`; what `body` or `sink` throws,
+    ///   as the cause of `.body` unless it is a `NetworkError`.
     public func send(
         _ body: any BodySource, to sink: any BodySink, deadline: Duration
     ) async throws(NetworkError) {

@@ -8,6 +8,7 @@ public final class HTTP2Server: Sendable {
     public var endpoint: Endpoint { listener.endpoint }
 
     /// Listens and starts to accept. A host name, unlike a numeric address, may block on a name server.
+    /// - Throws: as `BlockServer.start`.
     public static func start(
         on endpoint: Endpoint, tls: TLSServerSettings, limits: HTTP2ServerLimits = HTTP2ServerLimits(),
         handler: any HTTP2ServerHandler

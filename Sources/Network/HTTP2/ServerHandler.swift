@@ -15,9 +15,11 @@ public protocol ServerConnectionHandler: AnyObject {
 public protocol ServerExchange: AnyObject {
     /// The next bytes of the request, valid during the call. An answer given here is sent at once;
     /// the rest of the request is then taken and dropped, so that the connection stays usable.
+    /// - Throws: anything.
     func receive(_ bytes: UnsafeRawBufferPointer) throws -> (any BodySource)?
 
     /// The request is complete and has no answer yet.
+    /// - Throws: anything.
     func finish() throws -> any BodySource
 
     /// The connection ended before the request was complete.

@@ -8,6 +8,7 @@ public final class NetworkWatch: Sendable {
     private let stop: WakeUp
 
     /// - Parameter changed: called on that thread, once for changes that come together. It must not wait.
+    /// - Throws: where the system gives no such socket, no descriptor or no thread.
     public init(_ changed: @escaping @Sendable () -> Void) throws(SystemError) {
         stop = try WakeUp()
         let socket = try Self.socket()

@@ -5,7 +5,10 @@
 /// certificate"). Everything rests on that one certificate: it must have signed the leaf, whose key
 /// TLS has proved. Host names and dates say nothing here.
 public enum IdentityCheck {
-    /// Throws `.identity` when they do not: DER, leaf first; 32 bytes.
+    /// - Parameters:
+    ///   - chain: DER, leaf first.
+    ///   - fingerprint: 32 bytes.
+    /// - Throws: `.identity` when they do not.
     public static func verify(_ chain: [[UInt8]], fingerprint: [UInt8]) throws(NetworkError) {
         guard (2...4).contains(chain.count) else {
             throw refusal("shows \(chain.count) certificates where two to four are expected")

@@ -28,6 +28,7 @@ public struct ServerIdentity: Sendable {
     }
 
     /// Signs with the leaf's key: 64 bytes for Ed25519, 114 for Ed448.
+    /// - Throws: `.configuration` when OpenSSL refuses.
     public func sign(_ bytes: [UInt8]) throws(NetworkError) -> [UInt8] { try key.sign(bytes) }
 }
 
@@ -39,6 +40,7 @@ public struct NewServerIdentity: Sendable {
 
     /// Makes an identity certificate and a leaf that it signs, valid for a hundred years: trust
     /// rests on the fingerprint, and a relay that expired would take its files along.
+    /// - Throws: `.configuration` when OpenSSL refuses.
     public static func make(
         _ kind: CertificateKind, hostName: String
     ) throws(NetworkError) -> NewServerIdentity {
@@ -59,6 +61,8 @@ public struct NewServerIdentity: Sendable {
 
 extension ServerIdentity {
     /// Reads what `NewServerIdentity` was written as.
+    /// - Throws: `.configuration` for what cannot be read, and a key that is not the leaf's; `.identity`
+    ///   for certificates that no client would accept (`IdentityCheck`).
     public init(
         authorityCertificate: [UInt8], leafCertificate: [UInt8], leafKey: [UInt8]
     ) throws(NetworkError) {

@@ -11,6 +11,8 @@ public final class WebSocketClient: Sendable {
 
     /// Connects and shakes hands within `timeout`. Waits on a thread of its own; cancelling the task
     /// gives up at once. After an error the listener hears nothing.
+    /// - Throws: `.nameNotFound`, `.unreachable`, `.timeout`, `.closed`, `.exhausted`, `.cancelled`;
+    ///   `.handshake` when the server is no WebSocket server.
     public static func connect(
         to endpoint: Endpoint, timeout: Duration, listener: any WebSocketListener
     ) async throws(NetworkError) -> WebSocketClient {
