@@ -86,6 +86,7 @@ public final class QueueConnections: QueueServers {
     }
 
     /// How requests of others are handed on to a server, over the connection that there is or is made now.
+    /// - Throws: as `ask`.
     public func handing(to server: ServerAddress) async throws(SMPError) -> HandingOn {
         let connection = try connection(to: server)
         if let handing = connection.handing { return handing }

@@ -47,7 +47,8 @@ public struct ClientSession: Sendable {
 
     public var version: UInt16 { keys.version }
 
-    /// Puts a request into the next block. Throws `disconnected` when the connection is closed, and `tooLong`.
+    /// Puts a request into the next block.
+    /// - Throws: `.disconnected` when the connection is closed, `.tooLong`.
     public mutating func submit(_ request: ClientRequest, now: Duration) throws(SMPError) -> ClientRequest.ID
     {
         guard isOpen else {

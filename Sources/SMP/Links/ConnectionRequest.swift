@@ -79,7 +79,8 @@ extension ConnectionRequest {
         return "\(word)#/?\(parameters.joined(separator: "&"))"
     }
 
-    /// Reads a full link; throws `malformedLink`, or `unsupportedLink` where its versions are none of ours.
+    /// Reads a full link.
+    /// - Throws: `.malformedLink`; `.unsupportedLink` where its versions are none of ours.
     public init(link text: some StringProtocol) throws(SMPError) {
         guard text.utf8.count <= Self.longest, let parts = LinkParts(String(text)), parts.path.isEmpty,
             let word = Self.word(of: parts.place),

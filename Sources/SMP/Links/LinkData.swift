@@ -51,6 +51,7 @@ public struct LinkData: Hashable, Sendable {
     /// - Parameters:
     ///   - kind: fits to the request.
     ///   - nonces: 24 random bytes for each part.
+    /// - Throws: `.tooLong`.
     public func sealed(
         kind: ShortLink.Kind, root: SigningKey, nonces: (fixed: [UInt8], user: [UInt8])
     ) throws(SMPError) -> (key: [UInt8], blobs: LinkBlobs) {
@@ -79,7 +80,9 @@ public struct LinkData: Hashable, Sendable {
         .tooLong, "The profile is too large for a link; a smaller picture helps.")
 
     /// Opens what a server gave for a link, and checks all of it: that it is what the link was made of, by one owner, and
-    /// leads where the link does. Throws `wrongLinkData` when it does not.
+    /// leads where the link does.
+    /// - Throws: `.wrongLinkData` when it does not; `.unsupportedLink` for what this program cannot read, or whose versions
+    ///   are none of ours.
     public init(opening blobs: LinkBlobs, link: ShortLink, senderID: [UInt8]) throws(SMPError) {
         let key = LinkKeys(kind: link.kind, key: link.key).dataKey
         let fixed = try Self.open(blobs.fixed, key: key)

@@ -63,7 +63,8 @@ public struct ShortLink: Hashable, Sendable {
         String(Base64URL.encode(bytes).prefix { $0 != "=" })
     }
 
-    /// Reads a short link, in both forms; throws `malformedLink`.
+    /// Reads a short link, in both forms.
+    /// - Throws: `.malformedLink`.
     public init(link text: some StringProtocol) throws(SMPError) {
         guard text.utf8.count <= Self.longest, let parts = LinkParts(String(text)),
             let (webHost, word) = Self.place(parts.place), let kind = Kind(rawValue: String(word)),

@@ -11,6 +11,7 @@ public struct ProxiedSession: Sendable {
     private static let size = 16_226
 
     /// - Parameter server: of which the caller has checked that the certificates lead to the fingerprint that is meant.
+    /// - Throws: `.unsupportedVersion`; `.wrongIdentity` when the certificates do not vouch for its key.
     public init(_ server: ProxiedServer) throws(SMPError) {
         guard let version = SMPVersion.agreed(server.versions, SMPVersion.servers) else {
             throw SMPError(
@@ -44,7 +45,8 @@ public struct ProxiedSession: Sendable {
         fileprivate let version: UInt16
     }
 
-    /// Wraps a request for the server into one for the proxy. Throws `tooLong`, `wrongIdentity`.
+    /// Wraps a request for the server into one for the proxy.
+    /// - Throws: `.tooLong`; `.wrongIdentity` where the server's key is of no use.
     public func wrap(
         _ request: ClientRequest, random: any RandomSource = SystemRandomSource()
     ) throws(SMPError) -> Request {
@@ -75,8 +77,9 @@ public struct ProxiedSession: Sendable {
         return Request(outer: outer, inner: request, secret: secret, nonce: nonce, version: version)
     }
 
-    /// What the server answered. Throws `notAuthentic` and `malformed`.
+    /// What the server answered.
     /// - Parameter box: of the proxy's answer.
+    /// - Throws: `.notAuthentic`, `.malformed`.
     public func open(_ box: [UInt8], of request: Request) throws(SMPError) -> Answer {
         guard
             let content = MessageBox.openPadded(

@@ -15,6 +15,7 @@ public enum DeliveredBody: Hashable, Sendable {
     /// - Parameters:
     ///   - messageID: 24 bytes, the box's nonce.
     ///   - secret: of the recipient's box key and that of the server (`Answer.QueueIDs.boxKey`).
+    /// - Throws: `.notAuthentic`, `.malformed`.
     public init(opening box: [UInt8], messageID: [UInt8], secret: WipedBytes) throws(SMPError) {
         guard let plain = MessageBox.openPadded(box, key: secret, nonce: messageID) else {
             throw .notAuthentic

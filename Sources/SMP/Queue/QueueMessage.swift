@@ -51,6 +51,7 @@ public struct QueueMessage: Hashable, Sendable {
     ///   - senderKey: with the first message alone.
     ///   - secret: of the sender's key for this queue and the key in its address.
     ///   - nonce: 24 random bytes.
+    /// - Throws: `.tooLong`.
     public init(
         sealing content: Content, version: UInt16, senderKey: [UInt8]?, secret: WipedBytes, nonce: [UInt8]
     ) throws(SMPError) {
@@ -64,7 +65,8 @@ public struct QueueMessage: Hashable, Sendable {
         self.box = box
     }
 
-    /// Reads a body, or throws `malformed`.
+    /// Reads a body.
+    /// - Throws: `.malformed`.
     public init(decoding bytes: [UInt8]) throws(SMPError) {
         var reader = ByteReader(bytes)
         guard let version = reader.integer(UInt16.self),
@@ -85,6 +87,7 @@ public struct QueueMessage: Hashable, Sendable {
     }
 
     /// - Parameter secret: of the queue's key and the sender's: of this message's, or of the first one's.
+    /// - Throws: `.notAuthentic`, `.malformed`.
     public func open(secret: WipedBytes) throws(SMPError) -> Content {
         guard let plain = MessageBox.openPadded(box, key: secret, nonce: nonce) else { throw .notAuthentic }
         guard let content = Content(decoding: plain) else { throw .malformed }

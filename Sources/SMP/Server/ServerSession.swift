@@ -46,14 +46,13 @@ public struct ServerSession: Sendable {
     /// Encoded answers, in the order in which they were given.
     private var waiting: [[UInt8]] = []
 
-    /// Reads the client's only block without encryption.
-    ///
-    /// Throws `malformed`, `unsupportedVersion`, and `wrongIdentity` when the client takes the server for another one:
-    /// the connection is to be closed without a word.
+    /// Reads the client's only block without encryption. When it throws, the connection is to be closed without a word.
     /// - Parameters:
     ///   - sessionID: the channel binding.
     ///   - fingerprint: of the server's identity certificate.
     ///   - key: made for this connection; its public half was in the server's hello.
+    /// - Throws: `.malformed`, also for a version that is not spoken here; `.wrongIdentity` when the client takes the
+    ///   server for another one.
     public init(
         hello block: [UInt8], sessionID: [UInt8], fingerprint: [UInt8], key: AgreementKey
     ) throws(SMPError) {
@@ -75,8 +74,9 @@ public struct ServerSession: Sendable {
         blocks = hello.isProxy ? nil : BlockCipher(secret: secret, sessionID: sessionID, side: .server)
     }
 
-    /// What is in the next block; nil in the place of what is no transmission. Throws when the connection is to be
+    /// What is in the next block; nil in the place of what is no transmission. When it throws, the connection is to be
     /// closed.
+    /// - Throws: `.malformed`, `.notAuthentic`.
     public mutating func receive(_ block: [UInt8]) throws(SMPError) -> [Received?] {
         guard let transmissions = Batch.decode(try open(block)) else { throw .malformed }
         return transmissions.map { bytes in

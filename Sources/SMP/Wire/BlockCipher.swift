@@ -34,6 +34,7 @@ public struct BlockCipher: Sendable {
     }
 
     /// What is in the next block.
+    /// - Throws: `.malformed` for bytes of another length, `.notAuthentic`.
     public mutating func open(_ block: [UInt8]) throws(SMPError) -> [UInt8] {
         guard block.count == TransportBlock.size else { throw .malformed }
         let step = Self.step(&receiving)

@@ -29,6 +29,8 @@ public struct SessionKeys: Sendable {
 
     /// Reads the server's first block and answers it.
     /// - Parameter key: made for this connection.
+    /// - Throws: `.malformed`, `.unsupportedVersion`; `.wrongIdentity` where the hello is not that of
+    ///   `peer`, or the key in it is not signed or of no use.
     public static func agree(
         block: [UInt8], peer: TLSPeer, key: AgreementKey
     ) throws(SMPError) -> (keys: SessionKeys, hello: [UInt8]) {
