@@ -22,6 +22,7 @@ public struct BlockingWork: Sendable {
     }
 
     /// Runs work and awaits its result.
+    /// - Throws: what `failure` makes of what `body` throws.
     public func run<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws(ChatError) -> Result {

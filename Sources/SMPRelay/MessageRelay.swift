@@ -15,6 +15,7 @@ public final class MessageRelay: Sendable {
     private let folder: MessageRelayFolder
 
     /// Reads the records, listens and serves. Blocks for the disk.
+    /// - Throws: `.folder`, `.inUse`, `.records`, `.address`.
     public static func start(_ settings: MessageRelaySettings) throws(MessageRelayError) -> MessageRelay {
         let folder = try MessageRelayFolder(settings.folder)
         let service = try QueueService.start(path: folder.recordsPath, settings: settings)
