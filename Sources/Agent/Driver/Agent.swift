@@ -22,6 +22,7 @@ public final class Agent: ConnectionAgent {
     ///   - key: 32 bytes with which it is sealed; nil: it is in clear.
     ///   - servers: of this agent alone.
     ///   - kem: nil where it is not installed.
+    /// - Throws: as `Database`.
     public init(
         path: String, key: SecretBytes?, servers: any QueueServers, settings: AgentSettings,
         random: any RandomSource = SystemRandomSource(), kem: (any KEM)? = nil,
@@ -46,6 +47,8 @@ public final class Agent: ConnectionAgent {
     ///   - event: the last one that the application has seen. Those to come have higher numbers also where the database
     ///     is another one than that event was in.
     ///   - isRestored: the database is a copy of the past. Every connection agrees on new keys before anything is sent.
+    /// - Throws: `.store`; `.damaged` of a connection that another program had taken over or, in a copy of
+    ///   the past, of any.
     public func start(after event: Int64 = 0, isRestored: Bool = false) async throws(AgentError) {
         let unfinished = try await run { store in
             try store.change { tables in

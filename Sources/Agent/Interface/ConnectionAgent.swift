@@ -6,14 +6,18 @@ import SMP
 ///
 /// Everything is in a database before it is said to have happened. One agent at a time may use it: two would give the
 /// same keys to different messages. Safe to use from any thread and task; nothing here blocks.
+///
+/// Every command throws, beside what it names: `.store`, `.stopped`, and `.damaged` of the connection that it is about.
 public protocol ConnectionAgent: Sendable {
     /// Makes a queue, and links to it. Without an answer of the server nothing has happened.
+    /// - Throws: `.tooLong`, `.serverUnreachable`, `.serverRefused`.
     func invite(_ invitation: Invitation) async throws(AgentError) -> (
         connection: ConnectionID, links: ConnectionLinks
     )
 
     /// What a short link's owner has put behind it, without joining. A one-time link is this profile's from then on:
     /// nobody else can open it, and joining it later works.
+    /// - Throws: `.unusableLink`, `.linkGone`, `.serverUnreachable`, `.serverRefused`.
     func open(link: String) async throws(AgentError) -> OpenedLink
 
     /// Joins somebody's one-time link, or asks at somebody's address. Returns when that is stored; the rest is tried
@@ -21,14 +25,18 @@ public protocol ConnectionAgent: Sendable {
     /// - Parameters:
     ///   - information: who this side is, at most `AgentLimits.information` bytes.
     ///   - confirmation: the same for the second step at an address, when it was accepted.
+    /// - Throws: `.tooLong`; as `open`; `.notPossible` where there is no server for the queue of this side.
     func join(
         link: String, information: [UInt8], confirmation: [UInt8]
     ) async throws(AgentError) -> ConnectionID
 
     /// Connects to who asked at an address. As `join`; accepting again is the same connection.
+    /// - Throws: `.noSuchRequest`, `.tooLong`; `.unusableLink` for a request with keys or versions that are
+    ///   of no use; `.notPossible` as `join`.
     func accept(_ request: ContactRequestID, information: [UInt8]) async throws(AgentError) -> ConnectionID
 
     /// Forgets a request; who asked is not told.
+    /// - Throws: `.noSuchRequest`.
     func reject(_ request: ContactRequestID) async throws(AgentError)
 
     /// Takes a message to be sent: it is stored when this returns, and sent in this order when the connection stands.
@@ -38,6 +46,8 @@ public protocol ConnectionAgent: Sendable {
     ///   - identifier: the same one again within 30 days is the same message, for who does not know whether it was
     ///     stored; 1 to 64 bytes.
     /// - Returns: the message's number, which events about it have. Numbers rise and are never given twice.
+    /// - Throws: `.noSuchConnection`, `.ended`, `.tooLong`; `.notPossible` for nothing at all, another
+    ///   length of the identifier, and an address of one's own.
     func send(
         _ body: [UInt8], to connection: ConnectionID, notifies: Bool, identifier: [UInt8]?
     ) async throws(AgentError) -> Int64
@@ -46,25 +56,34 @@ public protocol ConnectionAgent: Sendable {
     func acknowledge(event number: Int64, withReceipt: Bool) async throws(AgentError)
 
     /// Puts something else behind a short link, at most `AgentLimits.linkData` bytes.
+    /// - Throws: `.noSuchConnection`, `.tooLong`, `.serverUnreachable`, `.serverRefused`; `.notPossible`
+    ///   where it has no short link (any more).
     func setLinkData(_ data: [UInt8], of connection: ConnectionID) async throws(AgentError)
 
     /// What those who join the link, from now on, are told of this side.
+    /// - Throws: `.noSuchConnection`, `.tooLong`.
     func setInformation(_ information: [UInt8], of connection: ConnectionID) async throws(AgentError)
 
     /// Deletes a connection and its queues. `deleted` tells when that is done.
     /// - Parameter afterSending: whether what waits is sent before, as long as it would be tried otherwise. If not, it fails.
+    /// - Throws: `.noSuchConnection`; never `.damaged`.
     func delete(_ connection: ConnectionID, afterSending: Bool) async throws(AgentError)
 
     /// Digits that are the same on both sides when nobody is in between; nil before both have agreed. It changes with
     /// `resynchronise`.
+    /// - Throws: `.noSuchConnection`.
     func security(of connection: ConnectionID) async throws(AgentError) -> ConnectionSecurity?
 
     /// Moves what this side receives to a new queue, of this server or of its present one.
+    /// - Throws: `.noSuchConnection`; `.notPossible` for one that does not stand.
     func rotate(_ connection: ConnectionID, to server: ServerAddress?) async throws(AgentError)
 
     /// Agrees on new keys, because messages cannot be decrypted any more. The security code changes.
+    /// - Throws: `.noSuchConnection`, `.ended`; `.notPossible` for one that does not stand.
     func resynchronise(_ connection: ConnectionID) async throws(AgentError)
 
+    /// All of them.
+    /// - Throws: `.damaged` when one of them is.
     func connections() async throws(AgentError) -> [ConnectionSummary]
     /// Those that are this far, without reading what else there is of them.
     func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID]
