@@ -5,6 +5,7 @@ import ChatCore
 extension Namespace {
     /// Shows a draft under exactly this name. A name that a deleted item had may be used: its writer
     /// chose it.
+    /// - Throws: `.noSuchNode` where the folder is gone, `.nameTaken`, `.damaged`, `.diskFull`, `.storage`.
     public func show(
         draft: DraftID, named name: EntryName, in folder: NodeID
     ) throws(NamespaceError) -> Node {
@@ -32,6 +33,7 @@ extension Namespace {
     }
 
     /// Shows a draft whose name is in use, under a free one like it.
+    /// - Throws: as `show(draft:named:in:)`.
     @discardableResult
     public func show(
         draft: DraftID, namedLike name: EntryName, in folder: NodeID
@@ -42,6 +44,7 @@ extension Namespace {
 
     /// The names of all drafts but these are free again: nothing is left of them. Before the first is shown, since
     /// a draft may have the name of one that is gone.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func forgetDrafts(except known: Set<DraftID>) throws(NamespaceError) {
         try change { index, _ in
             for record in try index.drafts() {
@@ -53,6 +56,7 @@ extension Namespace {
     }
 
     /// Shows a draft that an earlier mount left unfinished in `.chatfs/recovered`.
+    /// - Throws: as `show(draft:named:in:)`.
     @discardableResult
     public func show(recovered draft: DraftID, named name: EntryName) throws(NamespaceError) -> Node {
         let free = try change { index, _ in
@@ -63,6 +67,7 @@ extension Namespace {
     }
 
     /// Moves a draft to another name of its folder. `replaced` is what has that name and goes.
+    /// - Throws: `.noSuchNode`, `.nameTaken`, `.damaged`, `.diskFull`, `.storage`.
     public func rename(
         draft: DraftID, to name: EntryName, replacing replaced: Node? = nil
     ) throws(NamespaceError) {
@@ -83,6 +88,7 @@ extension Namespace {
     }
 
     /// Takes a dropped draft away; its name is free again, nobody else has seen it.
+    /// - Throws: `.diskFull`, `.storage`.
     public func remove(draft: DraftID) throws(NamespaceError) -> NamespaceChange? {
         let now = clock.now()
         return try change { index, shown in
@@ -96,6 +102,7 @@ extension Namespace {
     /// A draft was handed to the core: its node, name and time are the item's from now on. A node
     /// that the item was shown under before anyone knew is taken away.
     /// - Parameter isCleaned: metadata was removed from what was written.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func draft(
         _ draft: DraftID, became item: ChatItem, modified: Timestamp, isCleaned: Bool = false
     ) throws(NamespaceError) -> [NamespaceChange] {
@@ -104,6 +111,7 @@ extension Namespace {
 
     /// A file was sent once more, in a message that takes the place of an earlier one: its node, name and
     /// time are the new one's from now on.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func item(_ earlier: ChatItem, became item: ChatItem) throws(NamespaceError) -> [NamespaceChange] {
         try hand(.item(earlier.id), to: item, modified: nil, isCleaned: false)
     }

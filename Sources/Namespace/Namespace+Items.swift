@@ -14,6 +14,7 @@ extension Namespace {
     static let reservedNames: Set = [EntryName(".chatfs"), EntryName("Saved notes"), .links]
 
     /// Shows chats, or what changed about them. A folder keeps its name for ever.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func show(_ chats: [Chat]) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
         return try change { index, shown in
@@ -62,6 +63,7 @@ extension Namespace {
 
     /// Shows items, or what changed about them; those without a file or of an unknown chat are left
     /// out. `time` is when their folders changed; nil for the items' own times (at the start).
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func show(
         _ items: [ChatItem], at time: Timestamp? = nil
     ) throws(NamespaceError) -> [NamespaceChange] {
@@ -76,6 +78,7 @@ extension Namespace {
     }
 
     /// What the index knows of the files of a chat, for `complete`; nil when there are more than `limit`. Blocks.
+    /// - Throws: `.damaged`, `.storage`.
     public func knownNames(
         of chat: ChatReference, limit: Int = .max - 1
     ) throws(NamespaceError) -> KnownNames? {
@@ -92,6 +95,7 @@ extension Namespace {
     /// use. From now on a name that is not in the folder is not there.
     /// - Parameter known: what was read of the index while the core was asked for the items; read anew when anything
     ///   was written to the index since.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func complete(
         _ chat: ChatReference, with items: [ChatItem], known: KnownNames? = nil
     ) throws(NamespaceError) {
@@ -146,6 +150,7 @@ extension Namespace {
     }
 
     /// Takes deleted items away. Their names stay out of use.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func remove(_ items: [ItemID]) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
         return try change { index, shown in
@@ -164,6 +169,7 @@ extension Namespace {
 
     /// Takes the folder of a deleted chat away, with what it still shows. The index keeps the names: they stay
     /// out of use.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func remove(folder: NodeID) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
         return try change { index, shown in
@@ -177,6 +183,7 @@ extension Namespace {
     /// After all chats and drafts were shown: what the index knows beyond them went while nothing was
     /// mounted, or is shown nowhere. Drafts are forgotten with their names; of a chat that is gone so are the files,
     /// their names stay out of use, and its folder would get its own name back.
+    /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func removeUnseen() throws(NamespaceError) {
         try change { index, shown in
             for draft in try index.drafts() where shown.node(draft.owner) == nil {
@@ -194,6 +201,7 @@ extension Namespace {
     }
 
     /// Keeps the time that its writer gave to a sent file.
+    /// - Throws: `.diskFull`, `.storage`.
     public func setModified(_ time: Timestamp, of id: NodeID) throws(NamespaceError) {
         try change { index, shown in
             try index.setModified(time, of: id)

@@ -28,6 +28,7 @@ public final class Namespace: Sendable {
     /// - Parameters:
     ///   - path: the index database of one profile.
     ///   - key: with which it is encrypted; nil: not.
+    /// - Throws: `.diskFull`; `.storage`, also for another key and the index of a newer version.
     public init(
         path: String, key: SecretBytes? = nil, clock: any WallClock = SystemWallClock()
     ) throws(NamespaceError) {
@@ -145,6 +146,7 @@ public final class Namespace: Sendable {
     }
 
     /// The chat in whose folder something with this number is, in memory or not. Blocks.
+    /// - Throws: `.damaged`, `.storage`.
     public func chat(holding id: NodeID) throws(NamespaceError) -> ChatReference? {
         let folder = try read { try $0.record(id)?.folder }
         guard let folder, case .chat(let chat) = node(folder)?.content else { return nil }
@@ -152,6 +154,7 @@ public final class Namespace: Sendable {
     }
 
     /// The number of an item that was shown once, in memory or not. Blocks.
+    /// - Throws: `.damaged`, `.storage`.
     public func id(of item: ItemID) throws(NamespaceError) -> NodeID? {
         if let node = node(of: item) { return node.id }
         return try read { try $0.record(of: .item(item))?.id }

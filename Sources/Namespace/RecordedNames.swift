@@ -11,7 +11,7 @@ public final class RecordedNames: Sendable {
     /// - Parameters:
     ///   - path: of the index; where there is none nothing is made, and nothing has a name.
     ///   - key: with which it is encrypted; nil: not.
-    /// - Throws: `NamespaceError`.
+    /// - Throws: as `Namespace.init`.
     public init(path: String, key: SecretBytes? = nil) throws(NamespaceError) {
         guard access(path, F_OK) == 0 else {
             database = nil
@@ -28,6 +28,7 @@ public final class RecordedNames: Sendable {
     deinit { database?.close() }
 
     /// Folder and name of an item below the mountpoint; nil when no mount ever showed it.
+    /// - Throws: `.damaged`, `.storage`.
     public func path(of item: ItemID) throws(NamespaceError) -> String? {
         try look { index in
             guard let record = try index.record(of: .item(item)), let folder = try index.record(record.folder)
@@ -37,11 +38,13 @@ public final class RecordedNames: Sendable {
     }
 
     /// Inode number of an item; nil when no mount ever showed it.
+    /// - Throws: `.damaged`, `.storage`.
     public func node(of item: ItemID) throws(NamespaceError) -> NodeID? {
         try look { try $0.record(of: .item(item))?.id }
     }
 
     /// The folder of a chat; nil when no mount ever showed it.
+    /// - Throws: `.damaged`, `.storage`.
     public func folder(of chat: ChatReference) throws(NamespaceError) -> String? {
         try look { try $0.record(of: .chat(chat))?.name.description }
     }
