@@ -432,6 +432,7 @@ public final class EmbeddedCore: ChatCore {
 
     /// For who holds the profile and has nothing mounted: deletes it with all that it holds, and lets it go. Its contacts keep what they have. Chunks of
     /// unfinished uploads stay on their relays until they expire.
+    /// - Throws: `.storage`, `.file(.noSpace)`: a part may be deleted then.
     public func deleteProfile() async throws(ChatError) {
         try await removals.deleteProfile()
         await shutDown()

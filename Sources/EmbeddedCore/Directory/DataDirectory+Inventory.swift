@@ -4,10 +4,10 @@ import Glibc
 import Posix
 
 /// What rows and disk have of a profile, for who compares both: also while another process has the profile, which may
-/// change either meanwhile. All methods block, and throw `.storage` or `.file(.noSpace)`.
+/// change either meanwhile. All methods block.
 extension DataDirectory {
     /// Up to `count` items of a chat, newest first, older than `before`.
-    /// - Throws: `.noSuchChat`.
+    /// - Throws: `.noSuchChat`, `.storage`.
     public func items(
         of chat: ChatReference, of profile: Profile, before: ItemID?, count: Int
     ) throws(ChatError) -> [ChatItem] {
@@ -20,12 +20,14 @@ extension DataDirectory {
     }
 
     /// The item of a file as it is now; nil when there is none any more.
+    /// - Throws: `.storage`.
     public func item(of file: FileID, of profile: Profile) throws(ChatError) -> ChatItem? {
         try wrapping { try store.read { try self.tables(of: profile, $0).items.item(of: file) } }
     }
 
     /// CryptoFiles in the profile's folder that no row names, by their names there. While another process has the
     /// profile some of them may get their row in a moment.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func strayFiles(of profile: Profile) throws(ChatError) -> [String] {
         try wrapping {
             // The folder first: what is kept meanwhile has its name before its row.
@@ -38,7 +40,7 @@ extension DataDirectory {
     }
 
     /// Keeps the profile to this process while `body` runs.
-    /// - Throws: `.profileInUse` naming the process that has it; what `body` throws.
+    /// - Throws: `ChatError` `.profileInUse` naming the process that has it; `SystemError`; what `body` throws.
     public func holding<Result>(_ profile: Profile, _ body: () throws -> Result) throws -> Result {
         let folders = try profileFolders(of: profile)
         let lock = try ProcessLock.takeProfile(

@@ -3,10 +3,10 @@ import SMP
 import XFTP
 
 /// The relays of a profile: where it uploads to, and which it may contact to download. Changes count
-/// at the next transfer, also in a process that has the profile open. All methods block, and throw `.storage` or
-/// `.file(.noSpace)`.
+/// at the next transfer, also in a process that has the profile open. All methods block.
 extension DataDirectory {
     /// Keeps relays in a profile, with their passwords. Uploads are spread over all of them.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { try $0.relays.add(relays.map(RelayWithPassword.init), to: profile.id) }
@@ -15,6 +15,7 @@ extension DataDirectory {
 
     /// Keeps messaging servers in a profile, with their passwords: others reach it there. One that is there keeps its
     /// place; a password given now replaces the one that was kept.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func addMessagingServers(_ servers: [ServerAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { tables in
@@ -32,6 +33,7 @@ extension DataDirectory {
     }
 
     /// - Returns: those of `servers` that were configured.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func removeMessagingServers(
         _ servers: [ServerAddress], from profile: Profile
     ) throws(ChatError) -> [ServerAddress] {
@@ -48,6 +50,7 @@ extension DataDirectory {
     }
 
     /// Where others reach a profile, with passwords.
+    /// - Throws: `.storage`.
     public func messagingServers(of profile: Profile) throws(ChatError) -> [ServerAddress] {
         try wrapping {
             try store.read { try $0.messagingServers.configured(of: profile.id) }
@@ -56,6 +59,7 @@ extension DataDirectory {
     }
 
     /// The relays that a profile uploads to, without passwords.
+    /// - Throws: `.storage`.
     public func configuredRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
         try wrapping {
             try store.read { try $0.relays.configured(of: profile.id) }.compactMap {
@@ -65,6 +69,7 @@ extension DataDirectory {
     }
 
     /// The same with their passwords, which are secrets.
+    /// - Throws: `.storage`.
     public func configuredRelaysWithPasswords(of profile: Profile) throws(ChatError) -> [RelayAddress] {
         try wrapping {
             try store.read { try $0.relays.configured(of: profile.id) }.compactMap(\.relayAddress)
@@ -74,6 +79,7 @@ extension DataDirectory {
     /// Forgets relays, with their passwords. What was uploaded to them stays there until it expires; what is
     /// being uploaded goes on.
     /// - Returns: those of `relays` that were configured.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func removeRelays(
         _ relays: [RelayAddress], from profile: Profile
     ) throws(ChatError) -> [RelayAddress] {
@@ -86,6 +92,7 @@ extension DataDirectory {
 
     /// Takes approvals back: what is not received yet is not fetched from there any more.
     /// - Returns: those of `relays` that were approved.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func revokeRelays(
         _ relays: [RelayAddress], of profile: Profile
     ) throws(ChatError) -> [RelayAddress] {
@@ -100,6 +107,7 @@ extension DataDirectory {
     }
 
     /// Lets a profile receive files from these relays: this fingerprint at this host and port.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { tables in
@@ -110,6 +118,7 @@ extension DataDirectory {
         }
     }
 
+    /// - Throws: `.storage`.
     public func approvedRelays(of profile: Profile) throws(ChatError) -> [RelayAddress] {
         try wrapping {
             let rules = try store.read { try $0.relays.rules(of: profile.id) }
@@ -121,10 +130,12 @@ extension DataDirectory {
     }
 
     /// What happens with files on relays that are neither configured nor approved.
+    /// - Throws: `.storage`.
     public func relayPolicy(of profile: Profile) throws(ChatError) -> RelayApprovalPolicy {
         try wrapping { try store.read { try $0.relays.rules(of: profile.id).policy } }
     }
 
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func setRelayPolicy(
         _ policy: RelayApprovalPolicy, of profile: Profile
     ) throws(ChatError) {

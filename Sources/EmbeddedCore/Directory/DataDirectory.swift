@@ -192,6 +192,7 @@ public final class DataDirectory: Sendable {
     }
 
     /// The profile of this name, or without a name the only one there is.
+    /// - Throws: `.noSuchProfile`, also for several without a name; `.storage`.
     public func profile(named name: String?) throws(ChatError) -> Profile {
         let profiles = try profiles()
         if let name {
@@ -215,6 +216,7 @@ public final class DataDirectory: Sendable {
 
     /// The folder of a profile's own, as `EmbeddedCore.folder`, and the one for files that are to be
     /// sent: for who talks to the process that holds the profile. Made when they are missing.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func folders(of profile: Profile) throws(ChatError) -> (own: String, staging: String) {
         try wrapping {
             let folders = try profileFolders(of: profile)

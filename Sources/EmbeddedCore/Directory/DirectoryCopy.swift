@@ -46,6 +46,7 @@ public struct DirectoryCopy: Sendable {
     }
 
     /// Those that it has.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func profiles() throws(ChatError) -> [Profile] {
         do {
             let store = try DirectoryStore(path: path, key: key)
@@ -57,6 +58,7 @@ public struct DirectoryCopy: Sendable {
     }
 
     /// The CryptoFiles that it names, as paths below the data directory.
+    /// - Throws: `.storage`, `.file(.noSpace)`.
     public func files() throws(ChatError) -> [String] {
         do {
             let store = try DirectoryStore(path: path, key: key)
@@ -75,6 +77,7 @@ extension DataDirectory {
     public var databasePath: String { path + "/chatfs.db" }
 
     /// Makes a data directory of a folder that was made for something else and holds what one holds.
+    /// - Throws: where the marker cannot be written.
     public static func claim(_ folder: PrivateFolder) throws(SystemError) {
         try folder.write(Array((purpose + "\n").utf8), to: PrivateFolder.marker)
     }
