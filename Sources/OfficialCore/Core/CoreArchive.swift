@@ -44,6 +44,8 @@ public struct CoreArchive: Sendable {
     /// - Parameters:
     ///   - path: absolute, where the core may write, and nothing is.
     ///   - temporary: where it puts everything together, in clear where the databases are: as large as the archive.
+    /// - Throws: `.file(.unreachable)`, `.file(.timedOut)`; `.invalidCommand` for a path that no command can have; what
+    ///   the core refuses; `.internalError` when it answers something else, and for a task that was cancelled.
     public func write(to path: String, temporary: String) async throws(ChatError) -> [APIArchiveProblem] {
         let response = try await ask(.exportArchive(path: path, temporary: temporary))
         guard case .archiveExported(let problems) = response else { throw Self.notUnderstood }
@@ -52,6 +54,7 @@ public struct CoreArchive: Sendable {
 
     /// Puts the databases and files of an archive in place of the core's own, which must be new. It is to be closed
     /// afterwards: the core knows only at its next start what it has.
+    /// - Throws: as `write`.
     public func read(from path: String, temporary: String) async throws(ChatError) -> [APIArchiveProblem] {
         let response = try await ask(.importArchive(path: path, temporary: temporary))
         guard case .archiveImported(let problems) = response else { throw Self.notUnderstood }

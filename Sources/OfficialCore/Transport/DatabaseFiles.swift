@@ -31,7 +31,8 @@ public struct DatabaseFiles: Hashable, Sendable {
 
     private var paths: [String] { [prefix + "_chat.db", prefix + "_agent.db"] }
 
-    /// Blocks for a moment. A file that cannot be read counts as what it seems.
+    /// Of the one with the chats. Blocks for a moment.
+    /// - Throws: where the file is there and cannot be opened or read.
     public func condition() throws(SystemError) -> Condition {
         let file: OpenFile
         do throws(SystemError) {
@@ -46,6 +47,7 @@ public struct DatabaseFiles: Hashable, Sendable {
     }
 
     /// Refuses where something has a name that a new core takes, or its copies: it would be lost.
+    /// - Throws: `.inUse`.
     public func requireFree() throws(OfficialCoreError) {
         let taken = (paths + copies).filter { path in
             var status = stat()

@@ -6,6 +6,8 @@ import Posix
 /// or in the commands that it shows.
 extension LibraryTransport {
     /// Whether this passphrase opens the databases, nil standing for none. Changes nothing in them.
+    /// - Throws: `.inUse`, `.notInstalled`, `.notUnderstood`; `.database` for what keeps them from being
+    ///   opened besides.
     public static func opens(
         _ database: DatabaseFiles, library path: String, passphrase: SecretBytes?
     ) async throws(OfficialCoreError) -> Bool {
@@ -22,6 +24,7 @@ extension LibraryTransport {
     /// - Parameters:
     ///   - present: nil: they are not encrypted.
     ///   - new: of printable characters of ASCII without spaces, which is all that the core takes.
+    /// - Throws: `.invalidCommand` for characters that it does not take, `.refused`, `.notUnderstood`.
     public func changePassphrase(
         from present: SecretBytes?, to new: SecretBytes
     ) async throws(OfficialCoreError) {

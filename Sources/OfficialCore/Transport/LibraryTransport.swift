@@ -43,6 +43,8 @@ public final class LibraryTransport: OfficialTransport {
     ///
     /// - Parameter passphrase: UTF-8 without NUL; nil for databases that are not encrypted. Not kept: where the
     ///   caller keeps none either, it is wiped with the last reference.
+    /// - Throws: `.invalidCommand` for a passphrase with NUL; `.inUse`, `.notInstalled`, `.database`,
+    ///   `.notUnderstood`.
     public static func open(
         library path: String, database: DatabaseFiles, passphrase: SecretBytes? = nil
     ) async throws(OfficialCoreError) -> LibraryTransport {

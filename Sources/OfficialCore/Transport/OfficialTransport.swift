@@ -3,18 +3,20 @@ import ChatCore
 
 /// The way to an official core: its library in this process, its program over a WebSocket.
 ///
-/// Contract: a request is sent once, never repeated by the transport; it returns the core's answer, or
-/// throws `.refused` with the core's error, or fails otherwise. After `.timeout`, `.broken`, `.cancelled`
-/// and `.interrupted` it is not known whether the core carried it out; after every other error it has not. Requests of one lane are
-/// carried out in the order they were made, the two lanes at once. Events come in the order in which the
-/// core told them, each once, to the one stream; they may be lost whenever the connection breaks or
-/// another client is attached, so after each `.connected` the listener reads the state anew. A transport
-/// connects by itself and again after every break; requests made meanwhile fail at once with
-/// `.disconnected`, and nothing of them is sent later. Each connection of a lane has a number of its own, since another
-/// core may answer at the next one. No method blocks a thread of the cooperative pool. `close` ends everything that the
-/// transport began, and returns when the core (where it is ours) has ended.
+/// Contract: a request is sent once, never repeated by the transport; it returns the core's answer, or throws
+/// `.refused` with the core's error, or fails otherwise. After `.timeout`, `.broken`, `.cancelled`, `.interrupted`
+/// and `.notUnderstood` it is not known whether the core carried it out; after every other error it has not.
+/// Requests of one lane are carried out in the order they were made, the two lanes at once. Events come in the
+/// order in which the core told them, each once, to the one stream; they may be lost whenever the connection breaks
+/// or another client is attached, so after each `.connected` the listener reads the state anew. A transport
+/// connects by itself and again after every break; requests made meanwhile fail at once with `.disconnected`, and
+/// nothing of them is sent later. Each connection of a lane has a number of its own, since another core may answer
+/// at the next one. No method blocks a thread of the cooperative pool. `close` ends everything that the transport
+/// began, and returns when the core (where it is ours) has ended.
 public protocol OfficialTransport: Sendable {
     /// - Parameter connection: the only connection of the lane over which it may go, else `.disconnected`; nil: any.
+    /// - Throws: `.refused`, `.invalidCommand`, `.disconnected`, `.broken`, `.timeout`, `.cancelled`, `.closed`,
+    ///   `.interrupted`, `.notUnderstood`.
     func request(
         _ command: APICommand, lane: TransportLane, timeout: Duration, connection: UInt64?
     ) async throws(OfficialCoreError) -> APIResponse
@@ -45,6 +47,8 @@ public enum TransportEvent: Hashable, Sendable {
 }
 
 extension OfficialTransport {
+    /// Over whichever connection there is.
+    /// - Throws: as `request` of the protocol.
     public func request(
         _ command: APICommand, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> APIResponse {
@@ -52,6 +56,7 @@ extension OfficialTransport {
     }
 
     /// The groups of a user, in whichever spelling the core knows.
+    /// - Throws: as `request`; `.notUnderstood` for another answer.
     public func groups(
         of user: Int64, lane: TransportLane = .foreground, timeout: Duration = .seconds(30)
     ) async throws(OfficialCoreError) -> [APIChatInfo] {

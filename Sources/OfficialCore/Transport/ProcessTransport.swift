@@ -20,6 +20,7 @@ public final class ProcessTransport: OfficialTransport {
     public var version: APIVersion { socket.version }
 
     /// The path of the program that would be started: `program`, or `simplex-chat` from PATH.
+    /// - Throws: `.notInstalled`.
     public static func find(_ program: String?) throws(OfficialCoreError) -> String {
         try CoreProgram.find(program)
     }

@@ -5,8 +5,7 @@ import Store
 import XFTP
 
 /// Which relays may be contacted for a core's profiles beyond those that it decides about itself: what
-/// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount. What throws
-/// here throws `StoreError`.
+/// `chatfs approve` was told. In a database of its own, which the command opens beside a running mount.
 public final class OfficialRelayTrust: Sendable {
     private let database: Database
     private let configured = Lock<Set<RelayEndpoint>>([])
@@ -15,6 +14,7 @@ public final class OfficialRelayTrust: Sendable {
     /// - Parameters:
     ///   - folder: the core's, where the approvals lie.
     ///   - key: with which they are encrypted; nil: not.
+    /// - Throws: as `Database`.
     public init(folder: String, key: SecretBytes? = nil) throws(StoreError) {
         database = try Database(
             path: folder + "/approvals.sqlite", migrations: ApprovalTables.migrations, key: key)
@@ -26,6 +26,7 @@ public final class OfficialRelayTrust: Sendable {
     }
 
     /// Blocks.
+    /// - Throws: `StoreError`.
     public func approve(_ relays: [RelayAddress]) throws {
         try database.transaction { connection in
             for relay in relays { try ApprovalTables(connection).approve(relay) }
@@ -34,6 +35,7 @@ public final class OfficialRelayTrust: Sendable {
 
     /// Takes approvals back. Blocks.
     /// - Returns: those of `relays` that were approved.
+    /// - Throws: `StoreError`.
     public func revoke(_ relays: [RelayAddress]) throws -> [RelayAddress] {
         try database.transaction { connection in
             try relays.filter { try ApprovalTables(connection).revoke($0) }
@@ -41,16 +43,19 @@ public final class OfficialRelayTrust: Sendable {
     }
 
     /// Blocks.
+    /// - Throws: `StoreError`.
     public func approved() throws -> [RelayAddress] {
         try database.read { try ApprovalTables($0).approved() }
     }
 
     /// What is kept for mounts that are not told otherwise. Blocks.
+    /// - Throws: `StoreError`; `.damaged` for a word that is none.
     public func policy() throws -> OfficialCoreSettings.UnknownRelays? {
         try database.read { try ApprovalTables($0).policy() }
     }
 
     /// Blocks.
+    /// - Throws: `StoreError`.
     public func setPolicy(_ policy: OfficialCoreSettings.UnknownRelays) throws {
         try database.transaction { try ApprovalTables($0).setPolicy(policy) }
     }
