@@ -85,12 +85,15 @@ public final class ChildProcess: Sendable {
         return result.wait { $0 }
     }
 
-    /// Starts it. The error has the errno of execve(2) when there is no such program.
+    /// Starts it.
+    /// - Throws: the errno of execve(2), ENOENT where there is no such program; of what keeps it from being
+    ///   prepared.
     public static func start(_ settings: Settings) async throws(SystemError) -> ChildProcess {
         try await starter.run { () throws(SystemError) in try ChildProcess(settings) }
     }
 
     /// The same for a thread that may wait.
+    /// - Throws: as `start`.
     public static func startBlocking(_ settings: Settings) throws(SystemError) -> ChildProcess {
         try onStartingThread { () -> Result<ChildProcess, SystemError> in
             do throws(SystemError) {

@@ -24,6 +24,7 @@ public final class FileWatch: Sendable {
     private static let instance = Lock<FileWatch?>(nil)
 
     /// The process's instance, made by the first caller together with its thread.
+    /// - Throws: as inotify_init1(2), EMFILE where the user has as many as there may be.
     public static func shared() throws(SystemError) -> FileWatch {
         try instance.withLock { instance throws(SystemError) in
             if let instance { return instance }
@@ -43,6 +44,7 @@ public final class FileWatch: Sendable {
 
     /// Calls `changed` after every write to the file at `path`, until `remove`: on the thread of all watches, so
     /// it must not wait. Writes that come close together may be one call.
+    /// - Throws: as inotify_add_watch(2), ENOSPC where the user watches as many files as there may be.
     public func add(
         _ path: String, changed: @escaping @Sendable () -> Void
     ) throws(SystemError) -> Token {

@@ -15,6 +15,7 @@ public enum LogDestination: Sendable {
 
     /// For a process that leaves its terminal: the journal where there is one, else a file.
     /// - Parameter path: of the file; its folder must exist.
+    /// - Throws: where there is no journal and the file cannot be opened or made; ELOOP for a link.
     public static func detached(file path: String) throws(SystemError) -> LogDestination {
         if let journal = JournalSocket() { return .journal(journal) }
         return .file(try LogFile(path))
@@ -101,6 +102,7 @@ public final class LogFile: Sendable {
     }
 
     /// For what else writes to standard error: it goes to this file, and to the next one.
+    /// - Throws: as dup2(2).
     public func takeStandardError() throws(SystemError) {
         let file = state.withLock { state in
             state.hasStandardError = true

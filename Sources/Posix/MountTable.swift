@@ -29,6 +29,7 @@ public enum MountTable {
 
     /// In the order of mounting: a later one lies on or below an earlier one.
     /// - Parameter process: whose mount namespace; nil: this one's.
+    /// - Throws: where the table cannot be read, ENOENT for a process that is no more.
     public static func mounts(seenBy process: pid_t? = nil) throws(SystemError) -> [Mount] {
         let file = try OpenFile("/proc/\(process.map(String.init) ?? "self")/mountinfo", flags: O_RDONLY)
         var bytes: [UInt8] = []
@@ -42,6 +43,7 @@ public enum MountTable {
     }
 
     /// Those at `folder` and below it, the innermost and latest first: the order for unmounting.
+    /// - Throws: as `mounts(seenBy:)`.
     public static func mounts(below folder: String) throws(SystemError) -> [Mount] {
         try mounts().filter { $0.path == folder || $0.path.hasPrefix(folder + "/") }.reversed()
     }
@@ -49,6 +51,7 @@ public enum MountTable {
     /// The mount that lies on `path`, an absolute one without symbolic links: of several the one that is met there.
     /// nil when nothing is mounted on it. Has its serial, where the kernel has one. Asks only the kernel, never the
     /// process behind the mount.
+    /// - Throws: where `path` cannot be reached for another reason than ENOENT, or the table not be read.
     public static func mount(at path: String) throws(SystemError) -> Mount? {
         let place: OpenFile
         do throws(SystemError) {

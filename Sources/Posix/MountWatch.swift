@@ -11,6 +11,7 @@ public final class MountWatch: Sendable {
     private let isStopped = Lock(false)
 
     /// - Parameter gone: called on the watch's thread.
+    /// - Throws: where the table cannot be opened, or there is no descriptor or thread for it.
     public init(_ mount: MountTable.Mount, gone: @escaping @Sendable () -> Void) throws(SystemError) {
         self.mount = mount
         self.gone = gone

@@ -14,6 +14,7 @@ public final class ObservedProcess: Sendable {
     }
 
     /// Starts it with both streams captured. Of each stream the last `limit` bytes or more are kept.
+    /// - Throws: as `ChildProcess.start`.
     public static func start(
         _ settings: ChildProcess.Settings, keeping limit: Int = 1 << 20
     ) async throws(SystemError) -> ObservedProcess {

@@ -3,14 +3,16 @@ import Glibc
 
 extension OpenFile {
     /// Bytes that this user may still write on the disk that this file or folder lies on.
+    /// - Throws: as fstatvfs(3).
     public func availableBytes() throws(SystemError) -> UInt64 {
         var status = statvfs()
         try check("ask for free disk space") { fstatvfs(descriptor, &status) }
         return Self.bytes(blocks: UInt64(status.f_bavail), size: UInt64(status.f_frsize))
     }
 
-    /// Reserves space on the disk for a range, without making the file longer: fallocate(2). ENOSPC when there is
-    /// none; filesystems that cannot do this allocate as it comes, and nothing is thrown.
+    /// Reserves space on the disk for a range, without making the file longer: fallocate(2). Filesystems that cannot do
+    /// this allocate as it comes.
+    /// - Throws: ENOSPC when there is none, and nothing else: what else fails is met by who writes.
     public func reserve(_ range: Range<UInt64>) throws(SystemError) {
         guard !range.isEmpty else { return }
         let isDone =

@@ -4,12 +4,13 @@ import Glibc
 // Pipes, which have no offsets, and files that are only in memory.
 extension OpenFile {
     /// A file without a name that lies in memory, never on a disk of its own.
+    /// - Throws: as memfd_create(2).
     public static func inMemory() throws(SystemError) -> OpenFile {
         OpenFile(adopting: try check("make a file in memory") { chatfs_open_in_memory("chatfs") })
     }
 
-    /// Writes all of `buffer` to a pipe. EPIPE when nobody reads any more; threads of `Thread.start` have the
-    /// signal that goes with it blocked.
+    /// Writes all of `buffer` to a pipe. Threads of `Thread.start` have the signal blocked that goes with EPIPE.
+    /// - Throws: EPIPE when nobody reads any more; as write(2).
     public func send(_ buffer: UnsafeRawBufferPointer) throws(SystemError) {
         var sent = 0
         while sent < buffer.count {
@@ -19,6 +20,7 @@ extension OpenFile {
         }
     }
 
+    /// - Throws: as for a buffer.
     public func send(_ bytes: [UInt8]) throws(SystemError) {
         try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
             try send(UnsafeRawBufferPointer(buffer))
@@ -26,6 +28,7 @@ extension OpenFile {
     }
 
     /// Fills `buffer` from a pipe; fewer bytes only when nobody writes any more.
+    /// - Throws: as read(2).
     public func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
         var filled = 0
         while filled < buffer.count {
@@ -38,7 +41,8 @@ extension OpenFile {
         return filled
     }
 
-    /// Everything that comes through a pipe; EFBIG when it is more than `limit` bytes.
+    /// Everything that comes through a pipe.
+    /// - Throws: EFBIG when it is more than `limit` bytes; as read(2).
     public func receiveAll(limit: Int) throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: min(limit + 1, 65_536), alignment: 16)

@@ -11,6 +11,7 @@ public final class OpenFile: Sendable {
     public init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
     /// open(2), always close-on-exec. `mode` counts only with O_CREAT.
+    /// - Throws: as open(2).
     public convenience init(
         _ path: String, flags: Int32, mode: mode_t = 0o600, in directory: OpenFile? = nil
     ) throws(SystemError) {
@@ -22,6 +23,7 @@ public final class OpenFile: Sendable {
 
     /// The same; nil where nothing has this name. Whatever else keeps it from being opened is an error: who takes it for
     /// missing may overwrite what is there.
+    /// - Throws: as open(2), but for ENOENT.
     public static func existing(
         _ path: String, flags: Int32, in directory: OpenFile? = nil
     ) throws(SystemError) -> OpenFile? {
@@ -36,6 +38,7 @@ public final class OpenFile: Sendable {
     deinit { close(descriptor) }
 
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end of the file.
+    /// - Throws: as pread(2).
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(SystemError) -> Int {
@@ -54,6 +57,7 @@ public final class OpenFile: Sendable {
     }
 
     /// Writes all of `buffer` at `offset`.
+    /// - Throws: as pwrite(2), `isFullDisk` among others; a part may have been written.
     public func write(_ buffer: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
         LockClass.expectNoMemoryMutex(during: "writing a file")
         var written = 0
@@ -66,19 +70,23 @@ public final class OpenFile: Sendable {
         }
     }
 
+    /// - Throws: as fstat(2).
     public func status() throws(SystemError) -> stat {
         var status = stat()
         try check("look at a file") { fstat(descriptor, &status) }
         return status
     }
 
+    /// - Throws: as fstat(2).
     public func size() throws(SystemError) -> UInt64 { UInt64(try status().st_size) }
 
+    /// - Throws: as ftruncate(2).
     public func truncate(to size: UInt64) throws(SystemError) {
         try check("set a file's length") { ftruncate(descriptor, off_t(size)) }
     }
 
     /// Makes data and length durable: fsync(2). Also for directories.
+    /// - Throws: as fsync(2).
     public func synchronise() throws(SystemError) {
         LockClass.expectNoMemoryMutex(during: "synchronising a file")
         try check("write a file to disk") { fsync(descriptor) }
@@ -89,18 +97,21 @@ public final class OpenFile: Sendable {
 
     /// Makes everything on this file's filesystem durable: syncfs(2). One wait instead of many where several
     /// files were written; it reports what could not be written since Linux 5.8.
+    /// - Throws: as syncfs(2).
     public func synchroniseFilesystem() throws(SystemError) {
         try check("write files to disk") { chatfs_sync_filesystem(descriptor) }
     }
 
     /// Gives back the disk space of a range; it then reads as zeros.
+    /// - Throws: as fallocate(2), EOPNOTSUPP where the filesystem cannot do it.
     public func punchHole(_ range: Range<UInt64>) throws(SystemError) {
         try check("free disk space") {
             chatfs_punch_hole(descriptor, Int64(range.lowerBound), Int64(range.count))
         }
     }
 
-    /// Reads everything up to `limit` bytes; a longer file is EFBIG.
+    /// Reads everything, up to `limit` bytes.
+    /// - Throws: EFBIG for a longer file; as pread(2).
     public func readAll(limit: Int) throws(SystemError) -> [UInt8] {
         let size = try size()
         guard size <= UInt64(limit) else { throw SystemError(code: EFBIG, operation: "read a file") }
@@ -108,6 +119,7 @@ public final class OpenFile: Sendable {
     }
 
     /// Up to `count` bytes from `offset` on, fewer only at the end of the file.
+    /// - Throws: as pread(2).
     public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
         var failure: SystemError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -121,6 +133,7 @@ public final class OpenFile: Sendable {
         return bytes
     }
 
+    /// - Throws: as for a buffer.
     public func write(_ bytes: [UInt8], at offset: UInt64) throws(SystemError) {
         try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
             try write(UnsafeRawBufferPointer(buffer), at: offset)
@@ -129,8 +142,9 @@ public final class OpenFile: Sendable {
 }
 
 extension OpenFile {
-    /// An exclusive lock on the whole file for the life of this object, or nil when another holds it.
+    /// An exclusive lock on the whole file for the life of this object; false when another holds it.
     /// - Parameter shared: others may have it shared too.
+    /// - Throws: as flock(2), but for EWOULDBLOCK.
     public func tryLock(shared: Bool = false) throws(SystemError) -> Bool {
         if flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 { return true }
         if errno == EWOULDBLOCK { return false }

@@ -7,7 +7,7 @@ public struct OtherProcess: Sendable {
     public let process: pid_t
     private let descriptor: OpenFile
 
-    /// Fails with ESRCH when there is no such process.
+    /// - Throws: as pidfd_open(2), ESRCH when there is no such process.
     public init(_ process: pid_t) throws(SystemError) {
         self.process = process
         descriptor = OpenFile(

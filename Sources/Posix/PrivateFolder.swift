@@ -14,6 +14,8 @@ public struct PrivateFolder: Sendable {
 
     /// Opens the folder, making it first when it is missing. An existing folder must be empty or
     /// carry the marker for the same purpose, must be ours and closed to others.
+    /// - Throws: EPERM for a folder of somebody else or open to others, EEXIST for one made for something else,
+    ///   ENOTEMPTY for one without a marker that holds files; what the disk refuses.
     public init(_ path: String, purpose: String) throws(SystemError) {
         try Self.makeFolders(to: path)
         let directory = try OpenFile(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
@@ -50,11 +52,13 @@ public struct PrivateFolder: Sendable {
     }
 
     /// A plain folder inside, mode 0700, made when missing.
+    /// - Throws: as `folder(_:in:)`.
     public func subfolder(_ name: String) throws(SystemError) -> OpenFile {
         try Self.folder(name, in: directory)
     }
 
     /// The same in any folder. A new one is durable: what is synchronised in it is not lost with its name.
+    /// - Throws: as mkdir(2), fsync(2) and open(2), ENOTDIR where something else has the name, a link too.
     public static func folder(_ name: String, in directory: OpenFile) throws(SystemError) -> OpenFile {
         if mkdirat(directory.descriptor, name, 0o700) == 0 {
             try directory.synchronise()
@@ -69,11 +73,14 @@ public struct PrivateFolder: Sendable {
     private static func unfinished(_ name: String) -> String { ".\(name).new" }
 
     /// Replaces the file `name` in one step: readers see the old bytes or the new, after a crash too.
+    /// - Throws: as `write(_:to:in:)`.
     public func write(_ bytes: [UInt8], to name: String) throws(SystemError) {
         try Self.write(bytes, to: name, in: directory)
     }
 
     /// The same in any folder. Of several callers for one name, in this process or others, one is the last.
+    /// - Throws: what the disk refuses. The old bytes are there then, or the new ones as a whole, not yet
+    ///   durably.
     public static func write(
         _ bytes: [UInt8], to name: String, in directory: OpenFile
     ) throws(SystemError) {
@@ -107,14 +114,17 @@ public struct PrivateFolder: Sendable {
     }
 
     /// Names inside, without `.`, `..`.
+    /// - Throws: as `names(in:)`.
     public func names() throws(SystemError) -> [String] { try Self.names(in: directory) }
 
     /// None where there is no such folder. It is no link.
+    /// - Throws: as open(2), but for ENOENT; as `names(in:)`.
     public static func names(at path: String) throws(SystemError) -> [String] {
         let folder = try OpenFile.existing(path, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
         return try folder.map { (folder) throws(SystemError) in try names(in: folder) } ?? []
     }
 
+    /// - Throws: as open(2) and readdir(3).
     public static func names(in directory: OpenFile) throws(SystemError) -> [String] {
         let copy = try check("read a folder") { openat(directory.descriptor, ".", O_RDONLY | O_CLOEXEC) }
         guard let stream = fdopendir(copy) else {
@@ -138,11 +148,13 @@ public struct PrivateFolder: Sendable {
     }
 
     /// Removes everything inside but the marker. Links are removed, never followed.
+    /// - Throws: as `removeContents`.
     public func empty() throws(SystemError) {
         try Self.removeContents(of: directory, keeping: [Self.marker])
     }
 
     /// Removes the folder with all that is in it.
+    /// - Throws: as `removeContents`; as rmdir(2), but for ENOENT.
     public func remove() throws(SystemError) {
         try Self.removeContents(of: directory, keeping: [])
         if rmdir(path) != 0 && errno != ENOENT {
@@ -150,6 +162,8 @@ public struct PrivateFolder: Sendable {
         }
     }
 
+    /// - Throws: why the first one that stays cannot be removed. Those before it, in the order of their names,
+    ///   have gone.
     public static func removeContents(of directory: OpenFile, keeping kept: Set<String>) throws(SystemError) {
         for name in try names(in: directory) where !kept.contains(name) {
             if unlinkat(directory.descriptor, name, 0) == 0 || errno == ENOENT { continue }

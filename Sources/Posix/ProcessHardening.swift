@@ -28,6 +28,7 @@ public enum ProcessHardening {
 
     /// From now on this process, of one thread, can only compute and use streams that are open: no file, no
     /// program, no thread, no socket. For good; for work on bytes of strangers.
+    /// - Throws: where the kernel does not permit it.
     public static func computeOnly() throws(SystemError) {
         try check("confine this process") { chatfs_confine_to_computing() }
     }

@@ -61,6 +61,7 @@ public final class ProcessLock: Sendable {
     /// - Parameters:
     ///   - file: open for reading and writing, and for this lock alone.
     ///   - mountpoint: what others are told.
+    /// - Throws: where the file cannot be locked, read or written.
     public static func take(
         _ file: OpenFile, mountpoint: String?, timeout: Duration
     ) throws(SystemError) -> Attempt {

@@ -29,6 +29,7 @@ public struct SystemError: DescribedError, Equatable {
 
 /// Runs a system call that answers -1 on failure, again when a signal interrupted it. The one place
 /// where EINTR is met.
+/// - Throws: the errno of `call`, never EINTR.
 @discardableResult
 public func check<Result: SignedInteger>(
     _ operation: @autoclosure () -> String, _ call: () -> Result

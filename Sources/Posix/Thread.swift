@@ -15,8 +15,8 @@ public enum Thread {
         }
     }
 
-    /// Starts a detached thread. `name` has at most 15 bytes; it shows in `ps -T` and in profiles. Throws EAGAIN
-    /// when this user or the system may have no more.
+    /// Starts a detached thread. `name` has at most 15 bytes; it shows in `ps -T` and in profiles.
+    /// - Throws: EAGAIN when this user or the system may have no more.
     public static func begin(
         _ name: String, stackSize: Int = 512 << 10, _ body: @escaping @Sendable () -> Void
     ) throws(SystemError) {

@@ -3,7 +3,8 @@ import Base
 extension ThreadPool {
     /// Does two things at once: `body` here, `other` on one of the threads. Where none is free before `body`
     /// is over, `other` is done here after it: nobody ever waits for work that has not begun. Both are over
-    /// when this returns; the error of `body` goes before that of `other`. Blocks.
+    /// when this returns. Blocks.
+    /// - Throws: what `body` throws; else what `other` does.
     public func doing(
         _ other: @escaping @Sendable () throws -> Void, beside body: () throws -> Void
     ) throws {

@@ -20,6 +20,7 @@ extension MountTable.Mount {
     public func detach() async -> Ending { await end(lazily: true) }
 
     /// Whether it is in the mount table, wherever it was moved to (before Linux 6.8: at its path).
+    /// - Throws: where the mount table cannot be read, or the place of the mount not be reached.
     public func exists() throws(SystemError) -> Bool { try place() != .none }
 
     /// Where it is met; nil when it has gone, is covered, or the system does not say.

@@ -6,6 +6,7 @@ import Glibc
 public final class WakeUp: Sendable {
     public let descriptor: Int32
 
+    /// - Throws: as eventfd(2).
     public init() throws(SystemError) {
         descriptor = try check("make an event descriptor") { chatfs_eventfd() }
     }

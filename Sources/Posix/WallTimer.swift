@@ -9,6 +9,7 @@ public final class WallTimer: Sendable {
     private let end: WakeUp
 
     /// - Parameter reached: called on the timer's thread, so it must not wait.
+    /// - Throws: where there is no descriptor or thread for it.
     public init(reached: @escaping @Sendable () -> Void) throws(SystemError) {
         let timer = OpenFile(adopting: try check("make a timer") { chatfs_wall_timer() })
         let end = try WakeUp()
