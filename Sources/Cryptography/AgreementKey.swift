@@ -7,6 +7,7 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
     private let rawPublicKey: [UInt8]
 
     /// - Parameter rawValue: 32 random bytes.
+    /// - Throws: `.invalidKey` for another number of bytes, `.library`.
     public init(rawValue: [UInt8]) throws(CryptographyError) {
         guard rawValue.count == 32 else {
             throw CryptographyError(.invalidKey, "A key for an agreement has 32 bytes.")
@@ -34,6 +35,7 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
 
     /// The raw result of the agreement, 32 bytes: the key of a `StreamBox`. Refuses keys of another kind
     /// and those of small order, which would make the result known to everybody.
+    /// - Throws: `.invalidKey` for those.
     public func sharedSecret(with spki: [UInt8]) throws(CryptographyError) -> [UInt8] {
         guard let other = KeyForm.x25519Public.decode(spki) else {
             throw CryptographyError(.invalidKey, "The other side's key is no X25519 key.")
@@ -46,6 +48,7 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
     }
 
     /// The same, where it outlives a chunk.
+    /// - Throws: as `sharedSecret`.
     public func wipedSecret(with spki: [UInt8]) throws(CryptographyError) -> WipedBytes {
         var shared = try sharedSecret(with: spki)
         return WipedBytes(taking: &shared)

@@ -16,6 +16,8 @@ extension CryptoFile {
     /// Decrypts what the disk gives back of the CryptoFile at `source` into `destination`, which may exist and
     /// is then replaced, whether or not its tag is right: where it is wrong, some of the bytes are not those
     /// that were encrypted, and nobody can say which.
+    /// - Throws: `.file`, but not for what the disk does not give back; `.notRegularFile` for what is at
+    ///   `destination`; `.invalidKey` for arguments of other lengths.
     public static func salvage(
         from source: String, to destination: String, arguments: FileArguments
     ) throws(CryptographyError) -> Salvage {

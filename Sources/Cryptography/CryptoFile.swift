@@ -17,6 +17,7 @@ public enum CryptoFile {
     ///
     /// - Parameter keep: given the arguments when the file is complete and has no name yet. What it throws
     ///   leaves `destination` as it was: an encrypted file whose key nobody has is a lost one.
+    /// - Throws: `.file`, `.notRegularFile` for what is at `destination`; what `keep` throws.
     @discardableResult
     public static func encrypt(
         from source: String, to destination: String,
@@ -37,6 +38,7 @@ public enum CryptoFile {
 
     /// Decrypts the CryptoFile at `source` into `destination`, which may exist and is then replaced.
     /// A wrong tag leaves `destination` as it was: absent or old.
+    /// - Throws: as `CryptoFileReader` and its `decrypt`; `.notRegularFile` for what is at `destination`.
     public static func decrypt(
         from source: String, to destination: String, arguments: FileArguments
     ) throws(CryptographyError) {

@@ -32,8 +32,8 @@ public final class CryptoFileReader: Sendable {
         size = sizeOnDisk - UInt64(StreamBox.tagLength)
     }
 
-    /// Fails with `tooShort` when not even a tag fits.
     /// - Parameter isTrusted: whoever reads can live with bytes that nobody has checked.
+    /// - Throws: `.tooShort` when not even a tag fits, `.invalidKey` for arguments of other lengths, `.file`.
     public convenience init(
         file: OpenFile, arguments: FileArguments, isTrusted: Bool = false
     ) throws(CryptographyError) {
@@ -41,6 +41,7 @@ public final class CryptoFileReader: Sendable {
     }
 
     /// - Parameter tags: of this very file, from an earlier check or from its writer.
+    /// - Throws: as without tags.
     public convenience init(
         file: OpenFile, arguments: FileArguments, tags: BlockTags
     ) throws(CryptographyError) {
@@ -56,8 +57,9 @@ public final class CryptoFileReader: Sendable {
         trust.withLock { if case .proven(let proven) = $0 { proven.tags } else { nil } }
     }
 
-    /// Reads the file once and compares its tag: `notAuthentic` when it was changed, cut, or belongs to
-    /// another key. About 3 GB/s from the page cache. Blocks.
+    /// Reads the file once and compares its tag. About 3 GB/s from the page cache. Blocks.
+    /// - Throws: `.notAuthentic` when it was changed, cut, or belongs to another key; `.tooShort` when it became
+    ///   shorter since it was opened; `.file`.
     public func verify() throws(CryptographyError) {
         var verification = beginVerification()
         while try !step(&verification) {}
@@ -77,6 +79,7 @@ public final class CryptoFileReader: Sendable {
     /// from now on. Blocks.
     /// - Parameter receive: given the plaintext in order, which is worth nothing when a later step throws; nil
     ///   spares decrypting.
+    /// - Throws: as `verify`; what `receive` throws.
     public func step(
         _ verification: inout Verification,
         receive: ((UnsafeRawBufferPointer) throws(CryptographyError) -> Void)? = nil
@@ -108,6 +111,7 @@ public final class CryptoFileReader: Sendable {
 
     /// Gives all plaintext in order, in pieces of up to 64 KiB, and compares the tag at the end. What
     /// `receive` got is worth nothing when this throws. Blocks.
+    /// - Throws: as `verify`; what `receive` throws.
     public func decrypt(
         receive: (UnsafeRawBufferPointer) throws(CryptographyError) -> Void
     ) throws(CryptographyError) {
@@ -121,8 +125,9 @@ public final class CryptoFileReader: Sendable {
     }
 
     /// Fills `buffer` with plaintext from `offset` on; fewer bytes only at the end of the file. Blocks on
-    /// the disk. `notVerified` before a successful `verify`; `notAuthentic` when a block was changed since, and
-    /// `buffer` must then not be used.
+    /// the disk.
+    /// - Throws: `.notVerified` before a successful `verify`; `.notAuthentic` when a block was changed since,
+    ///   `.tooShort` when the file became shorter; `.file`. `buffer` must then not be used.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) -> Int {
@@ -151,6 +156,7 @@ public final class CryptoFileReader: Sendable {
 
     /// As `read`, before the tag was compared: what comes must not be trusted before `finish` has returned.
     /// A read that begins where the one before ended moves the check on; others leave it behind.
+    /// - Throws: `.tooShort` when the file became shorter, `.file`.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64, checking check: inout Check
     ) throws(CryptographyError) -> Int {
@@ -165,7 +171,8 @@ public final class CryptoFileReader: Sendable {
         return count
     }
 
-    /// Compares the tag: `notAuthentic` as for `verify`. What the reads left out is read now.
+    /// Compares the tag. What the reads left out is read now.
+    /// - Throws: as `verify`.
     public func finish(_ check: Check) throws(CryptographyError) {
         guard check.authenticator.position == size else { return try verify() }
         _ = try compareTag(with: check.authenticator)

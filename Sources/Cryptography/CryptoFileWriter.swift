@@ -25,6 +25,7 @@ public final class CryptoFileWriter {
     ///   - file: open for writing and empty.
     ///   - arguments: fresh; the same pair for two contents would give both away.
     ///   - makesTags: whether what is written can be proven before it has a tag, and is read back at the end.
+    /// - Throws: `.invalidKey` for arguments of other lengths.
     public init(
         file: OpenFile, arguments: FileArguments, makesTags: Bool = false
     ) throws(CryptographyError) {
@@ -41,6 +42,7 @@ public final class CryptoFileWriter {
 
     /// Adds the next bytes of plaintext, any number. Up to 256 KiB at once are taken whole or, when the disk
     /// fails, not at all: then they may be given again. Blocks on the disk.
+    /// - Throws: `.file`.
     public func append(_ bytes: UnsafeRawBufferPointer) throws(CryptographyError) {
         var start = 0
         while start < bytes.count {
@@ -54,6 +56,7 @@ public final class CryptoFileWriter {
         }
     }
 
+    /// - Throws: `.file`.
     public func append(_ bytes: [UInt8]) throws(CryptographyError) {
         try bytes.withUnsafeBufferPointer { buffer throws(CryptographyError) in
             try append(UnsafeRawBufferPointer(buffer))
@@ -80,6 +83,7 @@ public final class CryptoFileWriter {
 
     /// Brings what was appended to the file, so that `UnfinishedCryptoFile` gives it back. What a failing disk
     /// did not take is written by the next call.
+    /// - Throws: `.file`.
     public func flush() throws(CryptographyError) {
         guard filled > 0 else { return }
         try writePortions()
@@ -89,6 +93,7 @@ public final class CryptoFileWriter {
 
     /// Writes the tag and answers the size of the plaintext; may be repeated. Durability is the caller's:
     /// `synchronise`.
+    /// - Throws: `.file`.
     @discardableResult
     public func finish() throws(CryptographyError) -> UInt64 {
         try flush()
@@ -102,8 +107,8 @@ public final class CryptoFileWriter {
         return box.position
     }
 
-    /// Reads back what was written and compares it with the tags that were made: `notAuthentic` when the disk
-    /// does not keep it. Blocks.
+    /// Reads back what was written and compares it with the tags that were made. Blocks.
+    /// - Throws: as `ProvenFile.confirm`.
     public func confirm() throws(CryptographyError) {
         guard let tags else { preconditionFailure("a file without tags cannot be confirmed") }
         try ProvenFile(file: file, tags: tags).confirm()

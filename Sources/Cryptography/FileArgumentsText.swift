@@ -9,6 +9,7 @@ extension FileArguments {
 
     /// Reads that JSON, also where the official programs wrap it: in the `cryptoArgs` of a file source
     /// (`{"filePath":…,"cryptoArgs":{…}}`).
+    /// - Throws: `.invalidArguments` for other text; as of the two texts.
     public init(parsing text: String) throws(CryptographyError) {
         let data = Data(text.utf8.prefix(64 << 10))
         guard let found = try? JSONDecoder().decode(Written.self, from: data),
@@ -23,6 +24,7 @@ extension FileArguments {
     }
 
     /// From the two base64url texts: 44 and 32 characters.
+    /// - Throws: `.invalidKey` for what is not base64url of that length.
     public init(key keyText: String, nonce nonceText: String) throws(CryptographyError) {
         guard let key = Base64URL.decode(keyText), key.count == StreamBox.keyLength else {
             throw CryptographyError(.invalidKey, "The file key must be 32 bytes in base64url, 44 characters.")

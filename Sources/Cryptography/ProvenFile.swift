@@ -13,7 +13,9 @@ public struct ProvenFile: Sendable {
         self.tags = tags
     }
 
-    /// Reads all of it back: `notAuthentic` when the disk does not keep what was written.
+    /// Reads all of it back and compares.
+    /// - Throws: `.notAuthentic` when the disk does not keep what was written, or does not give it back (EIO);
+    ///   `.file` when it cannot be read for another reason.
     public func confirm() throws(CryptographyError) {
         guard try damage().isEmpty else { throw .notKept }
     }

@@ -3,8 +3,9 @@ import Glibc
 import Posix
 
 extension SealedFile {
-    /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file. `notAuthentic` when a
-    /// block on disk is not the one that was written; `buffer` must then not be used.
+    /// Fills `buffer` from `offset` on; fewer bytes only at the end of the file.
+    /// - Throws: `.notAuthentic` when a block on disk is not the one that was written, `.file`; `buffer` must
+    ///   then not be used.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) -> Int {

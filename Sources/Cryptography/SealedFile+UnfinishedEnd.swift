@@ -5,6 +5,7 @@ extension SealedFile {
     /// which the kernel had done the first pages. What was before it is whole, and the file ends there.
     ///
     /// Only for a file that nobody finished: of any other a damaged end is to be noticed.
+    /// - Throws: `.file`.
     public func dropUnfinishedEnd() throws(CryptographyError) {
         let last = contents.withLock { $0.blocks.count } - 1
         guard let block = block(last) else { return }

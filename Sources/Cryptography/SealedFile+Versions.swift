@@ -25,6 +25,7 @@ extension SealedFile {
     }
 
     /// Makes everything written so far durable: fsync(2). Writers wait meanwhile, readers do not.
+    /// - Throws: `.file`.
     public func synchronise() throws(CryptographyError) {
         try mutex.reading { () throws(CryptographyError) in
             // New blocks may come meanwhile: they stay to be synchronised.

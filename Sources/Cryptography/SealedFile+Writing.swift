@@ -7,6 +7,8 @@ import Posix
 extension SealedFile {
     /// Writes all bytes at `offset`, up to `maxSize`; what lies between the old end and `offset` reads
     /// as zeros. A failed write (ENOSPC) leaves the blocks that were there readable.
+    /// - Throws: `.file`, also for what would be larger (EFBIG); `.notAuthentic` when a block that is written in
+    ///   part is not the one that was there; `.library`.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         try Self.checkSize(offset, plus: bytes.count)
         if areNewBlocks(offset, bytes.count) {
@@ -40,6 +42,7 @@ extension SealedFile {
         }
     }
 
+    /// - Throws: as for a buffer.
     public func write(_ bytes: [UInt8], at offset: UInt64) throws(CryptographyError) {
         try bytes.withUnsafeBufferPointer { buffer throws(CryptographyError) in
             try write(UnsafeRawBufferPointer(buffer), at: offset)
@@ -122,6 +125,7 @@ extension SealedFile {
     /// Writes a block that is not there yet, without excluding readers of the others. One caller per
     /// block.
     /// - Parameter fill: puts the plaintext, `count` bytes, where it is sealed: no copy is made.
+    /// - Throws: `.file`, `.library`.
     public func storeNewBlock(
         _ number: Int, count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void
     ) throws(CryptographyError) {
@@ -135,6 +139,8 @@ extension SealedFile {
     }
 
     /// Sets the length: cuts what lies beyond, or grows by zeros.
+    /// - Throws: `.file`, also for more than `maxSize` (EFBIG); `.notAuthentic` when the block that is cut is not
+    ///   the one that was written; `.library`.
     public func truncate(to size: UInt64) throws(CryptographyError) {
         try Self.checkSize(size, plus: 0)
         try mutex.writing { () throws(CryptographyError) in
@@ -173,6 +179,7 @@ extension SealedFile {
     }
 
     /// Forgets a block and gives its disk space back; it reads as zeros from then on.
+    /// - Throws: `.file` when the space stays taken; the block is forgotten all the same.
     public func dropBlock(_ number: Int) throws(CryptographyError) {
         try mutex.writing { () throws(CryptographyError) in
             guard hasBlock(number) else { return }

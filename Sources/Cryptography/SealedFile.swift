@@ -57,6 +57,7 @@ public final class SealedFile: Sendable {
     ///   - fileID: any bytes that tell files of one key apart.
     ///   - second: the file for second versions, where there is one already.
     ///   - makeSecond: makes it when it is first needed; nil: blocks are overwritten in place.
+    /// - Throws: `.invalidKey` for a key of another length, `.file`.
     public init(
         file: OpenFile, key: SecretBytes, fileID: [UInt8], second: OpenFile? = nil,
         makeSecond: (@Sendable () throws(SystemError) -> OpenFile)? = nil
@@ -73,6 +74,7 @@ public final class SealedFile: Sendable {
         contents.withLock { $0 = found }
     }
 
+    /// - Throws: as with a key in memory of its own.
     public convenience init(
         file: OpenFile, key: [UInt8], fileID: [UInt8], second: OpenFile? = nil,
         makeSecond: (@Sendable () throws(SystemError) -> OpenFile)? = nil
@@ -88,6 +90,7 @@ public final class SealedFile: Sendable {
     public func hasBlock(_ number: Int) -> Bool { block(number) != nil }
 
     /// Bytes that the file takes on disk, from the filesystem.
+    /// - Throws: `.file`.
     public func bytesOnDisk() throws(CryptographyError) -> UInt64 {
         try wrappingSystemError { () throws(SystemError) in
             let second = try second.withLock { $0.file }?.status().st_blocks ?? 0

@@ -11,6 +11,7 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
     private let secretKey: [UInt8]
 
     /// - Parameter seed: 32 random bytes.
+    /// - Throws: `.invalidKey` for another number of bytes.
     public init(seed: [UInt8]) throws(CryptographyError) {
         guard seed.count == 32 else {
             throw CryptographyError(.invalidKey, "The seed of a signing key has 32 bytes.")

@@ -26,6 +26,7 @@ public struct StreamBox: Sendable {
     /// - Parameters:
     ///   - key: 32 bytes, a symmetric key or the raw result of an X25519 agreement.
     ///   - nonce: 24 bytes, never used twice with one key.
+    /// - Throws: `.invalidKey` for other lengths.
     public init(key: [UInt8], nonce: [UInt8]) throws(CryptographyError) {
         guard key.count == Self.keyLength, nonce.count == Self.nonceLength else {
             throw CryptographyError(.invalidKey, "A file key has 32 bytes and its nonce 24.")

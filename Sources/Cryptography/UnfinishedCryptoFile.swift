@@ -11,6 +11,7 @@ public struct UnfinishedCryptoFile: Sendable {
     /// - Parameters:
     ///   - file: open for reading and writing; what this process writes with a `CryptoFileWriter`.
     ///   - arguments, tags: those of the writer.
+    /// - Throws: `.invalidKey` for arguments of other lengths.
     public init(file: OpenFile, arguments: FileArguments, tags: BlockTags) throws(CryptographyError) {
         self.file = ProvenFile(file: file, tags: tags)
         box = try StreamBox(key: arguments.key, nonce: arguments.nonce)
@@ -18,9 +19,9 @@ public struct UnfinishedCryptoFile: Sendable {
 
     public var tags: BlockTags { file.tags }
 
-    /// Fills `buffer` with plaintext from `offset` on. `tooShort` when not all of it has been flushed,
-    /// `notAuthentic` when the disk gives back something else than was written; `buffer` must then not be used.
-    /// Blocks on the disk.
+    /// Fills `buffer` with plaintext from `offset` on. Blocks on the disk.
+    /// - Throws: `.tooShort` when not all of it has been flushed, or the file became shorter; `.notAuthentic`
+    ///   when the disk gives back something else than was written; `.file`. `buffer` must then not be used.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(CryptographyError) {
@@ -29,6 +30,7 @@ public struct UnfinishedCryptoFile: Sendable {
     }
 
     /// Writes plaintext to its place once more, where the disk did not keep it. `bytes` are changed. Blocks.
+    /// - Throws: `.file`.
     public func mend(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(CryptographyError) {
         box.transform(bytes, at: offset)
         try wrappingSystemError { () throws(SystemError) in
@@ -38,9 +40,11 @@ public struct UnfinishedCryptoFile: Sendable {
 
     /// Reads back all that was flushed, and answers the ranges of the file that are not what was written.
     /// Blocks.
+    /// - Throws: `.file`, but not for what the disk does not give back (EIO): that is damage.
     public func damage() throws(CryptographyError) -> [Range<UInt64>] { try file.damage() }
 
     /// All of its ciphertext once more, in another file, every block of it proven. Blocks.
+    /// - Throws: `.notAuthentic` and `.tooShort` for what is damaged, `.file`.
     public func copy(to other: OpenFile) throws(CryptographyError) -> UnfinishedCryptoFile {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
         defer { buffer.deallocate() }

@@ -30,6 +30,7 @@ public struct X448Key: Sendable {
     public let publicKey: X448PublicKey
 
     /// - Parameter rawValue: 56 random bytes.
+    /// - Throws: `.invalidKey` for another number of bytes, `.library`.
     public init(rawValue: WipedBytes) throws(CryptographyError) {
         guard rawValue.count == Self.length else {
             throw CryptographyError(.invalidKey, "An X448 key has 56 bytes.")
@@ -68,6 +69,7 @@ public struct X448Key: Sendable {
     }
 
     /// The raw result of the agreement, 56 bytes. Refuses keys of small order, which would make it known to everybody.
+    /// - Throws: `.invalidKey` for those, `.library`.
     public func sharedSecret(with other: X448PublicKey) throws(CryptographyError) -> WipedBytes {
         let own = try loaded()
         defer { EVP_PKEY_free(own) }
