@@ -7,6 +7,9 @@ import Cryptography
 /// What fails for a while (no connection, a deadline, a relay in trouble) is tried again with growing
 /// delays as `XFTPClientSettings.retry` says; what a relay refuses for good is thrown at once.
 /// Cancelling the task closes the connection that its request was on.
+///
+/// Every request throws, beside what it names: `.unreachable`, `.timedOut`, `.relayNotAllowed`, `.wrongIdentity`,
+/// `.protocolViolation`, `.relay` with what the relay answered, `.cancelled`.
 public final class XFTPClient: Sendable {
     public let settings: XFTPClientSettings
     private let relays: RelayTable
@@ -39,6 +42,7 @@ public final class XFTPClient: Sendable {
     }
 
     /// Asks the relay for a sign of life.
+    /// - Throws: as every request.
     public func ping(_ relay: RelayAddress) async throws(XFTPError) {
         guard case .pong = try await perform(.ping, on: relay) else {
             throw .brokenProtocol("answered a ping with something else", relay)
@@ -53,6 +57,8 @@ public final class XFTPClient: Sendable {
     ///   - relay: with its password, if it has one.
     ///   - size: bytes of the chunk.
     ///   - digest: SHA-256 of the chunk.
+    /// - Throws: `.relay(.authorization)` where the relay takes no new files, or not with this password; as every
+    ///   request.
     public func create(
         size: UInt32, digest: [UInt8], senderKey: SigningKey, recipientKeys: [SigningKey],
         on relay: RelayAddress
@@ -90,6 +96,7 @@ public final class XFTPClient: Sendable {
     }
 
     /// FPUT: brings the bytes of a chunk that was made with their size and digest.
+    /// - Throws: as every request.
     public func upload(
         _ buffer: ChunkBuffer, to senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
     ) async throws(XFTPError) {
@@ -131,6 +138,8 @@ public final class XFTPClient: Sendable {
     }
 
     /// FDEL: the chunk is gone for everyone.
+    /// - Throws: `.relay(.authorization)` for a chunk that is not there, also where it was deleted; as every
+    ///   request.
     public func delete(
         _ senderID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
     ) async throws(XFTPError) {
@@ -138,6 +147,7 @@ public final class XFTPClient: Sendable {
     }
 
     /// FACK: the chunk is gone for this recipient.
+    /// - Throws: as `delete`.
     public func acknowledge(
         _ recipientID: [UInt8], signedBy key: SigningKey, on relay: RelayAddress
     ) async throws(XFTPError) {
@@ -150,6 +160,9 @@ public final class XFTPClient: Sendable {
     /// that refuses for good is not asked again. When one sends nothing for `replicaTimeout`, the next is
     /// asked as well, and the first byte decides which of them goes on.
     /// - Parameter retry: how often to try; nil for that of the settings.
+    /// - Throws: `.damaged` for a chunk that is not the described one, or lies on no relay;
+    ///   `.malformedDescription` for a replica without a proper key; as every request. Of several relays'
+    ///   failures one that may pass, if any may.
     public func fetch(
         _ chunk: FileDescription.Chunk, into buffer: ChunkBuffer, retry: RetryPolicy? = nil,
         counter: @escaping ByteCounter = { _ in }

@@ -21,6 +21,7 @@ extension FileDescription {
     ///
     /// Takes time in proportion to the text, some ten milliseconds for the longest that is read (4 MiB):
     /// not inside a database transaction; from a task with `parse`.
+    /// - Throws: `.malformedDescription`.
     public init(parsing text: String) throws(XFTPError) {
         let root: YAMLValue
         do {
@@ -51,6 +52,7 @@ extension FileDescription {
     }
 
     /// The same for a task, on a thread that may be kept busy.
+    /// - Throws: `.malformedDescription`.
     public static func parse(_ text: String) async throws(XFTPError) -> FileDescription {
         try await ThreadPool.shared.run { () throws(XFTPError) in try FileDescription(parsing: text) }
     }

@@ -20,10 +20,12 @@ public struct FileLink: Hashable, Sendable {
     }
 
     /// As `FileDescription.parse`, for a task.
+    /// - Throws: `.malformedDescription`.
     public static func parse(_ text: String) async throws(XFTPError) -> FileLink {
         try await ThreadPool.shared.run { () throws(XFTPError) in try FileLink(parsing: text) }
     }
 
+    /// - Throws: `.malformedDescription`, also for the description in it.
     public init(parsing text: some StringProtocol) throws(XFTPError) {
         func malformed(_ reason: String) -> XFTPError {
             XFTPError(.malformedDescription, "The file link makes no sense: \(reason).")

@@ -61,7 +61,8 @@ public final class ChunkBufferPool: Sendable {
         self.capacity = capacity
     }
 
-    /// Waits for a buffer. Throws `.cancelled` only.
+    /// Waits for a buffer.
+    /// - Throws: `.cancelled`.
     public func take() async throws(XFTPError) -> ChunkBuffer {
         guard await permits.acquire() else { throw .cancelled }
         return free.withLock { $0.popLast() } ?? ChunkBuffer(capacity: capacity)

@@ -15,6 +15,7 @@ public final class ChunkwiseReader: Sendable {
 
     /// - Parameter description: of a recipient, and not a redirect: follow that first with
     ///   `FileDownload.followRedirect`.
+    /// - Throws: `.malformedDescription` for any other, and for one without a proper key.
     public init(_ description: FileDescription, client: XFTPClient) throws(XFTPError) {
         guard description.party == .recipient else {
             throw XFTPError(
@@ -54,6 +55,7 @@ public final class ChunkwiseReader: Sendable {
 
     /// Fetches a chunk, checks and decrypts it. The last 16 bytes of the last chunk stay as they
     /// are: the tag.
+    /// - Throws: as `fetchEncrypted`.
     public func fetch(
         chunk: Int, into buffer: ChunkBuffer, counter: @escaping ByteCounter = { _ in }
     ) async throws(XFTPError) {
@@ -63,6 +65,7 @@ public final class ChunkwiseReader: Sendable {
 
     /// Fetches a chunk and checks it, as it lies on the relay.
     /// - Parameter retry: how often to try; nil for the client's own retry policy.
+    /// - Throws: as `XFTPClient.fetch`.
     public func fetchEncrypted(
         chunk: Int, into buffer: ChunkBuffer, retry: RetryPolicy? = nil,
         counter: @escaping ByteCounter = { _ in }
@@ -92,8 +95,8 @@ public final class ChunkwiseReader: Sendable {
         box.transform(UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<Int(end)]), at: start)
     }
 
-    /// Reads the header from the decrypted first chunk. Throws `.damaged` when it contradicts the
-    /// length of the file.
+    /// Reads the header from the decrypted first chunk.
+    /// - Throws: `.damaged` when it contradicts the length of the file.
     public func header(inFirstChunk buffer: ChunkBuffer) throws(XFTPError) -> FileHeader {
         let prefix = Array(buffer.bytes.prefix(FileHeader.maxLength))
         guard let header = FileHeader(stream: prefix, streamSize: streamSize) else {

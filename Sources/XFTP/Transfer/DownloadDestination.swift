@@ -6,7 +6,8 @@ import Posix
 ///
 /// Nothing that was written counts before `finish`. What an interrupted download has written is read
 /// back by the next one, which uses what proves right, writes it again and fetches the rest. Whatever is thrown ends the
-/// download with `XFTPError.storage` and becomes its cause: a `SystemError` where the disk refused.
+/// download with `XFTPError.storage` and becomes its cause, a `SystemError` where the disk refused; an `XFTPError` is
+/// thrown on.
 public protocol DownloadDestination: Sendable {
     /// Bytes of content that an earlier attempt left, from the start of the content on.
     func bytesPresent() throws -> UInt64
@@ -29,23 +30,26 @@ public final class CryptoFileDestination: DownloadDestination {
     private let sealing: Lock<(box: StreamBox, tags: BlockTagging)>
 
     /// - Parameter file: open for reading and writing.
+    /// - Throws: `.invalidKey` for arguments of other lengths.
     public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
         cipher = try StreamBox(key: arguments.key, nonce: arguments.nonce)
         sealing = Lock((cipher, BlockTagging()))
     }
 
-    public func bytesPresent() throws -> UInt64 { try file.size() }
+    public func bytesPresent() throws(SystemError) -> UInt64 { try file.size() }
 
     public func begin(_ header: FileHeader) throws {}
 
-    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
         let count = try file.read(into: buffer, at: offset)
         cipher.transform(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: offset)
         return count
     }
 
-    public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws {
+    public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(SystemError) {
         sealing.withLock { sealing in
             sealing.box.seal(bytes)
             sealing.tags.add(UnsafeRawBufferPointer(bytes))
@@ -55,6 +59,8 @@ public final class CryptoFileDestination: DownloadDestination {
         file.beginWritingBack()
     }
 
+    /// - Throws: `SystemError` where the disk refuses; `CryptographyError` `.notAuthentic` when it does not keep
+    ///   what was written.
     public func finish(size: UInt64) throws {
         let (tag, tags) = sealing.withLock { sealing in
             let tag = sealing.box.tag()

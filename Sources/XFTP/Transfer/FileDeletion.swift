@@ -1,7 +1,9 @@
 /// Removes files from relays.
 public enum FileDeletion {
     /// Deletes all chunks that a sender's description names. A chunk that is gone already counts as
-    /// deleted; the first other failure is thrown after all have been tried.
+    /// deleted.
+    /// - Throws: `.malformedDescription` for a recipient's; the first failure of `XFTPClient.delete`, after all
+    ///   have been tried.
     public static func run(_ description: FileDescription, client: XFTPClient) async throws(XFTPError) {
         guard description.party == .sender else {
             throw XFTPError(
@@ -19,6 +21,7 @@ public enum FileDeletion {
 
     /// Tells the relays that this recipient has the file (FACK); a relay that does not know the chunk
     /// any more is content.
+    /// - Throws: the first other failure of `XFTPClient.acknowledge`, after all have been tried.
     public static func acknowledge(
         _ description: FileDescription, client: XFTPClient
     ) async throws(XFTPError) {

@@ -12,6 +12,8 @@ public enum FileDownload {
     ///
     /// - Parameter progress: encrypted bytes that are here, and in all. Called often, from any thread.
     /// - Returns: the header of the file.
+    /// - Throws: as `followRedirect`, `ChunkwiseReader` and `XFTPClient.fetch`; `.damaged` when header or whole
+    ///   are not right; `.storage` when `destination` refuses, with its error as the cause.
     @discardableResult
     public static func run(
         _ description: FileDescription, client: XFTPClient, to destination: any DownloadDestination,
@@ -24,6 +26,8 @@ public enum FileDownload {
 
     /// The description itself, or the one that it leads to, which must be of the announced size and
     /// digest.
+    /// - Throws: as `run` for what it leads to; `.malformedDescription` when that is no description, `.damaged`
+    ///   when it is that of another file.
     public static func followRedirect(
         _ description: FileDescription, client: XFTPClient
     ) async throws(XFTPError) -> FileDescription {

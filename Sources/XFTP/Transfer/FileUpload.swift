@@ -42,6 +42,9 @@ public enum FileUpload {
     ///     about twice a second while chunks are added, and when it ends. What it throws ends the upload.
     ///   - progress: encrypted bytes that have left, and in all; of a chunk at most three quarters before its
     ///     relay has confirmed it. Called often, from any thread.
+    /// - Throws: `.noRelay`, `.tooLarge` for more than XFTP carries, `.source` when `source` throws or has
+    ///   changed, `.storage` when `save` throws, `.wrongState` for the state of another upload; as
+    ///   `XFTPClient.create` and `upload` where all relays fail; `.cancelled`.
     public static func run(
         _ source: any UploadSource, fileName: String, recipients: Int, relays: [RelayAddress],
         client: XFTPClient, state: UploadState? = nil, abandoned: AbandonedChunks = .keep,
@@ -186,8 +189,8 @@ public enum FileUpload {
         return UploadedFile(sender: try description(.sender) { $0.senderReplica }, recipients: recipients)
     }
 
-    /// Deletes from the relays what an unfinished upload made there. Throws when one of them could not be
-    /// reached or refused; chunks that are gone already count as deleted.
+    /// Deletes from the relays what an unfinished upload made there. Chunks that are gone already count as deleted.
+    /// - Throws: the first failure of `XFTPClient.delete`, after all have been tried.
     public static func delete(_ state: UploadState, client: XFTPClient) async throws(XFTPError) {
         try await FileDeletion.delete(state.chunks.compactMap(\.senderReplica), client: client)
     }
@@ -218,6 +221,7 @@ public enum FileUpload {
 
     /// Uploads the description of a file as a file of its own, in one chunk: what links are made of when the
     /// file has several chunks.
+    /// - Throws: as `run`; `.tooLarge` for a description that fits into no chunk.
     public static func redirect(
         to description: FileDescription, relays: [RelayAddress], client: XFTPClient
     ) async throws(XFTPError) -> Redirect {

@@ -18,6 +18,8 @@ public final class PlainFileDestination: DownloadDestination {
     private let state = Lock<(header: FileHeader?, finalName: String?)>((nil, nil))
 
     /// - Parameter folder: path of an existing folder.
+    /// - Throws: `.storage` when the folder cannot be written to, or the same file is being received into it
+    ///   already.
     public init(folder: String, for description: FileDescription, naming: @escaping Naming) throws(XFTPError)
     {
         self.naming = naming
@@ -41,26 +43,30 @@ public final class PlainFileDestination: DownloadDestination {
     /// The name under which the file appeared, after the download.
     public var finalName: String? { state.withLock { $0.finalName } }
 
-    public func bytesPresent() throws -> UInt64 { try part.size() }
+    public func bytesPresent() throws(SystemError) -> UInt64 { try part.size() }
 
-    public func begin(_ header: FileHeader) throws {
+    /// - Throws: ENOSPC.
+    public func begin(_ header: FileHeader) throws(SystemError) {
         state.withLock { $0.header = header }
         // Space is reserved at once: a full disk is known before hours of download. Length stays what was
         // written, it is the mark of progress. Filesystems without this call take it as it comes.
         try part.reserve(0..<header.contentSize)
     }
 
-    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
         try part.read(into: buffer, at: offset)
     }
 
-    public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws {
+    public func write(_ bytes: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(SystemError) {
         try part.write(UnsafeRawBufferPointer(bytes), at: offset)
         // So that the flush at the end has little left to do.
         part.beginWritingBack()
     }
 
-    public func finish(size: UInt64) throws {
+    /// - Throws: EEXIST when there is no other name to try; what the disk refuses.
+    public func finish(size: UInt64) throws(SystemError) {
         try part.truncate(to: size)
         try part.synchronise()
         guard let header = state.withLock({ $0.header }) else { return }

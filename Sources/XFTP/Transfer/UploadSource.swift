@@ -9,14 +9,16 @@ public protocol UploadSource: Sendable {
     var size: UInt64 { get }
 
     /// Fills `buffer` from `offset` on; fewer bytes than asked only at the end.
+    /// - Throws: what keeps it from being read.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 
     /// The same of bytes that were read before, in any order and also while `read` is called: a chunk that has to
     /// be sent once more is made once more.
+    /// - Throws: as `read`.
     func readAgain(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 
-    /// Everything was read: throws when it must not be sent after all. Nothing has been described to anybody
-    /// at this point.
+    /// Everything was read. Nothing has been described to anybody at this point.
+    /// - Throws: why it must not be sent after all.
     func confirm() throws
 }
 
@@ -35,12 +37,15 @@ public struct PlainFileSource: UploadSource {
     private let file: OpenFile
     public let size: UInt64
 
+    /// - Throws: as fstat(2).
     public init(_ file: OpenFile) throws(SystemError) {
         self.file = file
         size = try file.size()
     }
 
-    public func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(SystemError) -> Int {
         try file.read(into: buffer, at: offset)
     }
 }

@@ -13,6 +13,7 @@ public struct WholeFileCheck: Sendable {
     /// Bytes that have gone through.
     public private(set) var position: UInt64 = 0
 
+    /// - Throws: `.malformedDescription` for one without a proper key.
     public init(_ description: FileDescription) throws(XFTPError) {
         size = description.size
         expectedDigest = description.digest
@@ -51,7 +52,7 @@ public struct WholeFileCheck: Sendable {
         position += UInt64(sealed + rest.count)
     }
 
-    /// Throws `.damaged` unless exactly the described file went through.
+    /// - Throws: `.damaged` unless exactly the described file went through.
     public func finish() throws(XFTPError) {
         guard position == size, box.isAuthentic(tag), digest.finalize() == expectedDigest else {
             throw XFTPError(

@@ -47,8 +47,8 @@ public struct Transmission: Hashable, Sendable {
         return Block.pad(message)
     }
 
-    /// Reads the block at the front of `bytes`. Throws `.block`, what a relay answers to it, also
-    /// for a batch of several transmissions.
+    /// Reads the block at the front of `block`.
+    /// - Throws: `.block`, what a relay answers to it, also for a batch of several transmissions.
     public init(block: [UInt8]) throws(XFTPProtocolError) {
         guard let message = Block.unpad(block) else { throw .block }
         try self.init(message: message)

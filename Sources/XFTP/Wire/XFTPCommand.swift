@@ -73,8 +73,8 @@ public enum XFTPCommand: Hashable, Sendable {
         }
     }
 
-    /// Reads a command. Throws what a relay answers: CMD UNKNOWN, CMD SYNTAX (also for bytes that
-    /// are left over).
+    /// Reads a command.
+    /// - Throws: what a relay answers: CMD UNKNOWN, CMD SYNTAX (also for bytes that are left over).
     public init(decoding bytes: [UInt8]) throws(XFTPProtocolError) {
         let word = bytes.prefix { $0 != UInt8(ascii: " ") }
         var reader = ByteReader(Array(bytes.dropFirst(word.count)))
