@@ -1,7 +1,7 @@
 import Base
 
 /// An address at which anybody may ask to become a contact, who does, and which contacts invite into groups. That somebody became one is told by
-/// `.chatUpdated`.
+/// `.chatUpdated`. Where contacts are made elsewhere, every command throws `.invalidCommand`.
 public protocol AddressKeeping: OpenProfile {
     /// Makes the profile's address; where there is one, it stays, only what is done with requests changes.
     /// - Parameter acceptance: nil: as it was, or `ask`.
@@ -9,6 +9,7 @@ public protocol AddressKeeping: OpenProfile {
     func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress
 
     /// nil where there is none.
+    /// - Throws: as every command (`OpenProfile`).
     func address() async throws(ChatError) -> ContactAddress?
 
     /// Nobody reaches the profile by it any more; requests that wait are forgotten, contacts stay.
@@ -16,6 +17,7 @@ public protocol AddressKeeping: OpenProfile {
     func deleteAddress() async throws(ChatError)
 
     /// Who waits for an answer, or for one that was given and could not be carried out, in the order in which they asked.
+    /// - Throws: `.invalidCommand` where the core's own store cannot be asked.
     func requests() async throws(ChatError) -> [WaitingRequest]
 
     /// Becomes the contact of who asked, or a member of the group into which a contact invites. The same number again is the same contact.

@@ -1,4 +1,5 @@
-/// The chats themselves: their names, and their end. The notes belong to the profile and are refused.
+/// The chats themselves: their names, and their end. The notes belong to the profile and are refused
+/// (`.invalidCommand`), as is everything where chats are changed elsewhere.
 ///
 /// What changes is told by `events` as everything else: chatUpdated, chatItemsDeleted, and chatRemoved at the end of
 /// a chat that was deleted.

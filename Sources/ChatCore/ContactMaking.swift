@@ -1,4 +1,5 @@
-/// Becoming somebody's contact, over the network of the core. That it came about is told by `.chatUpdated`.
+/// Becoming somebody's contact, over the network of the core. That it came about is told by `.chatUpdated`. Where
+/// contacts are made elsewhere, every command throws `.invalidCommand`.
 public protocol ContactMaking: OpenProfile {
     /// Makes a link for one person, who becomes a contact by using it.
     /// - Throws: `.file(.noRelay)` where no server is configured, `.invalidCommand` where the server refuses.
@@ -10,6 +11,7 @@ public protocol ContactMaking: OpenProfile {
     func accept(_ link: String) async throws(ChatError) -> Int64
 
     /// The chat with who connected; nil while nobody has. Asks nobody but the core's own store.
+    /// - Throws: `.invalidCommand` with why, where nobody will connect any more, or the store cannot be asked.
     func contact(of connection: Int64) async throws(ChatError) -> Chat?
 
     /// How what two people write to each other is protected; nil for a chat without encryption between its two ends,

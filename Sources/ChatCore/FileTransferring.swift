@@ -22,6 +22,7 @@ public protocol FileTransferring: OpenProfile {
     ///   `.alreadyReceiving` for a claimed one.
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
     /// The same, as soon as its description is there.
+    /// - Throws: as `receiveFile`.
     func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError)
     /// The user approved relays, or changed what holds for those that nobody decided about: files that were
     /// to be received and lie there are received now.

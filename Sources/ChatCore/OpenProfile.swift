@@ -3,13 +3,13 @@
 /// A core keeps its state itself and durably; whoever uses it may die at any moment. Every command either takes
 /// effect as a whole or throws and has changed nothing, except where it says so. Commands may be called from any
 /// task, at once; none blocks a thread of the cooperative pool. Where a command has no answer for long, such as while
-/// a core in another process is away, it ends with `.file(.unreachable)`.
+/// a core in another process is away, it ends with `.file(.unreachable)` or `.file(.timedOut)`.
 ///
 /// What changes is told by `events`, also when a command of this very object caused it, except the item that `send`
 /// returns. An event is told after its change can be read; events of one file come in order.
 ///
 /// Every command throws, beside what it names: `.storage` when the disk fails or the core's own data is damaged,
-/// `.file(.noSpace)`, `.file(.unreachable)`, `.internalError`.
+/// `.file(.noSpace)`, `.file(.unreachable)`, `.file(.timedOut)`, `.internalError`.
 public protocol OpenProfile: Sendable {
     /// The profile whose chats these are.
     var profile: Profile { get }

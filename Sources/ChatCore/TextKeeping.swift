@@ -4,6 +4,7 @@ import Base
 /// (`docs/semantics.md`, "Texts"). That one has grown is told by `.messageLogGrew`.
 public protocol TextKeeping: OpenProfile {
     /// The logs of all chats that have one.
+    /// - Throws: as every command (`OpenProfile`).
     func messageLogs() async throws(ChatError) -> [ChatReference: MessageLog]
 
     /// Up to `count` bytes of a chat's log from `offset` on: at least one, except at its end.
