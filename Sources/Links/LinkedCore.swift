@@ -200,11 +200,13 @@ public final class LinkedCore: ChatCore {
         file.isOfLink ? try await claims.location(of: file) : try await core.location(of: file)
     }
 
+    /// - Throws: `.invalidCommand` for the file of a link.
     public func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else { return try await core.receiveFile(file, approvedRelays: approvedRelays) }
         throw ChatError(.invalidCommand, "The file of a link is received by who reads it.")
     }
 
+    /// - Throws: `.invalidCommand` for the file of a link.
     public func setFileToReceive(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {
         guard file.isOfLink else {
             return try await core.setFileToReceive(file, approvedRelays: approvedRelays)
