@@ -60,6 +60,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         ContactRequest(connecting: .rejectRequest, request: number)
     }
 
+    /// - Throws: `.noSuchChat` where none, or several, are named as what is to be verified; `.invalidCommand`
+    ///   where there is no address to show; as `ContactMaking` and `AddressKeeping`.
     public func carryOut(
         on core: any ContactMaking & AddressKeeping & ChatReading
     ) async throws(ChatError) -> ContactAnswer {

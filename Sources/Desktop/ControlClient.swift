@@ -5,6 +5,9 @@ import Posix
 
 /// A command's end of the control socket of a mounted profile. All calls block; one thread at a time.
 ///
+/// Every request throws, beside what it names: `.noAnswer`, `.malformed`, `.system`, and `.refused` for more than a line
+/// holds.
+///
 ///     if let daemon = try ControlClient.connect(profileFolder: folder) {
 ///         try daemon.send(message, to: "bob")
 ///     }
@@ -22,6 +25,7 @@ public final class ControlClient: Sendable {
     }
 
     /// nil when the profile is not mounted, or its process has just begun to leave.
+    /// - Throws: `.system`.
     public static func connect(profileFolder: String) throws(DesktopError) -> ControlClient? {
         do throws(SystemError) {
             let folder = try ControlSocket.openFolder(profileFolder)
@@ -35,6 +39,7 @@ public final class ControlClient: Sendable {
 
     /// The daemon of whichever profile of an official core is mounted: a core has one active profile, and its
     /// folder one for each that ever was.
+    /// - Throws: `.system`, but not where there is no such folder.
     public static func connect(coreFolder: String) throws(DesktopError) -> ControlClient? {
         let names: [String]
         do throws(SystemError) {
@@ -49,8 +54,9 @@ public final class ControlClient: Sendable {
         return nil
     }
 
-    /// How a file may be sent into a chat. `.refused` with the daemon's reason.
+    /// How a file may be sent into a chat.
     /// - Parameter chat: as `Chat.named` takes it.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func terms(for chat: String) throws(DesktopError) -> SendingTerms {
         try channel.send(SendingInquiry(destination: chat))
         let reply = try channel.receive(SendingTermsReply.self, timeout: Self.timeout)
@@ -62,9 +68,11 @@ public final class ControlClient: Sendable {
     /// Has the daemon send a message whose file is staged in the profile's staging folder. Returns when
     /// the message is in the daemon's store; an upload may still be going on there.
     ///
-    /// After an error other than `.refused` the daemon may have it: the same message may be sent again. Who hangs
-    /// up before the daemon has begun has it do nothing.
+    /// Who hangs up before the daemon has begun has it do nothing.
     /// - Parameter chat: as `Chat.named` takes it.
+    /// - Throws: `.refused` when it was not sent; `.unsure` when that cannot be known: sent again it may be there
+    ///   twice. After any other error, as of every request, the daemon may have it, and the same message may be
+    ///   sent again.
     public func send(_ message: ComposedMessage, to chat: String) throws(DesktopError) {
         try channel.send(ControlRequest(message, to: chat))
         let reply = try channel.receive(ControlReply.self)
@@ -72,15 +80,17 @@ public final class ControlClient: Sendable {
         guard reply.item != nil else { throw DesktopError.malformed }
     }
 
-    /// Has the daemon send a text. Returns when it is in the daemon's store; errors as of a file.
+    /// Has the daemon send a text. Returns when it is in the daemon's store.
     /// - Parameter chat: as `Chat.named` takes it.
+    /// - Throws: as of a file.
     public func send(_ text: ComposedText, to chat: String) throws(DesktopError) {
         try channel.send(TextRequest(say: text.text, message: text.id, to: chat))
         try channel.receive(ControlReply.self).check()
     }
 
     /// Asks something of the cache. Returns after about a second at the latest, also when a file is still
-    /// coming: then it is for the caller to ask again. `.refused` with the daemon's reason.
+    /// coming: then it is for the caller to ask again.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func ask(_ request: CacheRequest) throws(DesktopError) -> CacheAnswer {
         try channel.send(request)
         let answer = try channel.receive(CacheAnswer.self)
@@ -88,7 +98,8 @@ public final class ControlClient: Sendable {
         return answer
     }
 
-    /// Shows or changes the rules about what is kept. `.refused` with the daemon's reason.
+    /// Shows or changes the rules about what is kept.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func ask(_ request: KeepRequest) throws(DesktopError) -> [KeepAnswer.Rule] {
         try channel.send(request)
         let answer = try channel.receive(KeepAnswer.self)
@@ -97,8 +108,9 @@ public final class ControlClient: Sendable {
         return rules
     }
 
-    /// Has the daemon delete copies of files whose messages stay. `.refused` with the daemon's reason.
+    /// Has the daemon delete copies of files whose messages stay.
     /// - Returns: those that went.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func ask(_ request: FreeRequest) throws(DesktopError) -> [FileID] {
         try channel.send(request)
         let answer = try channel.receive(FreeAnswer.self)
@@ -106,8 +118,9 @@ public final class ControlClient: Sendable {
         return answer.freed.map { FileID($0) }
     }
 
-    /// Has the daemon do something with chats. `.refused` with the daemon's reason.
+    /// Has the daemon do something with chats.
     /// - Returns: as `ManagingRequest.carryOut`; of a list all names.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func manage(_ request: ManagingRequest) throws(DesktopError) -> [String] {
         var names: [String] = []
         while true {
@@ -122,7 +135,8 @@ public final class ControlClient: Sendable {
         }
     }
 
-    /// Has the daemon do a step of becoming a contact. `.refused` with the daemon's reason.
+    /// Has the daemon do a step of becoming a contact.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func ask(_ request: ContactRequest) throws(DesktopError) -> ContactAnswer {
         try channel.send(request)
         let answer = try channel.receive(ContactAnswer.self)
@@ -130,8 +144,9 @@ public final class ControlClient: Sendable {
         return answer
     }
 
-    /// Has the daemon do something in the folder of links. `.refused` with the daemon's reason.
+    /// Has the daemon do something in the folder of links.
     /// - Returns: as `LinkRequest.carryOut`; of a list all entries.
+    /// - Throws: `.refused` with the daemon's reason; as every request.
     public func link(_ request: LinkRequest) throws(DesktopError) -> [LinkDescription] {
         var links: [LinkDescription] = []
         while true {
@@ -149,6 +164,7 @@ public final class ControlClient: Sendable {
     /// Has the daemon transfer a file that belongs to no chat. Blocks until that is over; who hangs up before ends
     /// it.
     /// - Parameter told: how it stands, several times a second. What it throws ends the transfer.
+    /// - Throws: `DesktopError` `.refused` with the daemon's reason, and as every request; what `told` throws.
     public func transfer(
         _ request: StandaloneRequest, told: (StandaloneState) throws -> Void
     ) throws -> StandaloneState {

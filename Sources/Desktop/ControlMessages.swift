@@ -90,6 +90,7 @@ public struct SendingTerms: Codable, Hashable, Sendable {
 
     /// The requests whose outcome is not known. Blocks.
     /// - Parameter profileFolder: where they are noted.
+    /// - Throws: `.malformed` for what is no key; as `UnansweredRequests`.
     public func unanswered(profileFolder: String) throws(DesktopError) -> UnansweredRequests {
         guard let markKey else { return try UnansweredRequests(profileFolder: profileFolder, key: nil) }
         guard let key = Hexadecimal.decode(markKey), key.count == BLAKE2b.length else {

@@ -41,6 +41,7 @@ public final class ControlServer: Sendable {
     ///   - answerCacheRequest: does what is requested of the cache, within a second or so.
     ///   - answerKeepRequest: the same of the rules about what is kept.
     ///   - answerFreeRequest: deletes copies of files.
+    /// - Throws: `.system` where the socket cannot be made.
     public init(
         profileFolder: String, core: any ChatCore, mountpoint: String, removesMetadata: Bool = false,
         markKey: SecretBytes? = nil,

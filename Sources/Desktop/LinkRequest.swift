@@ -30,6 +30,7 @@ public struct LinkRequest: Codable, Hashable, Sendable {
 
     /// Does it.
     /// - Returns: of a list the next entries, without their links; else the one that is meant.
+    /// - Throws: `.noSuchItem` where no link, or several, have the name; as the core.
     public func carryOut(
         on core: some ChatReading & MessageSending & LinkKeeping
     ) async throws(ChatError) -> [LinkDescription] {

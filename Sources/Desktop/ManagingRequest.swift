@@ -31,6 +31,7 @@ public struct ManagingRequest: Codable, Hashable, Sendable {
 
     /// Does it.
     /// - Returns: names of chats: those after `skipped`, not more than `maxNames`, or of the one that was meant.
+    /// - Throws: `.noSuchChat` where none, or several, are named; as `ChatManaging`.
     public func carryOut(on core: some ChatReading & ChatManaging) async throws(ChatError) -> [String] {
         let chats = try await core.chats().filter(kind.fits)
         if manage == .list {

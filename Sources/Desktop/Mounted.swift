@@ -24,6 +24,7 @@ public struct Mounted: Hashable, Sendable {
     private static let timeout = Duration.seconds(5)
 
     /// All on this machine that this process sees, in the order of mounting.
+    /// - Throws: `.system` where the mount table cannot be read.
     public static func all() throws(DesktopError) -> [Mounted] {
         do throws(SystemError) {
             var all: [Mounted] = []
@@ -40,6 +41,8 @@ public struct Mounted: Hashable, Sendable {
     }
 
     /// The one at `mountpoint`, an absolute path.
+    /// - Throws: `.notMounted`; `.busy` where something else is mounted over it; `.system` where that cannot be
+    ///   found out.
     public static func at(_ mountpoint: String) throws(DesktopError) -> Mounted {
         let found: MountTable.Mount?
         do throws(SystemError) {
@@ -88,6 +91,7 @@ public struct Mounted: Hashable, Sendable {
     }
 
     /// Takes away what a daemon that has ended left.
+    /// - Throws: `.system`.
     public func detach() async throws(DesktopError) {
         guard await mount.detach() == .gone else {
             throw DesktopError(.system, "The mount at \(mountpoint) could not be taken away.")

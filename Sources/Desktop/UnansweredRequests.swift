@@ -23,6 +23,7 @@ public struct UnansweredRequests: Sendable {
     private let key: SecretBytes?
 
     /// - Parameter key: from `key(from:)`; nil: the data is not encrypted.
+    /// - Throws: `.system` where the folder cannot be opened or made.
     public init(profileFolder: String, key: SecretBytes?) throws(DesktopError) {
         self.key = key
         do throws(SystemError) {
@@ -41,6 +42,7 @@ public struct UnansweredRequests: Sendable {
 
     /// Removes what is older than a day, and gives what was noted before the data was encrypted a name made with the
     /// key. `begin` does it too.
+    /// - Throws: `.system`.
     public func tidy() throws(DesktopError) {
         do throws(SystemError) {
             try forgetOld()
@@ -57,6 +59,7 @@ public struct UnansweredRequests: Sendable {
     ///   - id: of the message, when this is the first request; hexadecimal.
     ///   - startsAnew: whether an earlier request is to be forgotten.
     /// - Returns: the id under which it is to be sent.
+    /// - Throws: `.system`: then nothing may be sent.
     public func begin(_ mark: String, id: String, startsAnew: Bool = false) throws(DesktopError) -> String {
         try tidy()
         do throws(SystemError) {

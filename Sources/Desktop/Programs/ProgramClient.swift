@@ -14,6 +14,7 @@ public final class ProgramClient: Sendable {
     private let lastID = Lock<Int64>(0)
 
     /// - Parameter path: of the socket, as `status.json` tells it.
+    /// - Throws: `.system` where nobody listens; `.malformed` for another version; `.noAnswer`.
     public init(path: String) throws(DesktopError) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: true)
         let folder = "/" + parts.dropLast().joined(separator: "/")
@@ -31,6 +32,8 @@ public final class ProgramClient: Sendable {
     }
 
     /// Has the daemon carry a request out, whatever its id. Not after `subscribe`.
+    /// - Throws: `ProgramError` with what the daemon answers; `DesktopError` `.noAnswer`, `.malformed`,
+    ///   `.system`, `.refused` for more than a line holds.
     public func ask(_ request: ProgramRequest) throws -> ProgramResult {
         var request = request
         request.id = lastID.withLock {
@@ -45,10 +48,12 @@ public final class ProgramClient: Sendable {
         return result
     }
 
+    /// - Throws: as `ask`.
     public func subscribe() throws { _ = try ask(ProgramRequest(.subscribe)) }
 
     /// The next event after `subscribe`, however long it takes. Nil once `isEnded` says so, which is asked every
     /// half second.
+    /// - Throws: `.noAnswer` where the daemon has hung up, `.malformed`, `.system`.
     public func nextEvent(unless isEnded: () -> Bool) throws(DesktopError) -> ProgramEvent? {
         while !isEnded() {
             if channel.hasLine(within: .milliseconds(500)) { return try channel.receive(ProgramEvent.self) }
@@ -57,11 +62,13 @@ public final class ProgramClient: Sendable {
     }
 
     /// Takes the events that have come already, for who looks at everything anyway.
+    /// - Throws: as `nextEvent`.
     public func dropEvents() throws(DesktopError) {
         while channel.hasLine(within: .zero) { _ = try channel.receive(ProgramEvent.self) }
     }
 
     /// All items of a chat, or of all, in pages.
+    /// - Throws: as `ask`; what `body` throws.
     public func items(
         of chat: String?, states: [String]?, hash: Bool = false, _ body: (ProgramItem) throws -> Void
     ) throws {

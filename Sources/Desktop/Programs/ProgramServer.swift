@@ -18,6 +18,7 @@ public struct ProgramSocket: Sendable {
     /// - Parameters:
     ///   - runtimeFolder: `$XDG_RUNTIME_DIR`, nil where it is not set.
     ///   - profileFolder: of the profile, whose lock this process holds.
+    /// - Throws: `.system` where neither place can be had.
     public init(runtimeFolder: String?, profileFolder: String) throws(DesktopError) {
         if let runtimeFolder, let opened = Self.folder(in: runtimeFolder) {
             (folder, name) = (opened, "\(getpid())\(Self.suffix)")
@@ -81,6 +82,7 @@ public final class ProgramServer: Sendable {
     private let listener: SocketListener
 
     /// Listens from now on, mode 0600.
+    /// - Throws: `.system` where the socket cannot be made.
     public init(_ service: any ProgramService, at socket: ProgramSocket) throws(DesktopError) {
         do throws(SystemError) {
             listener = try SocketListener(

@@ -6,6 +6,7 @@ public protocol ProgramService: Sendable {
     var greeting: ProgramGreeting { get }
 
     /// Every method but `subscribe`.
+    /// - Throws: all of `ProgramError.Code` but `.malformed`.
     func carryOut(_ request: ProgramRequest) async throws(ProgramError) -> ProgramResult
 
     /// Follows what happens from now on.
