@@ -128,6 +128,7 @@ public final class FileSystem: FileOperations {
 extension FileSystem {
     /// Shows the chats, and drafts of earlier mounts in theirs, and follows core, outbox and contents from then on. To
     /// be called once, before anything is mounted.
+    /// - Throws: the errno of what the core or the index of names answers.
     public func begin() async throws(FileSystemError) -> EventPump {
         pump.open()
         do {

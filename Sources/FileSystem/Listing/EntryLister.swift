@@ -52,6 +52,8 @@ public final class EntryLister: Sendable {
     /// - Parameter last: the number of the last entry that was given; entries that come and go meanwhile are neither
     ///   missed nor given twice.
     ///   - isHashing: with the digests of all whose files are here; else of those that somebody has asked for before.
+    /// - Throws: ETIMEDOUT where the files of a chat do not come in time, EINTR for a cancelled task; the errno
+    ///   of what the core or the index of names answers.
     public func entries(
         of folder: NodeID, after last: NodeID? = nil, count: Int, isHashing: Bool = false
     ) async throws(FileSystemError) -> [EntryDescription] {
@@ -74,8 +76,9 @@ public final class EntryLister: Sendable {
         }
     }
 
-    /// The entry at a path below the mountpoint. ENOENT, or EISDIR for a folder.
+    /// The entry at a path below the mountpoint.
     /// - Parameter isHashing: as for `entries`.
+    /// - Throws: ENOENT, EISDIR for a folder; as `entries`.
     public func entry(
         at path: String, isHashing: Bool = false
     ) async throws(FileSystemError) -> EntryDescription {

@@ -25,6 +25,7 @@ public protocol DraftStore: Sendable {
     /// - Throws: `invalidName`, `nameTooLong`, `nameTaken`, `noSpace`, `shuttingDown`, `storage`.
     func createDraft(named name: [UInt8], in chat: ChatReference) throws(OutboxError) -> any DraftFile
     /// Makes an empty part of a folder, or the archive that is made of one, as `createDraft`. Nobody sends it. Blocks.
+    /// - Throws: as `createDraft`.
     func createPart(_ path: PartPath, in chat: ChatReference) throws(OutboxError) -> any DraftFile
     /// The archive of a folder is complete and closed: it gets the name under which it is sent, and the parts that
     /// are in it go, whatever happens all of that or nothing. Blocks.

@@ -7,6 +7,7 @@ import Posix
 /// its first byte on, in order, in pieces of any size, and all of it when `archive` returns. What the entries or
 /// `write` throw ends it, and is thrown on.
 public protocol FolderArchiving: Sendable {
+    /// - Throws: what the entries or `write` throw, or why no archive can be made.
     func archive(
         _ entries: [FolderEntry], write: @escaping (UnsafeRawBufferPointer) throws -> Void
     ) throws

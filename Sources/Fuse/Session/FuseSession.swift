@@ -23,6 +23,7 @@ public final class FuseSession: Sendable {
     /// Mounts `fileSystem` at `mountpoint`. From then on requests wait until `run` answers them.
     /// - Parameter folder: where finished files lie as they are, which the kernel may then read itself; nil:
     ///   there are none.
+    /// - Throws: `.refused`.
     public init(
         _ fileSystem: any FileOperations, at mountpoint: Mountpoint, plainFilesIn folder: OpenFile? = nil
     ) throws(FuseError) {
@@ -84,6 +85,7 @@ public final class FuseSession: Sendable {
 
     /// Calls `gone` when the mount has left the mount table, also where a copy of it in another mount namespace, or
     /// somebody's open file, keeps the connection alive.
+    /// - Throws: as `MountWatch`.
     public func watch(gone: @escaping @Sendable () -> Void) throws(SystemError) -> MountWatch? {
         guard let mount else { return nil }
         return try MountWatch(mount, gone: gone)

@@ -15,6 +15,7 @@ public struct Mountpoint: Hashable, Sendable {
     /// that died has left mounted on it.
     ///
     /// - Parameter absolute: from `absolutePath`.
+    /// - Throws: `.alreadyMounted`, `.mountpoint`.
     public static func prepare(_ absolute: String) async throws(FuseError) -> Mountpoint {
         // Where the table cannot be read, mounting says what is wrong.
         if let mount = try? MountTable.mount(at: absolute) {
@@ -58,6 +59,7 @@ public struct Mountpoint: Hashable, Sendable {
 
     /// The path with the links of its parents resolved. The last part stays as it is: on a mount
     /// whose daemon is dead nothing can be asked about it.
+    /// - Throws: `.mountpoint` where a parent, or what a link at the end leads to, cannot be found.
     public static func absolutePath(of path: String) throws(FuseError) -> String {
         let parts = path.split(separator: "/").filter { $0 != "." }
         guard let last = parts.last, last != ".." else {
