@@ -44,9 +44,11 @@ public protocol FetchedChunk: AnyObject, Sendable {
 /// file is the one that was described.
 public protocol WholeCheck {
     /// The next bytes as they lie on the relays.
+    /// - Throws: what ends the check; of XFTP nothing.
     mutating func add(encrypted bytes: UnsafeRawBufferPointer) throws
     /// The next bytes decrypted. May use the memory for its own work: the bytes are not those of before
     /// afterwards.
+    /// - Throws: as of what lies on the relays.
     mutating func add(stream: UnsafeMutableRawBufferPointer) throws
     /// - Throws: `XFTPError.damaged` when the file is another one.
     func finish() throws

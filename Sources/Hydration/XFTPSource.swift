@@ -129,6 +129,7 @@ final class SpareBuffers: Sendable {
 
 extension Hydrator {
     /// The hydrator of the program: claimed files come over XFTP.
+    /// - Throws: `cache` when the folder cannot be emptied.
     public convenience init(
         core: any FileTransferring, client: XFTPClient, cacheFolder: PrivateFolder,
         settings: HydrationSettings = HydrationSettings(), retention: RetentionList? = nil
