@@ -36,6 +36,7 @@ public struct KeySlotsFile: Sendable {
     ///
     /// - Parameter wrapping: makes an error of the caller's own of what goes wrong here: as `read`; `.busy` while another
     ///   process does the same; `.file`.
+    /// - Throws: what `wrapping` makes, and what `body` throws.
     public func change<Result, Failure: Error>(
         wrapping: (KeySlotsError) -> Failure, _ body: (inout KeySlots) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -57,6 +58,7 @@ public struct KeySlotsFile: Sendable {
     }
 
     /// The same with errors of its own.
+    /// - Throws: as `read`, `.busy`, `.file`; what `body` throws.
     public func change<Result>(
         _ body: (inout KeySlots) throws(KeySlotsError) -> Result
     ) throws(KeySlotsError) -> Result {

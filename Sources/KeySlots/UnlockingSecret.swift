@@ -57,6 +57,7 @@ public enum UnlockingSecret: Sendable {
     }
 
     /// A key of 32 bytes, likewise.
+    /// - Throws: `.unsuitableSecret`, `.file`.
     public static func key(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
         let read = try bytes(from: file, upTo: DataKey.length + 1)
         guard read.count == DataKey.length else {
@@ -66,6 +67,7 @@ public enum UnlockingSecret: Sendable {
     }
 
     /// A recovery code, likewise.
+    /// - Throws: `.mistypedCode`, `.file`.
     public static func recoveryCode(from file: OpenFile) throws(KeySlotsError) -> UnlockingSecret {
         // A character has four bytes at most.
         let read = try bytes(from: file, upTo: RecoveryCode.longestText * 4 + 1)

@@ -40,12 +40,14 @@ public struct Keyring: Sendable {
     }
 
     /// Keeps a key, in place of another of this name.
+    /// - Throws: all of `KeyringError.Code`.
     public func keep(_ key: SecretBytes, named name: String) throws(KeyringError) {
         let answer = try ask(.keep, name, sending: HexadecimalKey.encoded(key))
         guard answer.kind == .done else { throw Self.problem(answer.kind) }
     }
 
     /// Nothing happens where it keeps none of this name.
+    /// - Throws: all of `KeyringError.Code`.
     public func forget(_ name: String) throws(KeyringError) {
         let answer = try ask(.forget, name, sending: nil)
         guard answer.kind == .done else { throw Self.problem(answer.kind) }

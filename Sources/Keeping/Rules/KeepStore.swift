@@ -43,6 +43,7 @@ public final class KeepStore: Sendable {
 
     // MARK: - Rules
 
+    /// - Throws: `storage`.
     public func rules() throws(KeepingError) -> KeepRules {
         try read { connection in
             var rules = KeepRules()
@@ -61,6 +62,7 @@ public final class KeepStore: Sendable {
     }
 
     /// - Parameter chat: nil for all that have no rule of their own.
+    /// - Throws: `storage`.
     public func change(_ chat: ChatReference?, by change: KeepOverride) throws(KeepingError) {
         try write { connection in
             let name = chat?.description ?? ""
@@ -79,6 +81,7 @@ public final class KeepStore: Sendable {
     }
 
     /// As if nothing had ever been said of it.
+    /// - Throws: `storage`.
     public func reset(_ chat: ChatReference?) throws(KeepingError) {
         try write { try $0.execute("DELETE FROM rule WHERE chat = ?", chat?.description ?? "") }
     }
@@ -86,6 +89,7 @@ public final class KeepStore: Sendable {
     // MARK: - What was told
 
     /// Those of which the user was not told.
+    /// - Throws: `storage`.
     public func untold(_ candidates: [KeepCandidate]) throws(KeepingError) -> [KeepCandidate] {
         try read { connection in
             try candidates.filter { candidate in
@@ -96,6 +100,7 @@ public final class KeepStore: Sendable {
 
     /// Remembers for good that the user was told of these files.
     /// - Returns: those of which that is new.
+    /// - Throws: `storage`.
     public func noteTold(_ candidates: [KeepCandidate]) throws(KeepingError) -> [KeepCandidate] {
         try write { connection in
             try candidates.filter { candidate in
@@ -107,11 +112,13 @@ public final class KeepStore: Sendable {
     }
 
     /// When all files were looked at last; nil: never.
+    /// - Throws: `storage`.
     public func lastScan() throws(KeepingError) -> Timestamp? {
         try read { try $0.first("SELECT time FROM look") { $0.timestamp("time") } }
     }
 
     /// Forgets of whom it was told what is long over.
+    /// - Throws: `storage`.
     public func noteScan(_ time: Timestamp) throws(KeepingError) {
         try write { connection in
             try connection.execute("INSERT OR REPLACE INTO look (number, time) VALUES (1, ?)", time)
