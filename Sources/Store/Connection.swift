@@ -5,6 +5,9 @@ import Glibc
 /// What a transaction works with. Lives inside `Database`, which hands it to one thread at a time;
 /// keeping it beyond the closure is a mistake.
 ///
+/// Every statement throws `.constraint`, `.busy`, `.diskFull`, `.damaged`, `.damagedPage`, `.notAllowed`,
+/// `.inputOutput`, `.invalidStatement`.
+///
 ///     try database.transaction { connection in
 ///         try connection.execute("UPDATE item SET seen = ? WHERE id = ?", true, 7)
 ///     }
@@ -31,6 +34,7 @@ public final class Connection {
     }
 
     /// Runs one statement to its end, rows ignored. Returns how many rows it changed.
+    /// - Throws: as every statement.
     @discardableResult
     public func execute(_ sql: String, _ values: (any SQLBindable)?...) throws(StoreError) -> Int {
         try execute(sql, with: values)
@@ -46,6 +50,7 @@ public final class Connection {
     }
 
     /// All rows of a query.
+    /// - Throws: `StoreError` as every statement; what `row` throws.
     public func query<Result>(
         _ sql: String, _ values: (any SQLBindable)?..., row: (borrowing Row) throws -> Result
     ) throws -> [Result] {
@@ -58,6 +63,7 @@ public final class Connection {
     }
 
     /// The first row of a query, or nil when there is none.
+    /// - Throws: as `query`.
     public func first<Result>(
         _ sql: String, _ values: (any SQLBindable)?..., row: (borrowing Row) throws -> Result
     ) throws -> Result? {
@@ -68,6 +74,7 @@ public final class Connection {
     }
 
     /// Whether a query has a row.
+    /// - Throws: as every statement.
     public func exists(_ sql: String, _ values: (any SQLBindable)?...) throws(StoreError) -> Bool {
         var found = false
         try withStatement(sql, values) { statement throws(StoreError) in found = try step(statement) }
@@ -82,6 +89,7 @@ public final class Connection {
     public var changedRowCount: Int64 { sqlite3_total_changes64(handle) }
 
     /// Runs several statements separated by semicolons; for schemas.
+    /// - Throws: as every statement; what came before the one that fails was done.
     public func executeScript(_ sql: String) throws(StoreError) {
         try checked(sqlite3_exec(handle, sql, nil, nil, nil))
     }

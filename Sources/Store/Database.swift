@@ -116,6 +116,7 @@ public final class Database: @unchecked Sendable {
 
     /// Moves the journal's content into the database file and empties the journal, so that what was
     /// deleted is gone from it too. Does what it can while others read or write.
+    /// - Throws: `.notAllowed` after `close`; as every statement of a `Connection`.
     public func checkpoint() throws(StoreError) {
         lock()
         defer { unlock() }

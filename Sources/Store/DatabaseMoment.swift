@@ -78,6 +78,7 @@ public final class DatabaseMoment {
     public func has(_ source: String) -> Bool { readers[source] != nil }
 
     /// Copies one of them as it was, once; see `DatabaseCopy`.
+    /// - Throws: `.notAllowed` for one that was not there, or was copied already; as `DatabaseCopy.make`.
     public func copy(_ source: String, to target: String, key: SecretBytes?) throws(StoreError) {
         guard let reader = readers.removeValue(forKey: source) else {
             throw StoreError(.notAllowed, "The database was not there at that moment.")
