@@ -8,6 +8,7 @@ import ChatCore
 /// from music by its name, as voice recorders give it (`voice…`, `recording…`, `PTT-…`).
 public enum MediaInspection {
     /// - Parameter name: as the writer gave it; bytes that are no UTF-8 are allowed.
+    /// - Throws: what `content` throws.
     public static func kind(
         name: [UInt8], size: UInt64, content: MediaContent
     ) throws -> MessageContent.Kind {

@@ -33,6 +33,7 @@ public final class BusChild: Sendable {
     ///   - word: its first argument.
     ///   - executable: this program.
     ///   - environment: what it needs to find its bus.
+    /// - Throws: as `ChildProcess.startBlocking`.
     public init(
         _ word: String, of executable: String = "/proc/self/exe", environment: [String: String] = [:]
     ) throws(SystemError) {

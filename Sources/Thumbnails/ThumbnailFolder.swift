@@ -30,6 +30,7 @@ public struct ThumbnailFolder: Sendable {
     /// Opens the folder, making it when it is missing. To be called before anything is mounted, so that its path does
     /// not lead through the mount itself.
     /// - Parameter path: may be a link of the user's.
+    /// - Throws: EPERM for one of somebody else; where it cannot be opened or made.
     public init(path: String, mountpoint: String) throws(SystemError) {
         if mkdir(path, 0o700) != 0, errno == ENOENT, let slash = path.lastIndex(of: "/") {
             mkdir(String(path[..<slash]), 0o700)
@@ -46,6 +47,7 @@ public struct ThumbnailFolder: Sendable {
     // MARK: - Offering
 
     /// Links the thumbnails of files, in every size and spelling.
+    /// - Throws: why the first one could not be linked; those after it are not.
     public func offer(_ entries: [Entry]) throws(SystemError) {
         guard !entries.isEmpty else { return }
         try link(mountLink.name, to: mountLink.target, in: directory, instead: { _ in true })
@@ -82,6 +84,7 @@ public struct ThumbnailFolder: Sendable {
 
     /// Takes away what there is of files that are gone, or have another name now: links, thumbnails that others made,
     /// and their marks that they could not.
+    /// - Throws: why the first one could not be removed; those after it stay.
     public func withdraw(_ paths: [[UInt8]]) throws(SystemError) {
         let names = paths.flatMap { FileURI.spellings(of: absolute($0)).map { ThumbnailName(uri: $0.text) } }
         for folder in try folders() {
@@ -95,6 +98,7 @@ public struct ThumbnailFolder: Sendable {
     }
 
     /// Takes away the marks that programs failed with these files, so that they try again.
+    /// - Throws: as `withdraw`.
     public func removeFailures(_ paths: [[UInt8]]) throws(SystemError) {
         let folders = try failureFolders()
         guard !folders.isEmpty else { return }
@@ -132,6 +136,7 @@ public struct ThumbnailFolder: Sendable {
     /// well, since its file may be gone and its name forgotten.
     ///
     /// - Parameter paths: calls what it is given with every known path below the mountpoints.
+    /// - Throws: as `withdraw`, and where a folder cannot be read.
     public func sweep(
         _ traces: [Traces], paths: ((_ path: [UInt8]) -> Void) -> Void
     ) throws(SystemError) {
@@ -185,6 +190,7 @@ public struct ThumbnailFolder: Sendable {
     }
 
     /// Where mounts are, or were, whose previews are offered here.
+    /// - Throws: where the folder cannot be read.
     public func mountpoints() throws(SystemError) -> [String] {
         try FolderEntry.all(in: directory).compactMap { entry in
             guard entry.mayBeLink, let target = linkTarget(entry.name, in: directory) else { return nil }

@@ -24,6 +24,7 @@ public final class SystemWatch: Sendable {
     /// - Parameters:
     ///   - address: of the bus, as D-Bus writes it; nil where there is none.
     ///   - executable: has `SystemBusProcess` behind its word.
+    /// - Throws: where there is no descriptor for it.
     public init(
         address: String? = BusAddress.system(), executable: String = "/proc/self/exe"
     ) throws(SystemError) {

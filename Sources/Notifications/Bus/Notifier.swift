@@ -17,8 +17,8 @@ public final class Notifier: Sendable {
     private let wakeUp: WakeUp
     private let totals: UnreadTotals?
 
-    /// Throws where there is no thread for it.
     /// - Parameter told: as an earlier mount left it.
+    /// - Throws: where there is no descriptor or thread for it.
     public init(_ settings: NotifierSettings, told: ToldNotifications) throws(SystemError) {
         self.settings = settings
         let wakeUp = try WakeUp()

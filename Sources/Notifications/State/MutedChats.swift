@@ -11,12 +11,14 @@ public struct MutedChats: Sendable {
     /// - Parameter profile: the folder of a profile.
     public init(in profile: OpenFile) { self.profile = profile }
 
+    /// - Throws: where the folder cannot be read.
     public func all() throws(SystemError) -> Set<ChatReference> {
         guard faccessat(profile.descriptor, Self.name, F_OK, 0) == 0 else { return [] }
         let folder = try OpenFile(Self.name, flags: O_RDONLY, in: profile)
         return Set(try PrivateFolder.names(in: folder).compactMap { ChatReference($0) })
     }
 
+    /// - Throws: where the file cannot be made durably.
     public func mute(_ chat: ChatReference) throws(SystemError) {
         let folder = try PrivateFolder.folder(Self.name, in: profile)
         try OpenFile(chat.description, flags: O_WRONLY | O_CREAT, in: folder).synchronise()
@@ -24,6 +26,7 @@ public struct MutedChats: Sendable {
     }
 
     /// Nothing happens where it is not muted.
+    /// - Throws: where the file cannot be removed durably.
     public func unmute(_ chat: ChatReference) throws(SystemError) {
         let folder = try PrivateFolder.folder(Self.name, in: profile)
         if unlinkat(folder.descriptor, chat.description, 0) != 0, errno != ENOENT {

@@ -15,6 +15,7 @@ public enum ToldFile {
     }
 
     /// In one step.
+    /// - Throws: as `PrivateFolder.write`.
     public static func write(_ told: ToldNotifications, in folder: OpenFile) throws(SystemError) {
         try PrivateFolder.write(Array(told.text.utf8), to: name, in: folder)
     }
