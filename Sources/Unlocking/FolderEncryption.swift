@@ -145,6 +145,7 @@ public struct FolderEncryption: Sendable {
     }
 
     /// Overwrites a file as far as its disk allows, and removes it. Nothing happens where there is none.
+    /// - Throws: where it cannot be opened or overwritten: it is there still. ELOOP for a link.
     public static func wipe(_ path: String) throws(SystemError) {
         guard access(path, F_OK) == 0 else { return }
         let file = try OpenFile(path, flags: O_WRONLY | O_NOFOLLOW)

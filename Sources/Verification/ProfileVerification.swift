@@ -20,6 +20,7 @@ public struct ProfileVerification: Sendable {
     private static let leastAge: Int64 = 3600
 
     /// - Parameter isAlone: this process holds the profile; else young files without a row are no findings.
+    /// - Throws: `.storage`, `.file(.noSpace)` where the folders of the profile cannot be opened or made.
     public init(of profile: Profile, in directory: DataDirectory, isAlone: Bool) throws(ChatError) {
         self.directory = directory
         self.profile = profile

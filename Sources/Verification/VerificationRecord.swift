@@ -53,6 +53,7 @@ public struct VerificationSummary: Codable, Hashable, Sendable {
     private static let longest = 4 << 10
 
     /// Keeps it in a profile's folder in place of the one before. Blocks.
+    /// - Throws: as `PrivateFolder.write`, and where there is no such folder.
     public func write(toProfileFolder path: String) throws(SystemError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]

@@ -21,6 +21,7 @@ public final class Relay: Sendable {
 
     /// Starts a relay: reads or makes its identity, tidies up after a crash, listens. Blocks for the
     /// disk.
+    /// - Throws: all of `RelayError.Code`.
     public static func start(_ settings: RelaySettings) throws(RelayError) -> Relay {
         let folder = try RelayFolder(settings.folder)
         let identity = try IdentityFiles(folder.folder, key: settings.key).identity(settings.certificate)
@@ -41,6 +42,7 @@ public final class Relay: Sendable {
     public static var lockFile: String { RelayFolder.lockFile }
 
     /// Makes the folder of a new one, for what comes before its records. Blocks.
+    /// - Throws: as `PrivateFolder`.
     public static func makeFolder(_ path: String) throws(SystemError) { _ = try RelayFolder.make(path) }
 
     private init(

@@ -107,6 +107,7 @@ public final class PlainFolder {
     }
 
     /// Makes the manifest durable. To be called at the end.
+    /// - Throws: `.noSpace`, `.file`.
     public func save() throws(ArchiveError) {
         unsaved = 0
         let bytes = JSONText.encoded(manifest, isForPeople: true)
