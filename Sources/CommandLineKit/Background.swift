@@ -13,6 +13,7 @@ public struct Background: Sendable {
     /// Forks. Only the child returns. The parent waits until the child is ready and ends with 0, or
     /// ends with the child's exit code when it ends first; the child's complaints are on the same
     /// standard error until it is ready.
+    /// - Throws: as pipe(2) and fork(2).
     public static func start() throws(SystemError) -> Background {
         var ends: [Int32] = [0, 0]
         try check("make a pipe") { chatfs_pipe(&ends) }
@@ -28,6 +29,7 @@ public struct Background: Sendable {
     }
 
     /// Lets the starter go on, and lets go of its terminal and folder.
+    /// - Throws: where it cannot let go of them, or its starter is gone (EPIPE).
     public func ready() throws(SystemError) {
         let null = try OpenFile("/dev/null", flags: O_RDWR)
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] {

@@ -31,6 +31,7 @@ public struct Parser {
     }
 
     /// `words` are the arguments without the program's name.
+    /// - Throws: why they make no request, for who typed them.
     public static func parse(
         _ words: [String], of program: Command, stop: StopRequest = StopRequest()
     ) throws(Failure) -> Request {

@@ -44,6 +44,7 @@ extension StopRequest {
     /// on after that is left behind, for it may hang in a call that nothing interrupts.
     ///
     /// - Returns: nil when it did not get done because of the request.
+    /// - Throws: what `work` throws, unless somebody has asked to leave by then.
     public func interrupting<Result: Sendable>(
         grace: Duration = .milliseconds(300), _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {

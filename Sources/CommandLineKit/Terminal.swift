@@ -28,6 +28,7 @@ public enum Terminal {
 
     /// One line on standard output that somebody must have before the command goes on, such as the only copy
     /// of a key: taken as a whole, on the disk where standard output is a file.
+    /// - Throws: as write(2), EPIPE when nobody reads any more; as fsync(2).
     public static func deliver(_ line: String) throws(SystemError) {
         try writeAll(line + "\n", to: STDOUT_FILENO)
         try check("write to standard output") {
@@ -38,9 +39,11 @@ public enum Terminal {
 
     /// One of many lines on standard output, for a command that has nothing to do when nobody reads them: it ends, with 0
     /// as everywhere when a reader has gone.
+    /// - Throws: `ExitCode.success` when nobody reads any more; `SystemError` where it cannot be written.
     public static func show(_ line: String) throws { try show(line, end: "\n") }
 
     /// - Parameter end: behind the line.
+    /// - Throws: as without an end.
     public static func show(_ line: String, end: String) throws {
         do throws(SystemError) {
             try writeAll(line + end, to: STDOUT_FILENO)

@@ -29,6 +29,7 @@ public final class ScriptedServer: Sendable {
     public var commands: [String] { state.withLock { $0.commands } }
     public var connectionCount: Int { state.withLock { $0.connections.count } }
 
+    /// - Throws: `SystemError` where there is no socket for it.
     public init(script: @escaping Script) throws {
         let descriptor = try check("make a socket") { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
         var on: Int32 = 1
@@ -51,6 +52,7 @@ public final class ScriptedServer: Sendable {
     }
 
     /// Puts a scripted core behind the socket.
+    /// - Throws: as with a script.
     public convenience init(_ simplex: ScriptedSimpleX) throws {
         try self.init { command, correlation in
             guard let response = simplex.answer(command) else { return [] }
@@ -62,6 +64,7 @@ public final class ScriptedServer: Sendable {
     }
 
     /// Answers `/version` itself and everything else by `answer`.
+    /// - Throws: as with a script.
     public static func core(
         _ answer: @escaping @Sendable (String) -> String
     ) throws -> ScriptedServer {
