@@ -6,13 +6,11 @@
         struct Entry {
             let mutex: UnsafeRawPointer
             let lockClass: LockClass
-            /// Among those of its class, where several may be held.
-            let rank: Int64?
+            /// Among those of its rank, where several may be held.
+            let number: Int64?
         }
 
         var entries: [Entry] = []
-        /// Orders that the graph has from this thread already.
-        var knownOrders: Set<LockGraph.Edge> = []
 
         static var ofThread: HeldMutexes {
             if let known = pthread_getspecific(key) {

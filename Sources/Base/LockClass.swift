@@ -1,29 +1,20 @@
 /// All mutexes that are made at one place in the source, which debug builds see to: see `LockOrder`. Whoever builds a
 /// mutex holds one and reports to it; in release builds it is empty and does nothing.
-public struct LockClass: Hashable, Sendable {
-    public enum Purpose: Sendable {
-        /// Guards memory: held for moments, never over input and output.
-        case memory
-        /// Puts operations one after the other: held over files and databases.
-        case inputOutput
-    }
-
+public struct LockClass: Sendable {
     #if DEBUG
-        let number: Int
-        let purpose: Purpose
-
-        private static let names = LockClassNames()
+        let rank: MutexRank
+        private let file: StaticString
+        private let line: UInt
 
         /// - Parameter file: with `line` where the mutex is made, as a default argument of its initialiser.
-        public init(_ purpose: Purpose, file: StaticString, line: UInt) {
-            self.purpose = purpose
-            number = Self.names.number(of: "\(file):\(line)")
+        public init(_ rank: MutexRank, file: StaticString, line: UInt) {
+            (self.rank, self.file, self.line) = (rank, file, line)
         }
 
         /// Before the mutex at this address is waited for.
-        /// - Parameter rank: where several of one class are held at once, they are locked by rising rank.
-        public func willLock(_ mutex: UnsafeRawPointer, rank: Int64? = nil) {
-            LockOrder.willLock(mutex, self, rank: rank)
+        /// - Parameter number: where a thread may hold several of one rank, it locks them by rising number.
+        public func willLock(_ mutex: UnsafeRawPointer, number: Int64? = nil) {
+            LockOrder.willLock(mutex, self, number: number)
         }
 
         /// By the thread that locked it.
@@ -33,14 +24,12 @@ public struct LockClass: Hashable, Sendable {
         public static func expectNoMemoryMutex(during operation: StaticString) {
             if let held = LockOrder.heldMemoryMutex { fatalError("\(operation): while \(held) is held") }
         }
-
-        static func name(ofNumber number: Int) -> String { "the mutex of \(names.name(number))" }
     #else
         @inlinable @inline(__always)
-        public init(_ purpose: Purpose, file: StaticString, line: UInt) {}
+        public init(_ rank: MutexRank, file: StaticString, line: UInt) {}
 
         @inlinable @inline(__always)
-        public func willLock(_ mutex: UnsafeRawPointer, rank: Int64? = nil) {}
+        public func willLock(_ mutex: UnsafeRawPointer, number: Int64? = nil) {}
 
         @inlinable @inline(__always)
         public func didUnlock(_ mutex: UnsafeRawPointer) {}
@@ -52,29 +41,6 @@ public struct LockClass: Hashable, Sendable {
 
 #if DEBUG
     extension LockClass: CustomStringConvertible {
-        public var description: String { Self.name(ofNumber: number) }
-    }
-
-    /// Numbers for names. Any thread.
-    private final class LockClassNames: @unchecked Sendable {
-        // Safe: touched only while `mutex` is held. Not a `Lock`, which has a class itself.
-        private var numbers: [String: Int] = [:]
-        private var names: [String] = []
-        private let mutex = PthreadMutex()
-
-        func number(of name: String) -> Int {
-            mutex.lock()
-            defer { mutex.unlock() }
-            if let number = numbers[name] { return number }
-            names.append(name)
-            numbers[name] = names.count - 1
-            return names.count - 1
-        }
-
-        func name(_ number: Int) -> String {
-            mutex.lock()
-            defer { mutex.unlock() }
-            return names[number]
-        }
+        public var description: String { "the mutex of \(file):\(line) (\(rank))" }
     }
 #endif

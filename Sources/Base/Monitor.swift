@@ -10,7 +10,7 @@ public final class Monitor<State>: @unchecked Sendable {
     private let lockClass: LockClass
 
     public init(_ state: State, file: StaticString = #fileID, line: UInt = #line) {
-        lockClass = LockClass(.memory, file: file, line: line)
+        lockClass = LockClass(.leaf, file: file, line: line)
         self.state = state
         condition = .allocate(capacity: 1)
         pthread_cond_init(condition, nil)

@@ -12,7 +12,7 @@ public final class EventHub: Sendable {
         var early: [UInt64: [ChatEvent]] = [:]
     }
 
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
     private let listeners = Broadcaster<ChatEvent>()
 
     public init() {}

@@ -9,8 +9,8 @@ final class ReadWriteMutex: @unchecked Sendable {
 
     private let lockClass: LockClass
 
-    init(file: StaticString = #fileID, line: UInt = #line) {
-        lockClass = LockClass(.inputOutput, file: file, line: line)
+    init(rank: MutexRank, file: StaticString = #fileID, line: UInt = #line) {
+        lockClass = LockClass(rank, file: file, line: line)
         lock = .allocate(capacity: 1)
         pthread_rwlock_init(lock, nil)
     }

@@ -47,7 +47,7 @@ public final class SealedFile: Sendable {
     let second: Lock<SecondFile>
     let key: SecretBytes
     let fileID: [UInt8]
-    let mutex = ReadWriteMutex()
+    let mutex = ReadWriteMutex(rank: .sealedFile)
     let contents: Lock<Contents>
 
     /// Opens a sealed file, empty or written before with the same key and id.

@@ -20,7 +20,7 @@ final class LinkStore: Sendable {
     private let key: SecretBytes?
     private let owner: String
     /// One opening after the other.
-    private let opening = BlockingMutex()
+    private let opening = BlockingMutex(rank: .linkStore)
     private let opened = Lock<Database?>(nil)
     private let progress = Lock<[Int64: (done: UInt64, total: UInt64)]>([:])
 

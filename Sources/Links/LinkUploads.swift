@@ -21,7 +21,7 @@ final class LinkUploads: Sendable {
     private let store: LinkStore
     private let outcomes: LinkOutcomes
     private let transfers = LinkTransfers()
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
     private let retry: RetryPolicy
 
     /// Chunks of today's relays live that long (default of the official one).

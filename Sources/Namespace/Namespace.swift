@@ -21,7 +21,7 @@ public final class Namespace: Sendable {
     /// is still shown when it is carried out, and memory changes in the order of the index. It guards no memory, and
     /// nobody who answers the kernel from memory takes it: only changes do, on threads that may block anyway, since
     /// each waits for the same database. Taken before `table`.
-    private let changing = BlockingMutex()
+    private let changing = BlockingMutex(rank: .tree)
 
     private let observer = Lock<NameObserver?>(nil)
 

@@ -36,7 +36,7 @@ public final class Outbox: Sendable {
     let directory = DraftDirectory()
     private let state = Lock(State())
     /// Orders creating, renaming and removing. Locked before the mutexes of drafts.
-    let naming = BlockingMutex()
+    let naming = BlockingMutex(rank: .draftNames)
 
     /// Opens the journal and reads it; sends nothing before `start`.
     /// - Parameters:

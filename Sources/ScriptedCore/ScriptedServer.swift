@@ -23,7 +23,7 @@ public final class ScriptedServer: Sendable {
     private let script: Script
     private let state = Lock(State())
     /// Held while a frame is written: an event must not come between the parts of a long answer.
-    private let writing = Lock(())
+    private let writing = Lock((), rank: .collection)
 
     /// Command texts so far, in the order in which they came.
     public var commands: [String] { state.withLock { $0.commands } }

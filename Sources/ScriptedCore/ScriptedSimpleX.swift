@@ -8,7 +8,7 @@ public final class ScriptedSimpleX: Sendable {
     private let state = Lock(ScriptedState())
     private let commandTexts = Lock<[String]>([])
     /// Held over a command for as long as it takes: that is what is simulated.
-    private let database = Lock(())
+    private let database = Lock((), rank: .collection)
 
     private struct Hooks {
         var tells: @Sendable (String) -> Void = { _ in }

@@ -44,7 +44,7 @@ public final class Database: @unchecked Sendable {
         consent: MigrationConsent = .given, busyTimeout: Duration = .seconds(10),
         file: StaticString = #fileID, line: UInt = #line
     ) throws(StoreError) {
-        lockClass = LockClass(.inputOutput, file: file, line: line)
+        lockClass = LockClass(.database, file: file, line: line)
         usual = durability == .full ? "FULL" : "NORMAL"
         connection = try Connection(path: path, key: key)
         Self.wait(busyTimeout, onBehalfOf: connection.handle)

@@ -50,7 +50,8 @@ final class Person: Sendable {
     private let kem: Lock<(any KEM)?>
     /// What the application has taken in, each event once.
     let diary = Diary()
-    private let running = Lock<(agent: Agent, servers: any EndingServers, listening: Task<Void, Never>)?>(nil)
+    private let running = Lock<(agent: Agent, servers: any EndingServers, listening: Task<Void, Never>)?>(
+        nil, rank: .collection)
     /// Over real connections instead of the relay in memory.
     private let makeServers: (@Sendable () -> any EndingServers)?
     /// So many requests, answers, and events before and after they are taken, until the process ends.

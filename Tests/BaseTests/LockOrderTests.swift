@@ -6,57 +6,77 @@
     /// What debug builds say about the order of mutexes.
     @Suite("the order of mutexes")
     struct LockOrderTests {
-        @Test("one order, however often and over however many, is no contradiction")
-        func consistent() {
-            let first = Lock(1)
-            let second = Lock(2)
-            let third = Lock(3)
+        @Test("mutexes are locked by rising rank, whichever are left out")
+        func rising() {
+            let operation = BlockingMutex()
+            let tree = BlockingMutex(rank: .tree)
+            let collection = Lock(1, rank: .collection)
+            let leaf = Lock(2)
             for _ in 0..<3 {
-                first.withLock { _ in second.withLock { _ in third.withLock { _ in } } }
-                first.withLock { _ in third.withLock { _ in } }
-                second.withLock { _ in third.withLock { _ in } }
+                tree.withLock { operation.withLock { collection.withLock { _ in leaf.withLock { _ in } } } }
+                tree.withLock { leaf.withLock { _ in } }
+                operation.withLock { leaf.withLock { _ in } }
             }
         }
 
-        @Test("the other way round ends the process")
-        func contradiction() async {
+        @Test(
+            "by falling rank the process ends, also over others between and where no other thread ever did it"
+        )
+        func falling() async {
             await #expect(processExitsWith: .failure) {
-                let first = Lock(1)
-                let second = Lock(2)
-                first.withLock { _ in second.withLock { _ in } }
-                second.withLock { _ in first.withLock { _ in } }
+                let collection = Lock(1, rank: .collection)
+                let leaf = Lock(2)
+                leaf.withLock { _ in collection.withLock { _ in } }
             }
-        }
-
-        @Test("so does a circle over a third, on several threads")
-        func circle() async {
             await #expect(processExitsWith: .failure) {
-                let first = Lock(1)
-                let second = Lock(2)
-                let third = Lock(3)
-                await Task.detached { first.withLock { _ in second.withLock { _ in } } }.value
-                await Task.detached { second.withLock { _ in third.withLock { _ in } } }.value
-                await Task.detached { third.withLock { _ in first.withLock { _ in } } }.value
+                let tree = BlockingMutex(rank: .tree)
+                let draft = BlockingMutex(rank: .draft)
+                let operation = BlockingMutex()
+                tree.withLock { operation.withLock { draft.withLock {} } }
             }
         }
 
-        @Test("so do two of one kind, of which nobody knows the order")
+        @Test("so do two of one rank, of which nobody knows the order")
         func siblings() async {
             await #expect(processExitsWith: .failure) {
                 let locks = (0..<2).map { Lock($0) }
                 locks[0].withLock { _ in locks[1].withLock { _ in } }
             }
+            await #expect(processExitsWith: .failure) {
+                let first = BlockingMutex(rank: .draft, number: 1)
+                let second = BlockingMutex(rank: .draft)
+                first.withLock { second.withLock {} }
+            }
         }
 
-        @Test("several of one kind are locked by rising rank, never by falling")
-        func ranks() async {
-            let mutexes = (0..<3).map { BlockingMutex(rank: $0) }
+        @Test("several of one rank are locked by rising number, never by falling")
+        func numbers() async {
+            let mutexes = (0..<3).map { BlockingMutex(rank: .draft, number: $0) }
             for mutex in mutexes { mutex.lock() }
             for mutex in mutexes { mutex.unlock() }
             await #expect(processExitsWith: .failure) {
-                let mutexes = (0..<2).map { BlockingMutex(rank: $0) }
+                let mutexes = (0..<2).map { BlockingMutex(rank: .draft, number: $0) }
                 mutexes[1].withLock { mutexes[0].withLock {} }
             }
+        }
+
+        @Test("every pair of ranks: allowed exactly where the second is later", arguments: MutexRank.allCases)
+        func pairs(outer: MutexRank) {
+            for inner in MutexRank.allCases {
+                let held = HeldMutexes.Entry(
+                    mutex: address(1), lockClass: LockClass(outer, file: "a", line: 1), number: nil)
+                let wanted = HeldMutexes.Entry(
+                    mutex: address(2), lockClass: LockClass(inner, file: "b", line: 2), number: nil)
+                #expect((LockOrder.objection(to: wanted, under: held) == nil) == (outer < inner))
+            }
+        }
+
+        private func address(_ number: Int) -> UnsafeRawPointer { UnsafeRawPointer(bitPattern: number)! }
+
+        @Test("what is for memory comes after all that is for input and output")
+        func kinds() {
+            let kinds = MutexRank.allCases.sorted().map(\.isForInputOutput)
+            #expect(kinds == kinds.sorted { $0 && !$1 } && Set(kinds).count == 2)
         }
 
         @Test("so does a thread that would wait for itself")
@@ -81,31 +101,6 @@
             await #expect(processExitsWith: .failure) {
                 let memory = Lock(1)
                 memory.withLock { _ in LockClass.expectNoMemoryMutex(during: "reading a file") }
-            }
-        }
-
-        @Test(
-            "an order is refused exactly where a walk over all others leads back",
-            arguments: 0..<50 as Range<UInt64>)
-        func model(seed: UInt64) {
-            var random = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-            func number(below limit: Int) -> Int {
-                random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                return Int(random >> 33) % limit
-            }
-            let graph = LockGraph()
-            var reaches = (0..<12).map { Set([$0]) }
-            for _ in 0..<60 {
-                let edge = LockGraph.Edge(first: number(below: 12), second: number(below: 12))
-                let cycle = graph.add(edge)
-                #expect((cycle != nil) == reaches[edge.second].contains(edge.first))
-                if let cycle {
-                    #expect(cycle.first == edge.second && cycle.last == edge.second)
-                    continue
-                }
-                for start in reaches.indices where reaches[start].contains(edge.first) {
-                    reaches[start].formUnion(reaches[edge.second])
-                }
             }
         }
     }

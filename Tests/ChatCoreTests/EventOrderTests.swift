@@ -60,15 +60,16 @@ struct EventOrderTests {
     func threads() async {
         let hub = EventHub()
         let streams = (0..<3).map { _ in hub.listen() }
+        let transaction = BlockingMutex()
         let order = Lock<[Int]>([])
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<64 {
                 group.addTask {
                     hub.publish { reserve -> (result: Void, events: [ChatEvent]) in
                         // As a transaction: one at a time.
-                        order.withLock { order in
+                        transaction.withLock {
                             reserve()
-                            order.append(number)
+                            order.withLock { $0.append(number) }
                         }
                         return ((), [Self.event(number * 2), Self.event(number * 2 + 1)])
                     }

@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Posix
 import Testing
@@ -89,6 +90,32 @@ struct ArchitectureDocumentTests {
         let others = cells.filter { !$0.contains("`") }
             .map { $0.prefix { $0 != "," }.split(separator: " ").joined(separator: " ") }
         #expect(others == ["main", "libfuse", "Swift's cooperative pool"])
+    }
+
+    @Test("the table of mutexes has every rank in its order, and beside it the types that have it")
+    func mutexes() throws {
+        let rows = try ArchitecturePage.table("The order of mutexes")
+        #expect(rows.map { ArchitecturePage.words($0[0]) } == MutexRank.allCases.map { ["\($0)"] })
+        // Of each rank, the files in which a mutex is given it, and what they declare.
+        var files: [String: [Set<String>]] = [:]
+        for path in try LayeringTests.swiftFiles(in: "Sources") where !path.contains("/Base/") {
+            let text = try ArchitecturePage.text(path)
+            let ranks = Set(text.matches(of: /(?:rank: |LockClass\()\.([a-zA-Z]+)/).map { String($0.1) })
+            guard !ranks.isEmpty else { continue }
+            let declared = Set(try SourceDeclaration.all(in: [path]).map(\.name))
+            for rank in ranks { files[rank, default: []].append(declared) }
+        }
+        // Two ranks are given to none: a mutex has them that is given no other.
+        #expect(
+            Set(files.keys) == Set(MutexRank.allCases.dropLast().map { "\($0)" }).subtracting(["operation"]))
+        for row in rows {
+            guard let owners = files[ArchitecturePage.words(row[0])[0]] else { continue }
+            let named = Set(ArchitecturePage.words(row[1]))
+            #expect(owners.allSatisfy { !$0.isDisjoint(with: named) }, "one is missing in \(row)")
+            #expect(
+                named.allSatisfy { type in owners.contains { $0.contains(type) } },
+                "one is too much in \(row)")
+        }
     }
 
     @Test("every folder of a target is named beside its target")

@@ -153,7 +153,7 @@ struct SecretMemoryTests {
 
     @Test("several read at once, and who writes is alone", .timeLimit(.minutes(1)))
     func readers() async {
-        let mutex = ReadWriteMutex()
+        let mutex = ReadWriteMutex(rank: .sealedFile)
         let inside = Lock((readers: 0, writers: 0, wrong: 0))
         // Two readers wait for each other within.
         let pool = ThreadPool(name: "readers", threads: 4)

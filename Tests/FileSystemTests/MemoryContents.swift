@@ -21,7 +21,7 @@ final class MemoryContents: ContentStore {
     }
 
     /// Items of which something is in the cache.
-    let here = Lock<[ChatItem]>([])
+    let here = Lock<[ChatItem]>([], rank: .collection)
     let contents = Lock<[FileID: Content]>([:])
     let open = Lock<[FileID: Int]>([:])
     /// What was removed, and whether at once.

@@ -21,7 +21,7 @@ final class MemoryDrafts: DraftStore {
         var taken: Set<Int64> = []
     }
 
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
 
     // MARK: - What the test says
 

@@ -13,7 +13,7 @@ struct TreeChangeTests {
 
     /// Waits until all of these were told, in this order among themselves.
     private func expect(_ wanted: [TreeChange], from subscription: TreeSubscription) async throws {
-        let told = Lock<[TreeChange]>([])
+        let told = Lock<[TreeChange]>([], rank: .collection)
         try await wait(until: "\(wanted) is told") {
             told.withLock { told in
                 told += subscription.take()

@@ -38,7 +38,12 @@ final class Place: Sendable {
     func restart() async throws {
         await relay.stop()
         let next = try Self.start(folder, identity, change)
-        running.withLock { $0 = next }
+        // The last one goes when the mutex is no longer held: it has mutexes of its own.
+        let last = running.withLock { relay in
+            defer { relay = next }
+            return relay
+        }
+        withExtendedLifetime(last) {}
     }
 }
 
@@ -46,11 +51,11 @@ final class Place: Sendable {
 final class Person: Sendable {
     let connections: QueueConnections
     private let listener: Lock<Task<Void, Never>?>
-    private let heard = Lock<[QueueServerEvent]>([])
+    private let heard = Lock<[QueueServerEvent]>([], rank: .collection)
 
     init(_ settings: ConnectionSettings = .forTests) {
         connections = QueueConnections(settings)
-        listener = Lock(nil)
+        listener = Lock(nil, rank: .collection)
         let events = connections.events
         let task = Task { [heard] in
             for await event in events { heard.withLock { $0.append(event) } }

@@ -2,6 +2,7 @@ import Base
 import Glibc
 import Posix
 import Store
+import TestSupport
 import Testing
 
 @Suite struct SharingTests {
@@ -31,7 +32,7 @@ import Testing
         let second = try folder.database()
         try first.transaction { connection in
             try connection.execute("INSERT INTO folder (name) VALUES ('a')")
-            #expect(try second.count("folder") == 0)
+            #expect(try onOtherThread { try second.count("folder") } == 0)
         }
         #expect(try second.count("folder") == 1)
     }
@@ -42,7 +43,9 @@ import Testing
         try first.transaction { connection in
             try connection.execute("INSERT INTO folder (name) VALUES ('a')")
             let error = #expect(throws: StoreError.self) {
-                try second.transaction { try $0.execute("INSERT INTO folder (name) VALUES ('b')") }
+                try onOtherThread {
+                    try second.transaction { _ = try $0.execute("INSERT INTO folder (name) VALUES ('b')") }
+                }
             }
             #expect(error?.code == .busy)
         }

@@ -15,7 +15,7 @@ final class KernelReferences: Sendable {
         var count: UInt64
     }
 
-    private let references = Lock<[NodeID: Reference]>([:])
+    private let references = Lock<[NodeID: Reference]>([:], rank: .collection)
 
     /// The kernel is about to be told of a draft. False when that is gone: whoever found it looks again.
     func add(_ node: Node, _ draft: any DraftFile) -> Bool {

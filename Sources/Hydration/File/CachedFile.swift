@@ -47,7 +47,7 @@ final class CachedFile: Sendable {
         let machine = Machine(
             item, file, retention: context.retention.of(file.id), settings: context.settings,
             now: context.now)
-        state = Lock(State(machine: machine))
+        state = Lock(State(machine: machine), rank: .cachedFile)
     }
 
     // MARK: - Reading

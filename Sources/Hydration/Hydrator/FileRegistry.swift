@@ -9,7 +9,7 @@ final class FileRegistry: Sendable {
         var isClosed = false
     }
 
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
     private let filesKeptOpen: Int
 
     /// - Parameter filesKeptOpen: stored files that stay open for reading though nobody reads them.

@@ -11,7 +11,7 @@ final class Ticker: Sendable {
     private static let interval = Duration.milliseconds(50)
     private static let slowInterval = Duration.milliseconds(500)
 
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .ticker)
     private let tasks: TaskSet
 
     init(_ tasks: TaskSet) { self.tasks = tasks }

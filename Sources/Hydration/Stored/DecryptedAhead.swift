@@ -28,7 +28,7 @@ final class DecryptedAhead: Sendable {
     /// Pieces ahead. More gained nothing on two processors.
     private static let maxPieces = 2
 
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
 
     enum Found {
         /// All of it, where it was made.

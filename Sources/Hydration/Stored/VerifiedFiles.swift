@@ -63,7 +63,7 @@ final class VerifiedFiles: Sendable {
     /// So often a check is begun of a file that changes meanwhile.
     private static let tries = 3
 
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
 
     /// A reader of a file that was found right, by an earlier check or now, and the stamp that it had then.
     /// `changing` when it is never the same before and after.

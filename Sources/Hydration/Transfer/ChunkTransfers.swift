@@ -26,7 +26,7 @@ final class ChunkTransfers: Sendable {
     init(
         settings: HydrationSettings, tasks: TaskSet, ticker: Ticker, clock: @escaping @Sendable () -> Duration
     ) {
-        state = Lock(State(scheduler: FetchScheduler(settings: settings)))
+        state = Lock(State(scheduler: FetchScheduler(settings: settings)), rank: .chunkTransfers)
         self.tasks = tasks
         self.ticker = ticker
         self.clock = clock

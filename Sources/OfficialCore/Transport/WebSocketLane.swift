@@ -19,7 +19,7 @@ final class WebSocketLane: Sendable {
     private let events: TransportEvents
     private let locate: Locate
     private let pending = PendingRequests(refusal: WebSocketLane.disconnected)
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
 
     private static let disconnected = OfficialCoreError(
         .disconnected, "There is no connection to the SimpleX core at present.")

@@ -16,7 +16,7 @@ final class DeliveryQueue: Sendable {
     private let state: Lock<State>
 
     /// - Parameter last: the highest sequence number of an earlier process.
-    init(after last: Int64) { state = Lock(State(lastSequence: last)) }
+    init(after last: Int64) { state = Lock(State(lastSequence: last), rank: .collection) }
 
     /// Who hands over, told whenever something in a chat is ready and nothing there is being handed over. Must not
     /// block. Set once, at the start.

@@ -40,7 +40,7 @@ public final class Draft: Sendable {
     /// One that is made at this moment, open for its maker.
     init(creating record: DraftRecord, file: SealedFile, context: DraftContext) {
         (id, chat) = (record.id, record.chat)
-        mutex = BlockingMutex(rank: record.id)
+        mutex = BlockingMutex(rank: .draft, number: record.id)
         self.context = context
         // A part is never sent by itself.
         earlyCopy = EarlyCopy(isInOrder: !record.isPart, in: context.staging, context.earlyCopies)
@@ -50,7 +50,7 @@ public final class Draft: Sendable {
     /// One of an earlier process.
     init(restoring machine: DraftMachine, context: DraftContext) {
         (id, chat) = (machine.record.id, machine.record.chat)
-        mutex = BlockingMutex(rank: machine.record.id)
+        mutex = BlockingMutex(rank: .draft, number: machine.record.id)
         self.context = context
         earlyCopy = EarlyCopy(isInOrder: false, in: context.staging, context.earlyCopies)
         current = Lock(State(machine: machine))

@@ -28,7 +28,7 @@ final class EarlyCopy: Sendable {
     init(isInOrder: Bool, in staging: StagingFolder, _ slots: EarlyCopySlots) {
         self.staging = staging
         self.slots = slots
-        state = Lock(State(isInOrder: isInOrder))
+        state = Lock(State(isInOrder: isInOrder), rank: .collection)
     }
 
     /// Bytes that need not be copied any more.

@@ -15,7 +15,7 @@ final class StagedFileWriter: @unchecked Sendable {
     private let folder: OpenFile
     private let file: OpenFile
     private let arguments: FileArguments
-    private let mutex = BlockingMutex()
+    private let mutex = BlockingMutex(rank: .stagedFile)
     private let writer: CryptoFileWriter
     private var isDiscarded = false
     private let progress = Lock<UInt64>(0)

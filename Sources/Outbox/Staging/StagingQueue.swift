@@ -16,7 +16,7 @@ final class StagingQueue: Sendable {
     private let core: any ChatCore
     private let context: DraftContext
     private let clock: any OutboxClock
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
 
     /// Staged together: one durable transaction for many small files, none of them waits for a big one.
     private static let maxInGroup = 64

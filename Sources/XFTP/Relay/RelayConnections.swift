@@ -49,7 +49,7 @@ final class RelayConnections: Sendable {
         self.settings = settings
         let requests = settings.connectionsPerRelay * settings.requestsPerConnection
         permits = AsyncSemaphore(requests)
-        state = Lock(State(allowed: requests))
+        state = Lock(State(allowed: requests), rank: .collection)
         health = RelayHealth(memory: settings.failureMemory)
     }
 

@@ -34,7 +34,7 @@ public final class CryptoFileDestination: DownloadDestination {
     public init(file: OpenFile, arguments: FileArguments) throws(CryptographyError) {
         self.file = file
         cipher = try StreamBox(key: arguments.key, nonce: arguments.nonce)
-        sealing = Lock((cipher, BlockTagging()))
+        sealing = Lock((cipher, BlockTagging()), rank: .collection)
     }
 
     public func bytesPresent() throws(SystemError) -> UInt64 { try file.size() }

@@ -54,7 +54,7 @@ final class Machine: Sendable {
     let name: String
     let world: World
     private let internet: Internet
-    private let opened = Lock<EmbeddedCore?>(nil)
+    private let opened = Lock<EmbeddedCore?>(nil, rank: .collection)
 
     init(_ name: String, _ internet: Internet) throws {
         self.name = name

@@ -9,7 +9,7 @@ import TestSupport
 final class Stage: Sendable {
     let folder: TemporaryFolder
     let simplex = ScriptedSimpleX()
-    private let present = Lock<ScriptedTransport?>(nil)
+    private let present = Lock<ScriptedTransport?>(nil, rank: .collection)
     /// Commands before which something happens, by their beginnings.
     private let before = Lock<[String: @Sendable () async -> Void]>([:])
     /// Commands after which something happens before they are answered.
