@@ -27,12 +27,27 @@ struct Remount {
         for name in promises.kinds.keys {
             let isHere = profile == "alice" ? promises.holds(.sent, name) : promises.holds(.stored, name)
             guard isHere, name != "note.txt" else { continue }
-            let bytes = try OpenFile(chat + "/" + name, flags: O_RDONLY).readAll(limit: 1 << 20)
-            if bytes != ScriptedDay.content(of: name) { problems.append("\(name) has other bytes") }
+            do {
+                let bytes = try OpenFile(chat + "/" + name, flags: O_RDONLY).readAll(limit: 1 << 20)
+                if bytes != ScriptedDay.content(of: name) { problems.append("\(name) has other bytes") }
+            } catch {
+                problems.append("\(profile)'s \(name): \(error) Beside it: \(names(in: chat)).")
+            }
         }
         let ending = try await daemon.terminate()
-        if ending != .code(0) { problems.append("the daemon of \(profile) ended with \(ending)") }
+        if ending != .code(0) {
+            problems.append("the daemon of \(profile) ended with \(ending): \(daemon.errors)")
+        }
         rmdir(mountpoint)
         return problems
+    }
+
+    private func names(in folder: String) -> String {
+        do {
+            return try PrivateFolder.names(in: OpenFile(folder, flags: O_RDONLY | O_DIRECTORY)).joined(
+                separator: ", ")
+        } catch {
+            return "\(error)"
+        }
     }
 }
