@@ -111,6 +111,36 @@ import Testing
         await place.server.stop()
     }
 
+    @Test func aSourceThatThrowsClosesTheOthers() async throws {
+        struct Broken: Error {}
+        final class Source: BodySource {
+            let length = 1 << 20
+            let breaks: Bool
+            init(breaks: Bool) { self.breaks = breaks }
+            func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+                if breaks { throw Broken() }
+                return 0
+            }
+        }
+        for breaks in [true, false] {
+            let place = try Place.open()
+            let client = try await place.connect()
+            let sink = CountingSink()
+            let other = Task {
+                await failure {
+                    try await client.send(BytesBody(count(1 << 40)), to: sink, deadline: .seconds(600))
+                }
+            }
+            try await wait(until: "the other download runs") { sink.count > 0 }
+            let code = await failure {
+                try await client.send(Source(breaks: breaks), to: CountingSink(), deadline: .seconds(20))
+            }
+            #expect(code == .body)
+            #expect(await other.value == .closed)
+            await place.server.stop()
+        }
+    }
+
     @Test func aRefusalInMidUploadIsAnAnswerAndClosesTheConnection() async throws {
         let place = try Place.open()
         let client = try await place.connect()

@@ -36,6 +36,7 @@ final class ClientDriver: HTTP2SessionEvents {
             }
         } catch {
             failure = error
+            if let stream = session?.streamOfFailedBody { culprit = (stream, error) }
         }
         let left = connection.end(NetworkError(.closed, "The connection to the relay is closed."))
         driver?.shutDown()

@@ -109,6 +109,8 @@ extension HTTP2Session {
         if result == 0 {
             allowance.take(bytesSent: count)
             if body.remaining == 0 { outgoing[stream] = nil }
+        } else {
+            streamOfFailedBody = stream
         }
         return result
     }

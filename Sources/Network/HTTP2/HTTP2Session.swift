@@ -27,6 +27,8 @@ final class HTTP2Session {
     var output: ByteQueue?
     /// What a callback threw; nghttp2 only carries a number.
     var failure: (any Error)?
+    /// The stream whose body on its way out could not be had, when that ended the session.
+    var streamOfFailedBody: Int32?
     /// What the peer did wrong, in nghttp2's words.
     var violation: String?
     var headerBytes = 0
