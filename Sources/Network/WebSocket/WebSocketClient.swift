@@ -19,23 +19,37 @@ public final class WebSocketClient: Sendable {
         let shared = WebSocketState(try WakeUp.orExhausted())
         let outcome: Result<WebSocketClient, NetworkError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                Thread.start("websocket") {
-                    do throws(NetworkError) {
-                        var connection = try WebSocketConnection.establish(
-                            endpoint, deadline: Deadline(after: timeout), shared: shared)
-                        continuation.resume(returning: .success(WebSocketClient(shared)))
-                        let error = connection.run(listener)
-                        shared.end()
-                        listener.ended(error)
-                    } catch {
-                        continuation.resume(returning: .failure(error))
+                do throws(SystemError) {
+                    try Thread.begin("websocket") {
+                        run(endpoint, Deadline(after: timeout), shared, listener, continuation)
                     }
+                } catch {
+                    continuation.resume(
+                        returning: .failure(NetworkError(.exhausted, error.sentence, cause: error)))
                 }
             }
         } onCancel: {
             shared.close()
         }
         return try outcome.get()
+    }
+
+    /// The whole life of a connection, on its thread.
+    private static func run(
+        _ endpoint: Endpoint, _ deadline: Deadline, _ shared: WebSocketState,
+        _ listener: any WebSocketListener,
+        _ continuation: CheckedContinuation<Result<WebSocketClient, NetworkError>, Never>
+    ) {
+        do throws(NetworkError) {
+            var connection = try WebSocketConnection.establish(
+                endpoint, deadline: deadline, shared: shared)
+            continuation.resume(returning: .success(WebSocketClient(shared)))
+            let error = connection.run(listener)
+            shared.end()
+            listener.ended(error)
+        } catch {
+            continuation.resume(returning: .failure(error))
+        }
     }
 
     /// Whether messages can still be sent. False may come a moment after the connection broke.
