@@ -9,6 +9,18 @@ extension Namespace {
     public func show(
         draft: DraftID, named name: EntryName, in folder: NodeID
     ) throws(NamespaceError) -> Node {
+        try show(draft, in: folder) { index in
+            guard try !index.isInUse(name, in: folder) else {
+                throw NamespaceError(.nameTaken, "The name is in use in this folder.")
+            }
+            return name
+        }
+    }
+
+    /// - Parameter name: asked for where it has none in this folder, within the change that gives it to the draft.
+    private func show(
+        _ draft: DraftID, in folder: NodeID, name: (NameIndex) throws -> EntryName
+    ) throws(NamespaceError) -> Node {
         let now = clock.now()
         return try change { index, shown in
             guard shown.hasFolder(folder) else {
@@ -20,9 +32,7 @@ extension Namespace {
                 record = known
             } else {
                 if let known = try index.record(of: .draft(draft)) { try index.remove(known.id) }
-                guard try !index.isInUse(name, in: folder) else {
-                    throw NamespaceError(.nameTaken, "The name is in use in this folder.")
-                }
+                let name = try name(index)
                 let id = try index.insert(.draft(draft), name: name, in: folder)
                 record = .init(id: id, folder: folder, name: name, owner: .draft(draft))
             }
@@ -38,8 +48,7 @@ extension Namespace {
     public func show(
         draft: DraftID, namedLike name: EntryName, in folder: NodeID
     ) throws(NamespaceError) -> Node {
-        let free = try change { index, _ in try index.freeName(name, in: folder) }
-        return try show(draft: draft, named: free, in: folder)
+        try show(draft, in: folder) { try $0.freeName(name, in: folder) }
     }
 
     /// The names of all drafts but these are free again: nothing is left of them. Before the first is shown, since
@@ -59,11 +68,7 @@ extension Namespace {
     /// - Throws: as `show(draft:named:in:)`.
     @discardableResult
     public func show(recovered draft: DraftID, named name: EntryName) throws(NamespaceError) -> Node {
-        let free = try change { index, _ in
-            try index.record(of: .draft(draft)).flatMap { $0.folder == .recovered ? $0.name : nil }
-                ?? index.freeName(name, in: .recovered)
-        }
-        return try show(draft: draft, named: free, in: .recovered)
+        try show(draft, in: .recovered) { try $0.freeName(name, in: .recovered) }
     }
 
     /// Moves a draft to another name of its folder. `replaced` is what has that name and goes.

@@ -53,6 +53,27 @@ struct DraftNodeTests {
         #expect(fixture.names.node(of: DraftID(2)) == nil)
     }
 
+    @Test("drafts that get a free name at the same moment get one each")
+    func freeNamesAtOnce() async throws {
+        let fixture = try Fixture()
+        let (names, folder) = (fixture.names, fixture.folder(Fixture.alice))
+        try await withThrowingTaskGroup { group in
+            for number in Int64(1)...40 {
+                group.addTask {
+                    let name = EntryName("a.txt")
+                    if number.isMultiple(of: 2) {
+                        try names.show(draft: DraftID(number), namedLike: name, in: folder)
+                    } else {
+                        try names.show(recovered: DraftID(number), named: name)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(Set(fixture.list()).count == 20)
+        #expect(fixture.names.children(of: .recovered, after: nil, count: .max).count == 20)
+    }
+
     @Test("a rename moves the draft, replaces one that is in its way, and frees the old name")
     func rename() throws {
         let fixture = try Fixture()
