@@ -124,8 +124,12 @@ public final class ControlServer: Sendable {
                 }
             }
         } catch {
-            if error.code == .malformed {
-                try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
+            switch error.code {
+            case .malformed: try? channel.send(ControlReply(problem: DesktopError.malformed.sentence))
+            // An answer that is longer than a line.
+            case .refused:
+                try? channel.send(ControlReply(problem: "There is too much to tell of it at once."))
+            default: break
             }
         }
     }

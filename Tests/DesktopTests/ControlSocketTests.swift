@@ -52,6 +52,19 @@ import Testing
         }
     }
 
+    @Test func anAnswerThatIsTooLongIsRefusedWithAReason() async throws {
+        core.names.withLock { $0 = (0..<100).map { "\($0)" + String(repeating: "x", count: 20_000) } }
+        let server = try serve()
+        defer { server.stop() }
+        try await ThreadPool.shared.run { [folder] in
+            let client = try #require(try ControlClient.connect(profileFolder: folder.path))
+            let refused = #expect(throws: DesktopError.self) {
+                try client.manage(ManagingRequest(.list, .contact))
+            }
+            #expect(refused?.code == .refused && refused?.sentence.contains("too much") == true)
+        }
+    }
+
     @Test func rulesAboutWhatIsKeptAreShownChangedAndRefusedWithAReason() async throws {
         let server = try serve()
         defer { server.stop() }
