@@ -17,6 +17,11 @@ public final class MessageRelay: Sendable {
     /// Reads the records, listens and serves. Blocks for the disk.
     /// - Throws: `.folder`, `.inUse`, `.records`, `.address`.
     public static func start(_ settings: MessageRelaySettings) throws(MessageRelayError) -> MessageRelay {
+        let host = settings.listen.reachableHost
+        // Before anything is begun that would have to be ended.
+        guard ServerAddress(fingerprint: settings.identity.fingerprint, hosts: [host]) != nil else {
+            throw unwritable(host)
+        }
         let folder = try MessageRelayFolder(settings.folder)
         let service = try QueueService.start(path: folder.recordsPath, settings: settings)
         let server: BlockServer
@@ -26,14 +31,21 @@ public final class MessageRelay: Sendable {
             Task { await service.stop() }
             throw error
         }
-        let host = settings.listen.reachableHost
         guard
             let address = ServerAddress(
                 fingerprint: settings.identity.fingerprint, hosts: [host], port: server.endpoint.port)
         else {
-            throw MessageRelayError(.address, "Nobody can be told of a relay that listens on \(host).")
+            Task {
+                await server.stop()
+                await service.stop()
+            }
+            throw unwritable(host)
         }
         return MessageRelay(address, server, service, folder)
+    }
+
+    private static func unwritable(_ host: String) -> MessageRelayError {
+        MessageRelayError(.address, "Nobody can be told of a relay that listens on \(host).")
     }
 
     private init(

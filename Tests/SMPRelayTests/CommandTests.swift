@@ -1,5 +1,6 @@
 import Base
 import Cryptography
+import Network
 import SMP
 import TestSupport
 import Testing
@@ -8,6 +9,17 @@ import Testing
 
 @Suite("What a relay answers to whom")
 struct CommandTests {
+    @Test("where nobody could be told of its host, no relay begins: nothing is left of the attempt")
+    func unwritableHost() throws {
+        let folder = try TemporaryFolder()
+        let settings = MessageRelaySettings(
+            folder: folder.path("relay"), listen: Endpoint(host: "no host", port: 0),
+            identity: try NewServerIdentity.make(.ed25519, hostName: "localhost").identity)
+        let error = #expect(throws: MessageRelayError.self) { try MessageRelay.start(settings) }
+        #expect(error?.code == .address && error?.sentence.contains("Nobody can be told") == true)
+        #expect(try folder.names().isEmpty)
+    }
+
     @Test("a queue that its sender secured takes messages signed with that key and no others")
     func securedBySender() async throws {
         let place = try RelayPlace()
