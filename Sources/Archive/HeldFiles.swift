@@ -20,7 +20,8 @@ struct HeldFiles {
     /// Holds all that is there now and was not held yet, whoever names it.
     /// - Throws: also where a folder cannot be read: all that it has would be missing.
     mutating func holdAll() throws {
-        for profile in try PrivateFolder.names(at: directory + "/profiles") {
+        // What somebody else has put there is no profile.
+        for profile in try PrivateFolder.names(at: directory + "/profiles") where Int64(profile) != nil {
             let own = "profiles/\(profile)"
             for place in ["\(own)/files", "\(own)/outbox/spool", "\(own)/staging/links-\(profile)"] {
                 for name in try PrivateFolder.names(at: "\(directory)/\(place)") {

@@ -60,6 +60,15 @@ struct DirectoryArchiveTests {
         return try OpenFile(folder.path(name), flags: O_RDONLY)
     }
 
+    @Test("what somebody else has put beside the folders of profiles is no reason to have no archive")
+    func strayFile() throws {
+        try folder.write([1], to: "data/profiles/.directory")
+        let again = try restored(archive())
+        for name in ["alice", "bob"] {
+            #expect(try contents(again, name) == contents(directory, name))
+        }
+    }
+
     private func restored(_ archive: OpenFile, _ name: String = "again", isSealed: Bool = false) throws
         -> DataDirectory
     {
