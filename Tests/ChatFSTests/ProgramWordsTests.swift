@@ -32,6 +32,18 @@ struct ProgramWordsTests {
         }
     }
 
+    @Test("what the core refused has the code that says whether asking again makes sense")
+    func refusals() {
+        let codes: [(ChatErrorCode, ProgramErrorCode)] = [
+            (.noSuchChat, .noSuchChat), (.noSuchItem, .noSuchItem), (.noSuchFile, .noSuchItem),
+            (.tooLarge, .refused), (.sendingUnsure, .refused), (.sendingUndecided, .failed),
+            (.storage, .failed),
+        ]
+        for (code, expected) in codes {
+            #expect(ProgramError(ChatError(code, "Because.")).code == expected, "\(code)")
+        }
+    }
+
     @Test("who verifies a contact is told of post-quantum encryption only where there is some")
     func protection() {
         for protection in ContactProtection.allCases {

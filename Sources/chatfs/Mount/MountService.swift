@@ -195,7 +195,7 @@ struct MountService: ProgramService {
 }
 
 extension ProgramError {
-    fileprivate init(_ error: any Error) {
+    init(_ error: any Error) {
         let code: ProgramErrorCode =
             switch error {
             case let error as FileSystemError:
@@ -208,6 +208,7 @@ extension ProgramError {
                 switch error.code {
                 case .sendingRefused, .tooLarge, .invalidCommand, .sendingUnsure: .refused
                 case .noSuchChat: .noSuchChat
+                case .noSuchItem, .noSuchFile: .noSuchItem
                 default: .failed
                 }
             default: .failed
