@@ -4,7 +4,8 @@ import Testing
 @testable import Agent
 @testable import Store
 
-/// Keys in the database that are none: of another length than they were written with.
+/// What is stored of a connection and is none: keys of another length than they were written with, words that nobody
+/// wrote.
 @Suite(.timeLimit(.minutes(1))) struct DamagedKeysTests {
     @Test(
         "what would be sent with a damaged key is refused with a sentence, and does not wait for ever",
@@ -22,5 +23,51 @@ import Testing
         #expect(error?.code == AgentError.damagedState.code)
         await couple.joiner.end()
         await couple.inviter.end()
+    }
+
+    private static let damages = [
+        "UPDATE sending_queue SET queue_key = x'0102'",
+        "UPDATE receiving_queue SET authorization_seed = x'0102'",
+        "UPDATE receiving_queue SET server = 'nowhere'",
+        "UPDATE connection SET synchronisation = 'nonsense'",
+    ]
+
+    @Test(
+        "one connection that is damaged takes no other off the network, also in a restored database",
+        arguments: damages.indices, [false, true])
+    func others(damage: Int, isRestored: Bool) async throws {
+        let relay = MemoryRelay()
+        let alice = try await Person(relay, servers: [2])
+        var couples: [Couple] = []
+        for _ in 0..<3 { couples.append(try await Couple(relay, joiner: alice)) }
+        await alice.end()
+        let broken = couples[1].toInviter
+        let column = Self.damages[damage].hasPrefix("UPDATE connection ") ? "id" : "connection"
+        do {
+            let database = try Connection(path: alice.path, key: nil)
+            try database.execute(Self.damages[damage] + " WHERE \(column) = ?", broken.number)
+            // Another program has had queues meanwhile.
+            try database.execute(
+                "UPDATE receiving_queue SET is_taken_over = 1 WHERE connection != ? OR ?", broken.number,
+                !isRestored)
+        }
+        try await alice.start(after: alice.diary.lastNumber, isRestored: isRestored)
+
+        for couple in [couples[0], couples[2]] {
+            _ = try await alice.agent.send(
+                bytes("from alice"), to: couple.toInviter, notifies: false, identifier: nil)
+            await couple.inviter.diary.waitForBodies(1)
+            _ = try await couple.inviter.agent.send(
+                bytes("to alice"), to: couple.toJoiner, notifies: false, identifier: nil)
+        }
+        await alice.diary.waitForBodies(2)
+        let error = await #expect(throws: AgentError.self) {
+            try await alice.agent.send(bytes("lost"), to: broken, notifies: false, identifier: nil)
+        }
+        #expect(error?.code == .damaged)
+        let usable = Set(couples.map(\.toInviter)).subtracting([broken])
+        #expect(try await Set(alice.agent.connections().map(\.id)) == usable)
+        await alice.end()
+        for couple in couples { await couple.inviter.end() }
     }
 }

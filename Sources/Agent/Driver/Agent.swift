@@ -50,20 +50,32 @@ public final class Agent: ConnectionAgent {
     /// - Throws: `.store`; `.damaged` of a connection that another program had taken over or, in a copy of
     ///   the past, of any.
     public func start(after event: Int64 = 0, isRestored: Bool = false) async throws(AgentError) {
-        let unfinished = try await run { store in
+        let (damaged, unfinished) = try await run { store in
             try store.change { tables in
+                var damaged = 0
                 try tables.events.begin(after: event)
                 // Another program may have ended; where it has not, this one takes over again. Of the others nothing is
                 // read: there may be very many.
                 let now = tables.now
                 for id in try isRestored ? tables.connections.all() : tables.queues.takenOver() {
-                    try tables.step(id) { machine in
-                        for place in machine.state.receiving.indices { machine.isReceivingAgain(place) }
-                        if isRestored { try machine.restored(now: now) }
+                    do {
+                        try tables.step(id) { machine in
+                            for place in machine.state.receiving.indices { machine.isReceivingAgain(place) }
+                            if isRestored { try machine.restored(now: now) }
+                        }
+                    } catch let error as AgentError where error.code == .damaged {
+                        // Nothing is encrypted with what cannot be loaded, and who uses it is told.
+                        damaged += 1
                     }
                 }
                 try tables.goOn()
-            }.1
+                return damaged
+            }
+        }
+        if damaged > 0 {
+            work.log.warning(
+                "connections that cannot be used: \(damaged); what is stored of them is damaged, the others go on"
+            )
         }
         traffic.start(with: unfinished)
     }
@@ -375,8 +387,8 @@ extension Agent {
     public func connections() async throws(AgentError) -> [ConnectionSummary] {
         try await run { store in
             try store.read { tables in
-                try tables.connections.all().map { id in
-                    let state = try tables.connections.load(id)
+                try tables.connections.all().compactMap { id in
+                    guard let state = try tables.connections.usable(id) else { return nil }
                     return ConnectionSummary(
                         id: id, condition: state.condition, links: state.links,
                         servers: state.receiving.filter { $0.status == .active }.map(\.server),

@@ -61,6 +61,15 @@ struct ConnectionTable {
         }
     }
 
+    /// The same for who looks at several; nil: what is stored cannot be used.
+    func usable(_ id: ConnectionID) throws -> ConnectionState? {
+        do {
+            return try load(id)
+        } catch let error as AgentError where error.code == .damaged {
+            return nil
+        }
+    }
+
     private func stored(_ id: ConnectionID) throws -> ConnectionState {
         let state = try connection.first("SELECT * FROM connection WHERE id = ?", id.number) { row in
             var state = ConnectionState(

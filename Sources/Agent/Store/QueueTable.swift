@@ -59,7 +59,7 @@ struct QueueTable {
         let authorizationSeed: [UInt8]
     }
 
-    /// Queues of a server that messages are to come from.
+    /// Queues of a server that messages are to come from. One whose key is none cannot be asked for; the others are.
     func subscribable(on server: ServerAddress) throws -> [Subscribable] {
         // The same server with another password is written in another way.
         try subscribableServers().filter { $0.address == server }.flatMap { written in
@@ -70,18 +70,16 @@ struct QueueTable {
                 """, written.text
             ) {
                 Subscribable(
-                    recipientID: $0.bytes("recipient_id"), authorizationSeed: try $0.key("authorization_seed")
-                )
+                    recipientID: $0.bytes("recipient_id"), authorizationSeed: $0.bytes("authorization_seed"))
             }
-        }
+        }.filter { $0.authorizationSeed.count == 32 }
     }
 
-    /// The servers of queues that messages are to come from, also as they are written.
+    /// The servers of queues that messages are to come from, also as they are written. What is none is left out.
     func subscribableServers() throws -> [(text: String, address: ServerAddress)] {
         try connection.query("SELECT DISTINCT server FROM receiving_queue WHERE \(Self.isSubscribable)") {
-            let text = $0.text("server")
-            return (text, try ServerAddress(stored: text))
-        }
+            $0.text("server")
+        }.compactMap { text in ServerAddress(text).map { (text, $0) } }
     }
 
     private static let isSubscribable: String = {
