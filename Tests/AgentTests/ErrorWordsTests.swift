@@ -31,6 +31,25 @@ import Testing
         #expect(error.sentence == "The stored connections could not be used: The disk is full.")
     }
 
+    @Test func anAgentThatHasStoppedSaysSoWhateverItIsAskedFor() async throws {
+        let couple = try await Couple(MemoryRelay())
+        let error = await #expect(throws: AgentError.self) {
+            try await couple.joiner.agent.send(
+                bytes("x"), to: couple.toInviter, notifies: false, identifier: [])
+        }
+        #expect(error?.code == .notPossible && error?.sentence.contains("identifier") == true)
+        await couple.end()
+        let agent = couple.joiner.agent
+        let stored = await #expect(throws: AgentError.self) { try await agent.connections() }
+        #expect(stored?.code == .stopped)
+        let asked = await #expect(throws: AgentError.self) {
+            try await agent.invite(
+                Invitation(
+                    kind: .oneTime, server: Known.server(1), information: bytes("x"), linkData: nil))
+        }
+        #expect(asked?.code == .stopped)
+    }
+
     @Test func eachFailureIsSaidToPeopleInItsOwnWords() {
         let sentences: [(FailureReason, String)] = [
             (.linkGone, "The link was used already, or its owner has deleted it."),

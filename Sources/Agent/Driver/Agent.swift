@@ -143,11 +143,18 @@ public final class Agent: ConnectionAgent {
     ) async throws(AgentError) -> Result {
         do {
             return try await work.run(body)
-        } catch let error as StoreError where error.code == .notAllowed {
-            throw AgentError(.stopped, AgentError.stopped.sentence, cause: error)
         } catch {
-            throw AgentError(wrapping: error)
+            throw meaning(of: error)
         }
+    }
+
+    /// What an error from beneath means for who asked. A database that cannot be used, or a server that cannot be asked,
+    /// because this agent has stopped, is no fault of theirs.
+    private func meaning(of error: any Error) -> AgentError {
+        let meaning = AgentError(wrapping: error)
+        let mayBeTheEnd = meaning.code == .store || meaning.code == .serverUnreachable
+        guard mayBeTheEnd, store.isClosed else { return meaning }
+        return AgentError(.stopped, AgentError.stopped.sentence, cause: error)
     }
 
     /// What is in the database.
@@ -172,7 +179,7 @@ public final class Agent: ConnectionAgent {
         do {
             return try await body()
         } catch {
-            throw AgentError(wrapping: error)
+            throw meaning(of: error)
         }
     }
 
@@ -293,8 +300,9 @@ extension Agent {
         _ body: [UInt8], to connection: ConnectionID, notifies: Bool, identifier: [UInt8]?
     ) async throws(AgentError) -> Int64 {
         try check(body, tools.settings.postQuantum ? AgentLimits.postQuantumBody : AgentLimits.body)
-        guard !body.isEmpty, identifier.map({ (1...64).contains($0.count) }) ?? true else {
-            throw .notPossible("An empty message cannot be sent.")
+        guard !body.isEmpty else { throw .notPossible("An empty message cannot be sent.") }
+        guard identifier.map({ (1...64).contains($0.count) }) ?? true else {
+            throw .notPossible("A message's identifier has one to 64 bytes.")
         }
         return try await change { tables in
             if let identifier,
