@@ -1,12 +1,15 @@
 import Base
 import ChatCore
 import Glibc
+import Network
 import Posix
-import Store
+import SMP
 import TestSupport
 import Testing
+import XFTP
 
 @testable import EmbeddedCore
+@testable import Store
 
 @Suite struct DataDirectoryTests {
     @Test func everythingIsClosedToOthers() async throws {
@@ -98,6 +101,24 @@ import Testing
         #expect(unlink(path) == 0)
         _ = try DataDirectory(world.folder.path("data"))
         #expect(try world.folder.read("data/version") == Array("1\n".utf8))
+    }
+
+    @Test func aProxyThatIsNoneIsNotTakenForNoProxy() throws {
+        let world = try World()
+        let directory = try DataDirectory(world.folder.path("data"))
+        let alice = try directory.profile(named: "alice")
+        var choice = try directory.networkChoice(of: alice)
+        choice.proxy = Endpoint("127.0.0.1:9050")
+        try directory.setNetworkChoice(choice, of: alice)
+        #expect(try directory.networkChoice(of: alice).proxy == choice.proxy)
+        let sendsReceipts = try directory.store.read { try $0.profiles.sendsReceipts(alice.id) }
+        #expect(sendsReceipts == choice.sendsReceipts)
+        do {
+            let database = try Connection(path: world.folder.path("data/chatfs.db"), key: nil)
+            try database.execute("UPDATE profile SET proxy = 'nowhere' WHERE id = ?", alice.id)
+        }
+        let error = #expect(throws: ChatError.self) { try directory.networkChoice(of: alice) }
+        #expect(error?.code == .storage)
     }
 
     @Test func damagedCopiesThatCannotBeReadAreNotTakenForNone() async throws {

@@ -78,7 +78,7 @@ final class AgentEvents: Sendable {
             try change.tables.people.insert(event.connection)
             let isReceiptDue = try take(event.content, of: event.connection, change)
             guard isReceiptDue,
-                try change.tables.directory.profiles.network(of: store.profile.id).sendsReceipts
+                try change.tables.directory.profiles.sendsReceipts(store.profile.id)
             else { return false }
             try change.tables.people.noteReceiptDue(event.number)
             return true

@@ -43,16 +43,32 @@ struct ProfileTable {
     // MARK: - Network
 
     /// What the user chose; the defaults for a profile that there is not.
+    /// - Throws: `.damaged` also for a proxy that is none: without it servers would see the user's address.
     func network(of profile: Int64) throws -> NetworkChoice {
         try connection.first(
             "SELECT proxy, routing, routing_fallback, sends_receipts FROM profile WHERE id = ?", profile
         ) { row in
             NetworkChoice(
-                proxy: row.textOrNil("proxy").flatMap { Endpoint($0) },
+                proxy: try row.textOrNil("proxy").map { try Self.proxy(stored: $0) },
                 routing: try row.value("routing", as: NetworkChoice.Routing.self),
                 fallback: try row.value("routing_fallback", as: NetworkChoice.Fallback.self),
                 sendsReceipts: row.integer("sends_receipts") != 0)
         } ?? NetworkChoice()
+    }
+
+    private static func proxy(stored text: String) throws -> Endpoint {
+        guard let proxy = Endpoint(text) else {
+            throw StoreError(
+                .damaged,
+                "The database is corrupt: a row has an unknown value for 'proxy'. Restore it from a backup.")
+        }
+        return proxy
+    }
+
+    func sendsReceipts(_ profile: Int64) throws -> Bool {
+        try connection.first("SELECT sends_receipts FROM profile WHERE id = ?", profile) {
+            $0.bool("sends_receipts")
+        } ?? NetworkChoice().sendsReceipts
     }
 
     func setNetwork(_ choice: NetworkChoice, of profile: Int64) throws {
