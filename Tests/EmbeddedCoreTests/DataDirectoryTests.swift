@@ -103,6 +103,34 @@ import XFTP
         #expect(try world.folder.read("data/version") == Array("1\n".utf8))
     }
 
+    @Test func aDiskThatIsFullWhileTheFolderIsMadeIsSaid() async throws {
+        await #expect(processExitsWith: .success) {
+            signal(SIGXFSZ, SIG_IGN)
+            let folder = try TemporaryFolder()
+            var limit = rlimit(rlim_cur: 0, rlim_max: rlim_t.max)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            let error = #expect(throws: ChatError.self) { try DataDirectory(folder.path("data")) }
+            #expect(error?.code == .file(.noSpace), "\(error?.sentence ?? "")")
+        }
+    }
+
+    @Test func aProfileThatWasDeletedMeanwhileIsSaidToBeGone() throws {
+        let directory = try DataDirectory(World().folder.path("data"))
+        let gone = Profile(id: 99, displayName: "gone")
+        let fingerprint = [UInt8](repeating: 1, count: 32)
+        let relay = try #require(RelayAddress("xftp://\(Base64URL.encode(fingerprint))@relay.example"))
+        let server = try #require(ServerAddress(fingerprint: fingerprint, hosts: ["smp.example"]))
+        let changes: [() throws -> Void] = [
+            { try directory.addRelays([relay], to: gone) },
+            { try directory.addMessagingServers([server], to: gone) },
+            { try directory.approveRelays([relay], for: gone) },
+        ]
+        for change in changes {
+            let error = #expect(throws: ChatError.self) { try change() }
+            #expect(error?.code == .noSuchProfile)
+        }
+    }
+
     @Test func aProxyThatIsNoneIsNotTakenForNoProxy() throws {
         let world = try World()
         let directory = try DataDirectory(world.folder.path("data"))

@@ -6,19 +6,29 @@ import XFTP
 /// at the next transfer, also in a process that has the profile open. All methods block.
 extension DataDirectory {
     /// Keeps relays in a profile, with their passwords. Uploads are spread over all of them.
-    /// - Throws: `.storage`, `.file(.noSpace)`.
+    /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func addRelays(_ relays: [RelayAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
-            try store.change { try $0.relays.add(relays.map(RelayWithPassword.init), to: profile.id) }
+            try store.change { tables in
+                try Self.require(profile, tables)
+                try tables.relays.add(relays.map(RelayWithPassword.init), to: profile.id)
+            }
         }
+    }
+
+    /// Somebody may have deleted it since it was looked up.
+    private static func require(_ profile: Profile, _ tables: DirectoryTables) throws {
+        guard try tables.profiles.name(of: profile.id) == nil else { return }
+        throw ChatError(.noSuchProfile, "There is no profile \(profile.displayName) any more.")
     }
 
     /// Keeps messaging servers in a profile, with their passwords: others reach it there. One that is there keeps its
     /// place; a password given now replaces the one that was kept.
-    /// - Throws: `.storage`, `.file(.noSpace)`.
+    /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func addMessagingServers(_ servers: [ServerAddress], to profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { tables in
+                try Self.require(profile, tables)
                 for server in servers {
                     let known = try tables.messagingServers.text(of: server, in: profile.id)
                     if let known, server.password != nil {
@@ -111,6 +121,7 @@ extension DataDirectory {
     public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { tables in
+                try Self.require(profile, tables)
                 for endpoint in relays.flatMap(RelayEndpoint.all) {
                     try tables.relays.approve(endpoint, for: profile.id)
                 }

@@ -145,7 +145,7 @@ public final class DataDirectory: Sendable {
                 let isBeingMade = [ENOTEMPTY, ENOENT, EEXIST].contains(error.code)
                 guard isBeingMade, ContinuousClock.now - start < .milliseconds(300) else {
                     throw ChatError(
-                        .storage,
+                        error.isFullDisk ? .file(.noSpace) : .storage,
                         "The data directory cannot be used: \(error.sentence) Name another with --data.",
                         cause: error)
                 }
