@@ -200,6 +200,8 @@ public final class OfficialCore: ChatCore {
             } catch {
                 log.warning("the SimpleX core did not take its settings: \(error.sentence)")
             }
+            // Before anything can be fetched by what it says.
+            await reconciliation.takeNetworkAnew()
             if !connection.setConnected(true) { index.events.tell(.coreReachable) }
             for event in early.take() { await take(event) }
             reconciliation.requestWhole()

@@ -131,11 +131,14 @@ struct RelayTrustTests {
     )
     func addresses() {
         let (plain, proxied) = (descriptions(), descriptions(hasProxy: true))
-        #expect(plain.mayFetch && proxied.mayFetch)
+        // Of the core nothing is known.
+        #expect(!plain.mayFetch && proxied.mayFetch)
         for descriptions in [plain, proxied] { descriptions.note(hidesAddress: true) }
         #expect(!plain.mayFetch && proxied.mayFetch)
         plain.note(hidesAddress: false)
         #expect(plain.mayFetch)
+        plain.note(hidesAddress: nil)
+        #expect(!plain.mayFetch)
     }
 
     @Test("a description comes from its event, else from the core's database, as hexadecimal text of UTF-8")

@@ -329,7 +329,7 @@ struct SendingTests {
     func awayAfterTheBreak(isTaken: Bool) async throws {
         let stage = try Stage()
         var settings = stage.settings()
-        settings.connectTimeout = .milliseconds(100)
+        settings.connectTimeout = .milliseconds(500)
         let core = try await OfficialCore.open(stage.transport, settings)
         let begun = AsyncSemaphore(0)
         if isTaken {

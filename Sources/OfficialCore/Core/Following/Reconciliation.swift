@@ -105,6 +105,7 @@ final class Reconciliation: Sendable {
         defer { history.notify() }
         guard connection.isConnected else { return }
         do throws(ChatError) {
+            if !descriptions.isNetworkKnown { await takeNetworkAnew() }
             if scope == .leftOut { return try await comparison.compareCounts(.leftOut) }
             if scope == .whole {
                 if settings.ownership != .library { try await watch.begin { [weak self] in self?.plan() } }
@@ -121,7 +122,7 @@ final class Reconciliation: Sendable {
                 watch.noteChange()
                 try await comparison.compareCounts(.newest)
             }
-            if isPeriodic { plan() }
+            if isPeriodic || !descriptions.isNetworkKnown { plan() }
         } catch {
             // The connection, mostly: then the comparison after the next one does it.
             log.information("the chats could not be compared: \(error.sentence)")
@@ -208,12 +209,36 @@ final class Reconciliation: Sendable {
         }
     }
 
-    /// Whether the core talks through a proxy, and its relays.
-    func takeNetwork() async throws(ChatError) {
+    /// The network of a core that may be another run than before: until it has told it, it counts as one that hides
+    /// the user's address.
+    func takeNetworkAnew() async {
+        descriptions.note(hidesAddress: nil)
+        do throws(ChatError) {
+            try await takeProxy()
+        } catch {
+            // The next comparison asks again.
+            log.information("the core did not tell its network: \(error.sentence)")
+        }
+    }
+
+    /// Who is connected waits for it.
+    private func takeProxy() async throws(ChatError) {
         do throws(OfficialCoreError) {
-            if case .network(let network) = try await connection.ask(.network) {
+            let answer = try await connection.ask(.network, timeout: settings.connectTimeout)
+            if case .network(let network) = answer {
                 descriptions.note(hidesAddress: network.hidesAddress)
             }
+        } catch {
+            guard error.refusal != nil else { throw error.chatError }
+            log.information("the core does not tell its network: \(error.sentence)")
+            descriptions.note(hidesAddress: true)
+        }
+    }
+
+    /// Whether the core talks through a proxy, and its relays.
+    func takeNetwork() async throws(ChatError) {
+        try await takeProxy()
+        do throws(OfficialCoreError) {
             if case .relays(let relays) = try await connection.ask(.relays(user: profile)) {
                 trust.follow(configured: relays)
             }

@@ -8,8 +8,8 @@ final class Descriptions: Sendable {
     private struct State {
         /// Brought by events, as long as their files are not received.
         var texts: [FileID: String] = [:]
-        /// The core hides the user's address.
-        var hidesAddress = false
+        /// The core hides the user's address; nil as long as it has not said it.
+        var hidesAddress: Bool?
     }
 
     private let connection: CoreConnection
@@ -25,7 +25,8 @@ final class Descriptions: Sendable {
 
     func note(_ text: String, of file: FileID) { state.withLock { $0.texts[file] = text } }
     func forget(_ file: FileID) { state.withLock { $0.texts[file] = nil } }
-    func note(hidesAddress: Bool) { state.withLock { $0.hidesAddress = hidesAddress } }
+    /// - Parameter hidesAddress: nil: it is not known any more.
+    func note(hidesAddress: Bool?) { state.withLock { $0.hidesAddress = hidesAddress } }
 
     /// nil while it has not arrived. A secret.
     func description(of file: FileID) async throws(ChatError) -> String? {
@@ -45,15 +46,22 @@ final class Descriptions: Sendable {
     }
 
     /// One by which this process may fetch, nil also when it has not arrived.
+    /// - Throws: `.file(.unreachable)` also where it is not known yet whether this process may.
     func fetchable(_ file: FileID) async throws(ChatError) -> String? {
+        guard hasProxy || isNetworkKnown else {
+            throw ChatError(
+                .file(.unreachable), "The SimpleX core has not said yet whether it hides the user's address.")
+        }
         guard mayFetch, let text = try await description(of: file), await mayBeFetched(text) else {
             return nil
         }
         return text
     }
 
-    /// Relays would see the address that the core hides.
-    var mayFetch: Bool { hasProxy || !state.withLock { $0.hidesAddress } }
+    /// Relays would see the address that the core hides, or may hide.
+    var mayFetch: Bool { hasProxy || state.withLock { $0.hidesAddress } == false }
+
+    var isNetworkKnown: Bool { state.withLock { $0.hidesAddress } != nil }
 
     /// Whether the chunks lie where this process may go. What points into this machine's own network is left
     /// to the core, unless the relay is known.
