@@ -45,15 +45,18 @@ public final class OfficialCore: ChatCore {
     private let history: WorkSignal
     private let lock: ProcessLock
     private let tasks = Lock<[Task<Void, Never>]>([])
+    /// What the core was not told to begin yet, since it is not known whose it is.
+    private let unstarted: Lock<Session.FoundProfile?>
 
     private init(
-        _ transport: any OfficialTransport, _ settings: OfficialCoreSettings, profile: Profile,
-        lock: ProcessLock
+        _ transport: any OfficialTransport, _ settings: OfficialCoreSettings,
+        _ found: Session.FoundProfile, lock: ProcessLock
     ) throws {
         self.transport = transport
         self.settings = settings
-        self.profile = profile
         self.lock = lock
+        profile = found.profile
+        unstarted = Lock(found)
         folder = settings.folder + "/profile-\(profile.id)"
         _ = try PrivateFolder(folder, purpose: "chatfs profile")
         history = WorkSignal()
@@ -100,10 +103,8 @@ public final class OfficialCore: ChatCore {
         let lock = try await blocking.run { try settings.takeFolder() }
         var iterator = events.makeAsyncIterator()
         let early = try await Session.firstConnection(&iterator, timeout: settings.connectTimeout)
-        let profile = try await Session.begin(transport, settings)
-        let core = try await blocking.run {
-            try OfficialCore(transport, settings, profile: profile, lock: lock)
-        }
+        let found = try await Session.find(transport, settings)
+        let core = try await blocking.run { try OfficialCore(transport, settings, found, lock: lock) }
         let known = try await core.chats()
         do throws(OfficialCoreError) {
             try await core.connection.verify()
@@ -113,6 +114,7 @@ public final class OfficialCore: ChatCore {
             core.begin(early, Remaining(iterator), isIdentified: false)
             return core
         }
+        do throws(OfficialCoreError) { try await core.start() } catch { throw error.chatError }
         if settings.comparesFirst || known.isEmpty { try await core.reconciliation.takeChats() }
         try await core.reconciliation.takeNetwork()
         core.begin(early, Remaining(iterator), isIdentified: true)
@@ -124,6 +126,15 @@ public final class OfficialCore: ChatCore {
         // Safe: made by `open`, which does not touch it again, and used by one task.
         var iterator: AsyncStream<TransportEvent>.Iterator
         init(_ iterator: AsyncStream<TransportEvent>.Iterator) { self.iterator = iterator }
+    }
+
+    /// Gives the core its settings; the first time also what it is to begin with.
+    private func start() async throws(OfficialCoreError) {
+        guard let found = unstarted.withLock({ $0 }) else {
+            return try await Session.setUp(transport, settings)
+        }
+        try await Session.start(found, transport, settings)
+        unstarted.withLock { $0 = nil }
     }
 
     /// Listens, compares and reads the history from now on.
@@ -196,7 +207,7 @@ public final class OfficialCore: ChatCore {
         case .connected:
             guard await isFormerCore() else { return early.drop() }
             do throws(OfficialCoreError) {
-                try await Session.setUp(transport, settings)
+                try await start()
             } catch {
                 log.warning("the SimpleX core did not take its settings: \(error.sentence)")
             }

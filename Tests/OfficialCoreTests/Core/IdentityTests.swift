@@ -28,7 +28,8 @@ struct IdentityTests {
 
     /// What changes nothing. A comparison that was under way when the connection was lost may still ask.
     private static func isQuestion(_ command: String) -> Bool {
-        command.hasPrefix("/sql chat SELECT") || command.hasPrefix("/_get") || command == "/network"
+        command.hasPrefix("/sql chat SELECT") || command.hasPrefix("/_get")
+            || ["/network", "/user", "/users"].contains(command)
     }
 
     private func isKnown(_ core: OfficialCore) async throws -> Bool {
@@ -99,6 +100,21 @@ struct IdentityTests {
         await again.shutDown()
     }
 
+    @Test("is only asked what it is, by the library too: neither told anything nor started")
+    func openedByTheLibrary() async throws {
+        let stage = try stage()
+        let core = try await stage.open(.library)
+        #expect(try await eventually { try await isKnown(core) })
+        #expect(stage.simplex.count("/_start") == 1)
+        await core.shutDown()
+        stage.restart()
+        swap(stage)
+        await #expect(throws: ChatError.self) { _ = try await stage.open(.library) }
+        let commands = stage.simplex.commands
+        #expect(commands.contains("/user") && commands.allSatisfy(Self.isQuestion), "\(commands)")
+        await stage.transport.close()
+    }
+
     @Test("is not taken for it because it does not say in time which it is: it is asked until it does")
     func silent() async throws {
         let stage = try stage()
@@ -163,6 +179,24 @@ struct IdentityTests {
                 (try? await again.send(stage.compose("a.txt", id: "one"), to: .direct(1))) != nil
             })
         #expect(stage.simplex.count("/_send") == 1)
+        await again.shutDown()
+    }
+
+    @Test("that did not say it at the start is told all that was left out when it does")
+    func silentLibrary() async throws {
+        let stage = try stage()
+        let core = try await stage.open(.library)
+        #expect(try await eventually { try await isKnown(core) })
+        await core.shutDown()
+        stage.restart()
+        stage.simplex.change { $0.silent = ["/sql"] }
+        var settings = stage.settings(.library)
+        settings.connectTimeout = .milliseconds(500)
+        let again = try await OfficialCore.open(stage.transport, settings)
+        #expect(stage.simplex.commands.allSatisfy(Self.isQuestion))
+        stage.simplex.change { $0.silent = [] }
+        #expect(await eventually { stage.simplex.count("/_start") == 1 })
+        #expect(stage.simplex.count("/_files_folder") == 1)
         await again.shutDown()
     }
 

@@ -54,19 +54,21 @@ struct SessionTests {
         profile: Profile, commands: [String]
     ) {
         let transport = ScriptedTransport { core.answer($0) }
-        let profile = try await Session.begin(transport, settings)
-        return (profile, transport.commands)
+        let found = try await Session.find(transport, settings)
+        try await Session.start(found, transport, settings)
+        return (found.profile, transport.commands)
     }
 
     private func failure(_ core: Core, _ settings: OfficialCoreSettings) async -> (
         error: ChatError?, commands: [String]
     ) {
         let transport = ScriptedTransport { core.answer($0) }
-        do throws(ChatError) {
-            _ = try await Session.begin(transport, settings)
+        do {
+            let found = try await Session.find(transport, settings)
+            try await Session.start(found, transport, settings)
             return (nil, transport.commands)
         } catch {
-            return (error, transport.commands)
+            return (error as? ChatError ?? (error as? OfficialCoreError)?.chatError, transport.commands)
         }
     }
 
@@ -76,9 +78,9 @@ struct SessionTests {
     func owners() async throws {
         let folders = ["/_files_folder /f", "/_temp_folder /t", "/_files_encrypt on"]
         #expect(try await begin(Core(), settings(.attached)).commands == ["/user"])
-        #expect(try await begin(Core(), settings(.program)).commands == folders + ["/user"])
+        #expect(try await begin(Core(), settings(.program)).commands == ["/user"] + folders)
         let library = try await begin(Core(), settings(.library))
-        #expect(library.commands == folders + ["/user", "/_start"])
+        #expect(library.commands == ["/user"] + folders + ["/_start"])
         #expect(library.profile == Profile(id: 1, displayName: "alice"))
     }
 
@@ -86,10 +88,13 @@ struct SessionTests {
         "the profile that is wanted: the active one stays, another of ours becomes it, of somebody else's it must be"
     )
     func profiles() async throws {
-        #expect(try await begin(Core(), settings(.program, "alice")).commands.last == "/user")
+        #expect(
+            try await begin(Core(), settings(.program, "alice")).commands
+                == begin(Core(), settings(.program)).commands)
         let other = try await begin(Core(), settings(.library, "bob"))
         #expect(other.profile == Profile(id: 2, displayName: "bob"))
-        #expect(other.commands.suffix(4) == ["/user", "/users", "/_user 2", "/_start"])
+        #expect(other.commands.first == "/user" && other.commands.dropFirst().first == "/users")
+        #expect(other.commands.suffix(2) == ["/_user 2", "/_start"])
         let foreign = await failure(Core(), settings(.attached, "bob"))
         #expect(foreign.error?.code == .noSuchProfile)
         #expect(foreign.error?.sentence.contains("alice: switch there, or leave --profile out.") == true)
@@ -112,7 +117,7 @@ struct SessionTests {
         let made = try await begin(empty, given)
         #expect(made.profile == Profile(id: 3, displayName: "Zoe"))
         #expect(
-            made.commands.suffix(2).first?.hasPrefix(#"/_create user {"profile":{"displayName":"Zoe""#)
+            made.commands.dropFirst().first?.hasPrefix(#"/_create user {"profile":{"displayName":"Zoe""#)
                 == true)
         var asking = settings(.program)
         asking.askName = { "Max" }
@@ -135,7 +140,7 @@ struct SessionTests {
         let refusal =
             #"{"type":"chatCmdError","chatError":{"type":"errorDatabase","databaseError":{"type":"errorOpen"}}}"#
         for (command, asked) in [
-            ("/_files_folder", 1), ("/_temp_folder", 2), ("/_files_encrypt", 3), ("/user", 4), ("/_start", 5),
+            ("/user", 1), ("/_files_folder", 2), ("/_temp_folder", 3), ("/_files_encrypt", 4), ("/_start", 5),
         ] {
             let failed = await failure(Core(answers: [command: refusal]), settings(.library))
             #expect(failed.error?.code == .storage)

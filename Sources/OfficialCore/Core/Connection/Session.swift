@@ -20,18 +20,32 @@ enum Session {
         throw ChatError(.file(.unreachable), reason)
     }
 
-    /// Makes the settings of a core of our own, opens the profile and starts chatting.
-    static func begin(
+    /// The profile that is wanted. Only asks, so that nothing is done to another database than before; but where there
+    /// is no profile at all it makes the first one, since nothing could be told apart by anything else.
+    static func find(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
-    ) async throws(ChatError) -> Profile {
+    ) async throws(ChatError) -> FoundProfile {
         do throws(OfficialCoreError) {
-            try await setUp(transport, settings)
-            let user = try await user(transport, settings)
-            if settings.ownership == .library { _ = try await transport.request(.start) }
-            return user.profile
+            return try await user(transport, settings)
         } catch {
             throw error.chatError
         }
+    }
+
+    /// Makes the settings of a core of our own, opens the profile and starts chatting. A program chats since it began:
+    /// it goes by what its database says.
+    static func start(
+        _ found: FoundProfile, _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
+    ) async throws(OfficialCoreError) {
+        try await setUp(transport, settings)
+        if !found.isActive { _ = try await user(of: transport.request(.setActiveUser(found.profile.id))) }
+        if settings.ownership == .library { _ = try await transport.request(.start) }
+    }
+
+    /// A profile of the core, which may have to be made the active one.
+    struct FoundProfile: Hashable, Sendable {
+        var profile: Profile
+        var isActive: Bool
     }
 
     /// Folders and encryption hold for one run of the core: again after each restart. A core that somebody
@@ -47,7 +61,7 @@ enum Session {
 
     private static func user(
         _ transport: any OfficialTransport, _ settings: OfficialCoreSettings
-    ) async throws(OfficialCoreError) -> APIUser {
+    ) async throws(OfficialCoreError) -> FoundProfile {
         let active = try await activeUser(transport)
         guard let active else {
             var name = settings.profileName
@@ -58,9 +72,12 @@ enum Session {
                     "The SimpleX database has no profile yet: give the first one a name with "
                         + "--profile.")
             }
-            return try await user(of: transport.request(.createUser(displayName: name)))
+            let made = try await user(of: transport.request(.createUser(displayName: name)))
+            return FoundProfile(profile: made.profile, isActive: true)
         }
-        guard let name = settings.profileName, name != active.displayName else { return active }
+        guard let name = settings.profileName, name != active.displayName else {
+            return FoundProfile(profile: active.profile, isActive: true)
+        }
         guard case .usersList(let users) = try await transport.request(.users),
             let wanted = users.first(where: { $0.displayName == name })
         else {
@@ -75,7 +92,7 @@ enum Session {
                 "Another profile is active in the running program, \(active.displayName): "
                     + "switch there, or leave --profile out.")
         }
-        return try await user(of: transport.request(.setActiveUser(wanted.id)))
+        return FoundProfile(profile: wanted.profile, isActive: false)
     }
 
     private static func activeUser(
