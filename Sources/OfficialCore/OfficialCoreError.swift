@@ -67,7 +67,12 @@ public struct OfficialCoreError: DescribedError {
     }
 
     /// Whether the command may have taken effect though no answer came.
-    public var leavesDoubt: Bool { code == .timeout || code == .broken || code == .cancelled }
+    public var leavesDoubt: Bool {
+        switch code {
+        case .timeout, .broken, .cancelled, .interrupted: true
+        default: false
+        }
+    }
 
     /// The same for the layers above.
     public var chatError: ChatError {

@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import ScriptedCore
 import Store
@@ -37,6 +38,44 @@ struct TextSendingTests {
         } throws: { ($0 as? ChatError)?.code == .sendingUnsure }
         #expect(sent(stage).count == 1)
         await core.shutDown()
+    }
+
+    @Test func whatTheEndOfTheMountInterruptsMayHaveBeenSent() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        let isHeld = Lock(true)
+        let underWay = Lock(0)
+        stage.after("/_send") {
+            underWay.withLock { $0 += 1 }
+            while isHeld.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(10)) }
+        }
+        let text = Task<Void, any Error> {
+            try await core.send(ComposedText(id: "text", text: "x"), to: .direct(1))
+        }
+        let composed = try stage.compose("a.txt", id: "file")
+        let file = Task<Void, any Error> { _ = try await core.send(composed, to: .direct(1)) }
+        #expect(await eventually { underWay.withLock { $0 } == 2 })
+        await core.shutDown()
+        func code(_ task: Task<Void, any Error>) async -> ChatErrorCode? {
+            do {
+                try await task.value
+                return nil
+            } catch {
+                return (error as? ChatError)?.code
+            }
+        }
+        #expect(await code(text) == .sendingUnsure)
+        #expect(await code(file) == .sendingUndecided)
+        isHeld.withLock { $0 = false }
+
+        stage.restart()
+        let again = try await stage.open()
+        _ = try await again.send(composed, to: .direct(1))
+        await #expect { try await again.send(ComposedText(id: "text", text: "x"), to: .direct(1)) } throws: {
+            ($0 as? ChatError)?.code == .sendingUnsure
+        }
+        #expect(stage.simplex.count("/_send") == 0 && sent(stage).count == 2)
+        await again.shutDown()
     }
 
     @Test func afterABreakNobodyKnowsAndItIsNotSentAgain() async throws {

@@ -98,7 +98,7 @@ struct PendingRequestsTests {
         "the end of the connection leaves a doubt about what was under way, and none about what comes later",
         arguments: [
             (OfficialCoreError.Code.disconnected, OfficialCoreError.Code.broken, true),
-            (.closed, .interrupted, false),
+            (.closed, .interrupted, true),
             (.notInstalled, .notInstalled, false),
         ])
     func ends(code: OfficialCoreError.Code, ending: OfficialCoreError.Code, leavesDoubt: Bool) async throws {

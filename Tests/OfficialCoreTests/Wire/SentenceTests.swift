@@ -122,7 +122,7 @@ struct SentenceTests {
         arguments: [
             (OfficialCoreError.Code.notUnderstood, ChatErrorCode.internalError, false),
             (.cancelled, .internalError, true),
-            (.closed, .internalError, false), (.interrupted, .internalError, false),
+            (.closed, .internalError, false), (.interrupted, .internalError, true),
             (.invalidCommand, .invalidCommand, false),
             (.disconnected, .file(.unreachable), false), (.broken, .file(.unreachable), true),
             (.timeout, .file(.timedOut), true),

@@ -118,18 +118,17 @@ final class MessageSender: Sendable {
         from error: OfficialCoreError, of attempt: BegunSend, _ message: ComposedMessage,
         in chat: ChatReference
     ) async throws(ChatError) -> APIItem {
+        // The next process looks what became of it.
+        if error.code == .interrupted { throw SendSearch.undecided(error) }
         if error.code == .notUnderstood || error.leavesDoubt {
             let isOver = ownership == .library
             if let item = try await search.item(of: attempt, in: chat, mayBeUnderWay: !isOver) { return item }
             guard isOver else { throw SendSearch.unsure }
             if try await search.mayBeSentWithoutItem(attempt.folder) { throw SendSearch.unsure }
         }
-        // The next process looks what became of it.
-        if error.code != .interrupted {
-            await blocking.attempt("forget a message that was not sent") { [index, staging] in
-                staging.remove(attempt.folder)
-                try index.write { try $0.sends.forget(message.id) }
-            }
+        await blocking.attempt("forget a message that was not sent") { [index, staging] in
+            staging.remove(attempt.folder)
+            try index.write { try $0.sends.forget(message.id) }
         }
         throw error.chatError
     }

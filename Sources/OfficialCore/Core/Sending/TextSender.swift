@@ -40,11 +40,8 @@ struct TextSender: Sendable {
             item = try await give(text, to: chat)
         } catch {
             if error.code == .notUnderstood || error.leavesDoubt { throw Self.unsure }
-            // The next process does not know what became of it.
-            if error.code != .interrupted {
-                await blocking.attempt("forget a text that was not sent") { [index] in
-                    try index.write { try $0.sends.forget(text.id) }
-                }
+            await blocking.attempt("forget a text that was not sent") { [index] in
+                try index.write { try $0.sends.forget(text.id) }
             }
             throw error.chatError
         }
