@@ -29,8 +29,7 @@ extension LibraryTransport {
         from present: SecretBytes?, to new: SecretBytes
     ) async throws(OfficialCoreError) {
         let command = try Self.command(from: present, to: new)
-        guard let front = Self.lanes[.foreground] else { preconditionFailure("every lane has its thread") }
-        let answer = await front.run { [library, controller] in library.command(command, controller) }
+        let answer = try await perform { [library, controller] in library.command(command, controller) }
         guard let frame = APIFrame(answer), case .done = try frame.answer() else {
             throw OfficialCoreError(
                 .notUnderstood, "The SimpleX library did not say what became of its databases.")

@@ -82,6 +82,22 @@ public final class LibraryTransport: OfficialTransport {
         }
     }
 
+    /// Carries out work in the library among the commands of somebody who waits.
+    /// - Throws: `.closed`; nothing was done.
+    func perform<Result: Sendable>(
+        _ body: @escaping @Sendable () -> Result
+    ) async throws(OfficialCoreError) -> Result {
+        let isOpen = state.withLock { state in
+            if !state.isClosing { state.inside += 1 }
+            return !state.isClosing
+        }
+        guard isOpen, let front = threads[.foreground] else {
+            throw OfficialCoreError(.closed, "The SimpleX core is closed.")
+        }
+        defer { state.withLock { $0.inside -= 1 } }
+        return await front.run(body)
+    }
+
     /// The core is in this process: there is never another.
     public func connection(of lane: TransportLane) -> UInt64 { 1 }
 
