@@ -102,8 +102,8 @@ public struct KeyedFolder: Sendable {
             if let opened = try open(slots, secret) { return opened }
             obstacles.append(UnlockingError(.wrongSecret, "The credential does not open it."))
         }
-        if slots.slots.contains(where: { $0.kind == .keyring }), let keyring = ways.keyring {
-            switch try opening(slots, keyring) {
+        if slots.slots.contains(where: { $0.kind == .keyring }) {
+            switch try opening(slots, ways.keyring) {
             case .success(let opened): return opened
             case .failure(let error): obstacles.append(error)
             }
@@ -114,9 +114,11 @@ public struct KeyedFolder: Sendable {
         throw Self.noWay(slots, obstacles)
     }
 
+    /// - Parameter keyring: nil: there is none, but one may come, as at a login.
     private func opening(
-        _ slots: KeySlots, _ keyring: Keyring
+        _ slots: KeySlots, _ keyring: Keyring?
     ) throws(UnlockingError) -> Result<(dataKey: SecretBytes, slot: KeySlot), UnlockingError> {
+        guard let keyring else { return .failure(UnlockingError(KeyringError.absent)) }
         let key: SecretBytes?
         do throws(KeyringError) {
             key = try keyring.key(named: slots.name)

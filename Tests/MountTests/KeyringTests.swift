@@ -59,6 +59,10 @@ import Testing
         stage.environment["LD_LIBRARY_PATH"] = .some(nil)
         let absent = try await stage.chatfs("mount \(path)")
         #expect(absent.ending == .code(1), "\(absent.errors)")
+        // At a login even the bus may come later.
+        stage.environment["DBUS_SESSION_BUS_ADDRESS"] = .some(nil)
+        let early = try await stage.chatfs("mount \(path)")
+        #expect(early.ending == .code(1) && early.errors.contains("no keyring"), "\(early.errors)")
     }
 
     @Test func aKeyringThatHangsHoldsNobodyUp() async throws {

@@ -99,6 +99,20 @@ import Testing
         }
     }
 
+    @Test func aKeyringThatIsNotThereYetIsNotTheEndOfAllWays() throws {
+        let kept = DataKey.random()
+        let key = try made(Ways(named: .keyringKey(kept)))
+        #expect(try keyed.slots().slots.map(\.kind) == [.keyring])
+        let error = #expect(throws: UnlockingError.self) { try keyed.unlock(with: Ways()) }
+        #expect(error?.code == .keyring && error?.needsSomebody == false)
+        #expect(error?.sentence.contains("There is no keyring") == true, "\(error?.sentence ?? "")")
+        // Whoever can be asked is asked.
+        try keyed.add(.passphrase("a"), for: key)
+        var ways = Ways()
+        ways.ask = { _ in SecretBytes(Array("a".utf8)) }
+        #expect(try keyed.unlock(with: ways).isEqual(to: key))
+    }
+
     @Test func whoIsAskedMayMistypeTwice() throws {
         let answers = Lock(
             ["good", "good", "bad", "worse", "good", "bad", "bad", "bad"].map { Array($0.utf8) })
