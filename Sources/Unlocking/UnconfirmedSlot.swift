@@ -7,14 +7,16 @@ import Posix
 /// has it locked; where a process was killed with it, the next one that opens the folder removes the slot. All calls
 /// block.
 ///
-///     0   "u": nobody can have the secret, "s": somebody may
+///     0   "u"; "s", of an earlier version: somebody may have the secret
 ///     1   what tells the slot from others (`KeySlot.identity`): whoever is killed before the slot is in the file leaves
 ///         a number that another process gives to a slot of its own
+///
+/// Executable: somebody may have the secret. A mode is changed on a full disk too, also where what a file holds is never
+/// written in place.
 struct UnconfirmedSlot {
     private static let prefix = KeyedFolder.keysFile + ".unconfirmed-"
     private static let unseen = UInt8(ascii: "u")
-    /// Somebody may have it: from then on the slot stays, whoever is killed.
-    private static let shown = UInt8(ascii: "s")
+    private static let formerlyShown = UInt8(ascii: "s")
 
     private let folder: OpenFile
     private let file: OpenFile
@@ -32,13 +34,14 @@ struct UnconfirmedSlot {
         try folder.synchronise()
     }
 
-    func noteShown() throws(SystemError) { try note(Self.shown) }
+    /// From then on the slot stays, whoever is killed.
+    func noteShown() throws(SystemError) { try note(isShown: true) }
 
     /// It was refused.
-    func noteUnseen() throws(SystemError) { try note(Self.unseen) }
+    func noteUnseen() throws(SystemError) { try note(isShown: false) }
 
-    private func note(_ state: UInt8) throws(SystemError) {
-        try file.write([state], at: 0)
+    private func note(isShown: Bool) throws(SystemError) {
+        try check("mark a file") { fchmod(file.descriptor, isShown ? 0o700 : 0o600) }
         try file.synchronise()
     }
 
@@ -60,11 +63,12 @@ struct UnconfirmedSlot {
             guard let number = UInt32(name.dropFirst(prefix.count)),
                 let file = try? OpenFile(name, flags: O_RDWR | chatfs_o_nofollow, in: folder),
                 (try? file.tryLock()) == true,
-                let content = try? file.read(count: 1 + KeySlot.identityLength, at: 0)
+                let content = try? file.read(count: 1 + KeySlot.identityLength, at: 0),
+                let mode = try? file.status().st_mode
             else { continue }
             let identity = Array(content.dropFirst())
             let isDone =
-                content.first == shown
+                mode & S_IXUSR != 0 || content.first == formerlyShown
                 || removeSlots { slot in
                     slot.kind == .recoveryCode && slot.number == number && slot.identity == identity
                 }

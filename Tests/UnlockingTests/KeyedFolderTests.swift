@@ -223,6 +223,30 @@ import Testing
         #expect(try keyed.slots().slots.map(\.kind) == [.key])
     }
 
+    @Test func aCodeThatNobodyHasIsRemovedByTheNextWhoOpensWhereTheDiskWasFullForItsNoteToo() async throws {
+        let key = try made(Ways(named: .someKey))
+        let path = keyed.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            struct Full: Error {}
+            signal(SIGXFSZ, SIG_IGN)
+            let keyed = KeyedFolder(path: path, database: "chatfs.db")
+            let key = try keyed.unlock(with: Ways(named: .someKey))
+            #expect(throws: Full.self) {
+                try keyed.newRecoveryCode(for: key) { _ in
+                    // No byte of any file is written from here on.
+                    var limit = rlimit(rlim_cur: 0, rlim_max: rlim_t.max)
+                    try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+                    throw Full()
+                }
+            }
+        }
+        #expect(try keyed.slots().slots.map(\.kind) == [.key, .recoveryCode])
+        #expect(try keyed.unlock(with: Ways(named: .someKey)).isEqual(to: key))
+        #expect(try keyed.slots().slots.map(\.kind) == [.key])
+        let left = try PrivateFolder.names(in: OpenFile(path, flags: O_RDONLY))
+        #expect(!left.contains { $0.hasPrefix("keys.unconfirmed") })
+    }
+
     /// A process of its own, killed as it hands the code over, in which nobody was given anything yet.
     @Test(arguments: [true, false])
     func whatAKilledProcessLeftOfACodeIsRemovedWhereNobodyCanHaveIt(isRefused: Bool) async throws {
