@@ -147,8 +147,7 @@ public struct FolderEncryption: Sendable {
     /// Overwrites a file as far as its disk allows, and removes it. Nothing happens where there is none.
     /// - Throws: where it cannot be opened or overwritten: it is there still. ELOOP for a link.
     public static func wipe(_ path: String) throws(SystemError) {
-        guard access(path, F_OK) == 0 else { return }
-        let file = try OpenFile(path, flags: O_WRONLY | O_NOFOLLOW)
+        guard let file = try OpenFile.existing(path, flags: O_WRONLY | O_NOFOLLOW) else { return }
         let zeros = [UInt8](repeating: 0, count: 1 << 20)
         let size = try file.size()
         var position: UInt64 = 0
@@ -158,7 +157,7 @@ public struct FolderEncryption: Sendable {
             position += UInt64(count)
         }
         try file.synchronise()
-        unlink(path)
+        try check("remove a file") { unlink(path) }
     }
 
     private func removeFiles(of database: String) {

@@ -15,6 +15,18 @@ import Testing
         FolderEncryption(fixture.keyed, lockFile: KeyedFixture.lockFile)
     }
 
+    @Test func whatCannotBeWipedIsNotTakenForMissing() throws {
+        let folder = try TemporaryFolder()
+        try FolderEncryption.wipe(folder.path("none"))
+        try #require(symlink("loop", folder.path("loop")) == 0)
+        for path in ["loop", "loop/secret"] {
+            #expect(throws: SystemError.self, "\(path)") { try FolderEncryption.wipe(folder.path(path)) }
+        }
+        try folder.write([1, 2, 3], to: "secret")
+        try FolderEncryption.wipe(folder.path("secret"))
+        #expect(try folder.names() == ["loop"])
+    }
+
     @Test func everythingIsThereAfterwardsAndNothingCanBeReadWithoutTheKey() throws {
         let fixture = try KeyedFixture(rows: 300)
         let before = try fixture.contents(key: nil)
