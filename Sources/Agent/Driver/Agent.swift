@@ -47,8 +47,7 @@ public final class Agent: ConnectionAgent {
     ///   - event: the last one that the application has seen. Those to come have higher numbers also where the database
     ///     is another one than that event was in.
     ///   - isRestored: the database is a copy of the past. Every connection agrees on new keys before anything is sent.
-    /// - Throws: `.store`; `.damaged` of a connection that another program had taken over or, in a copy of
-    ///   the past, of any.
+    /// - Throws: `.store`, `.stopped`.
     public func start(after event: Int64 = 0, isRestored: Bool = false) async throws(AgentError) {
         let (damaged, unfinished) = try await run { store in
             try store.change { tables in

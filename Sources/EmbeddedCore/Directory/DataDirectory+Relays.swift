@@ -117,7 +117,7 @@ extension DataDirectory {
     }
 
     /// Lets a profile receive files from these relays: this fingerprint at this host and port.
-    /// - Throws: `.storage`, `.file(.noSpace)`.
+    /// - Throws: `.noSuchProfile`, `.storage`, `.file(.noSpace)`.
     public func approveRelays(_ relays: [RelayAddress], for profile: Profile) throws(ChatError) {
         try wrapping {
             try store.change { tables in

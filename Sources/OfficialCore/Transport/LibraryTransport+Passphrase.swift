@@ -24,7 +24,7 @@ extension LibraryTransport {
     /// - Parameters:
     ///   - present: nil: they are not encrypted.
     ///   - new: of printable characters of ASCII without spaces, which is all that the core takes.
-    /// - Throws: `.invalidCommand` for characters that it does not take, `.refused`, `.notUnderstood`.
+    /// - Throws: `.invalidCommand` for characters that it does not take, `.refused`, `.notUnderstood`, `.closed`.
     public func changePassphrase(
         from present: SecretBytes?, to new: SecretBytes
     ) async throws(OfficialCoreError) {
