@@ -12,6 +12,7 @@ final class MemoryCore: FileTransferring {
         var received: [FileID] = []
         var completed: [FileID: FileSourceLocation] = [:]
         var abandoned: [FileID: [FileProblem?]] = [:]
+        var givenUp: [FileID] = []
         var completionFails: [ChatError] = []
         /// Whether the core fetches a copy of its own of what is claimed.
         var receivesWhatIsClaimed = false
@@ -52,6 +53,13 @@ final class MemoryCore: FileTransferring {
 
     func abandonClaim(_ file: FileID, problem: FileProblem?) async {
         state.withLock { $0.abandoned[file, default: []].append(problem) }
+    }
+
+    func giveUpCopy(
+        of file: FileID, at location: FileSourceLocation
+    ) async throws(ChatError) -> GivenUpCopy {
+        state.withLock { $0.givenUp.append(file) }
+        return .lost(.damagedCopy)
     }
 
     func receiveFile(_ file: FileID, approvedRelays: Bool) async throws(ChatError) {

@@ -87,6 +87,50 @@ import Testing
         await stage.hydrator.shutDown()
     }
 
+    // MARK: - A cache whose disk fails
+
+    private static let plainCache: HydrationSettings = {
+        var settings = HydrationSettings()
+        settings.cacheMode = .plain
+        settings.minimumFree = 0
+        return settings
+    }()
+
+    /// The folder of the cache is gone: no file can be made in it.
+    @Test func aCacheThatTakesNothingIsNoReasonToGiveUpTheStoredFile() async throws {
+        let stage = try Stage(settings: Self.plainCache)
+        let (_, item) = try Self.stored(on: stage)
+        try check("remove the cache") { rename(stage.folder.path("cache"), stage.folder.path("gone")) }
+        for name in try stage.folder.names(in: "gone") { unlink(stage.folder.path("gone/" + name)) }
+        try check("remove the cache") { rmdir(stage.folder.path("gone")) }
+        let file = stage.hydrator.open(item)
+        #expect(try await file.bytes(0..<Self.size) == Self.plain)
+        #expect(file.wholePlainFile == nil)
+        #expect(stage.core.state.withLock { $0.givenUp } == [])
+        await stage.hydrator.shutDown()
+    }
+
+    /// Where no memory is mapped, writing to it gives EIO, as a disk does that fails.
+    @Test func whatTheDiskOfTheCacheSaysIsNotSaidOfTheStoredFile() async throws {
+        let stage = try Stage(settings: Self.plainCache)
+        let (path, item) = try Self.stored(on: stage)
+        let arguments = try #require(item.file?.source?.arguments)
+        let failing = try OpenFile("/proc/self/mem", flags: O_RDWR)
+        #expect(throws: SystemError(code: EIO, operation: "write a file")) { try failing.write([1], at: 0) }
+        let error = await #expect(throws: HydrationError.self) {
+            _ = try await PlainCopy.decrypting(
+                path, arguments, size: Self.size, into: failing, usage: CacheUsage(), progress: {})
+        }
+        #expect(error?.code == .cache && (error?.cause as? SystemError)?.code == EIO)
+        // What is said of the stored file remains.
+        unlink(path)
+        await expectProblem(.damaged) { try await Self.reading(item, on: stage) }
+        #expect(stage.core.state.withLock { $0.givenUp } == [FileID(7)])
+        await stage.hydrator.shutDown()
+    }
+
+    // MARK: - Checks
+
     /// A stored file, and how often what remembers checks has looked through it.
     private struct Checks {
         let folder: TemporaryFolder

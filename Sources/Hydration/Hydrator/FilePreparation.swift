@@ -1,3 +1,4 @@
+import Base
 import ChatCore
 import Cryptography
 import Glibc
@@ -73,24 +74,38 @@ struct FilePreparation: Sendable {
     private func open(
         _ source: FileSourceLocation, progress: @escaping @Sendable () -> Void
     ) async throws -> WholeContent {
-        let size = described.size
         if context.settings.cacheMode == .plain, let arguments = source.arguments {
             do {
-                let cached = try await onPool {
-                    context.reserveCapacity(size, for: file) ? try context.cache.makeFile() : nil
-                }
-                if let cached {
-                    let copy = try await PlainCopy.decrypting(
-                        source.path, arguments, size: size, into: cached, usage: context.cache.usage,
-                        progress: progress)
+                if let copy = try await plainCopy(of: source.path, arguments, progress) {
                     return WholeContent(.copy(copy))
                 }
-            } catch  where FileProblem(error).kind == .noSpace {
+            } catch let error as HydrationError where error.code == .cache {
+                // Of the stored file it says nothing.
                 context.failures.log.notice(
-                    "the disk of the cache is full: a file is served from where it is stored")
+                    "the cache takes no copy of a file, which is served from where it is stored: "
+                        + error.sentence)
             }
         }
-        return try await WholeContent.open(source, size: size, verified: context.verified, progress: progress)
+        return try await WholeContent.open(
+            source, size: described.size, verified: context.verified, progress: progress)
+    }
+
+    /// Nil when there is no capacity for it.
+    private func plainCopy(
+        of path: String, _ arguments: FileArguments, _ progress: @escaping @Sendable () -> Void
+    ) async throws -> PlainCopy? {
+        let size = described.size
+        let cached = try await onPool { () throws(HydrationError) -> OpenFile? in
+            guard context.reserveCapacity(size, for: file) else { return nil }
+            do throws(SystemError) {
+                return try context.cache.makeFile()
+            } catch {
+                throw HydrationError(cacheFile: error)
+            }
+        }
+        guard let cached else { return nil }
+        return try await PlainCopy.decrypting(
+            path, arguments, size: size, into: cached, usage: context.cache.usage, progress: progress)
     }
 
     /// The durable copy is not what was stored, or not there: the file is fetched once more where it can be.

@@ -1,3 +1,4 @@
+import Base
 import Cryptography
 import Posix
 
@@ -11,6 +12,7 @@ enum Verification {
     /// - Parameters:
     ///   - plain: where the plaintext is written; nil: nowhere.
     ///   - progress: told with every MiB.
+    /// - Throws: `.cache` where `plain` takes nothing: that says nothing of the stored file.
     static func run(
         _ reader: CryptoFileReader, into plain: OpenFile? = nil, progress: @Sendable () -> Void
     ) async throws {
@@ -18,7 +20,7 @@ enum Verification {
         var isDone = false
         while !isDone {
             try Task.checkCancellation()
-            (verification, isDone) = try await threads.run { [verification] () throws(CryptographyError) in
+            (verification, isDone) = try await threads.run { [verification] () throws(any Error) in
                 var next = verification
                 let isDone = try step(&next, reader, into: plain)
                 return (next, isDone)
@@ -30,16 +32,23 @@ enum Verification {
     private static func step(
         _ verification: inout CryptoFileReader.Verification, _ reader: CryptoFileReader,
         into plain: OpenFile?
-    ) throws(CryptographyError) -> Bool {
+    ) throws -> Bool {
         guard let plain else { return try reader.step(&verification) }
         var position = verification.position
-        return try reader.step(&verification) { (piece) throws(CryptographyError) in
-            do throws(SystemError) {
-                try plain.write(piece, at: position)
-            } catch {
-                throw CryptographyError(error)
+        var failure: SystemError?
+        do throws(CryptographyError) {
+            return try reader.step(&verification) { (piece) throws(CryptographyError) in
+                do throws(SystemError) {
+                    try plain.write(piece, at: position)
+                } catch {
+                    failure = error
+                    throw CryptographyError(error)
+                }
+                position += UInt64(piece.count)
             }
-            position += UInt64(piece.count)
+        } catch {
+            if let failure { throw HydrationError(cacheFile: failure) }
+            throw error
         }
     }
 }
