@@ -22,16 +22,21 @@ struct KilledWriterTests {
             writer.send(signal)
             #expect(try await writer.ending() == .signal(signal))
         }
-        // As programs for downloads do: the length is set before the first byte.
-        let allocated = try await RunningProcess.start(Self.lengthSetter(mounts.toBob, "allocated"))
-        try await allocated.line("that the length is set") { $0 == "set" }
-        allocated.send(SIGKILL)
-        #expect(try await allocated.ending() == .signal(SIGKILL))
+        // As programs for downloads do: the length is set before the first byte, by descriptor or by name.
+        let allocations = ["allocated": "os.ftruncate(f, 1000000)", "named": "os.truncate(path, 1000000)"]
+        for (name, step) in allocations {
+            let allocated = try await RunningProcess.start(Self.lengthSetter(mounts.toBob, name, step))
+            try await allocated.line("that the length is set") { $0 == "set" }
+            allocated.send(SIGKILL)
+            #expect(try await allocated.ending() == .signal(SIGKILL))
+        }
         try await mounts.waitUntilQuiet()
         #expect(try mounts.arrived().filter { !$0.hasPrefix("zz") } == [])
-        #expect(try mounts.state("allocated") == "draft")
-        let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.toBob + "/allocated")
-        #expect(problem?.contains("was killed") == true)
+        for name in allocations.keys {
+            #expect(try mounts.state(name) == "draft", "\(name)")
+            let problem = try ExtendedAttribute.text("user.chatfs.error", of: mounts.toBob + "/" + name)
+            #expect(problem?.contains("was killed") == true, "\(name)")
+        }
         let status = try await ChatFSProcess.run(["status", mounts.folder.path("a")])
         for name in signals.keys {
             #expect(try mounts.state(name) == "draft")
@@ -60,15 +65,18 @@ struct KilledWriterTests {
         try await bob.terminate()
     }
 
-    private static func lengthSetter(_ folder: String, _ name: String) throws -> ChildProcess.Settings {
+    private static func lengthSetter(
+        _ folder: String, _ name: String, _ step: String
+    ) throws -> ChildProcess.Settings {
         var settings = ChildProcess.Settings(
             try Shell.find("python3"),
             [
                 "-c",
                 """
                 import os, sys
-                f = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
-                os.ftruncate(f, 1000000)
+                path = sys.argv[1]
+                f = os.open(path, os.O_WRONLY | os.O_CREAT)
+                \(step)
                 print('set', flush=True)
                 sys.stdin.read()
                 """,
@@ -117,6 +125,17 @@ struct KilledWriterTests {
         c = os.fork()
         if c == 0: signal.pause()
         os.kill(c, 9); os.waitpid(c, 0)
+        os.write(f, b'whole'); os.close(f)"
+        """,
+        // Another that lives sets it by name, and who only has the file open is killed.
+        "by name": """
+        python3 -c "
+        import os, signal
+        p = '$FOLDER/by name'
+        f = os.open(p, 65, 384); c = os.fork()
+        if c == 0:
+            os.close(f); f = os.open(p, 1); signal.pause()
+        os.truncate(p, 5); os.kill(c, 9); os.waitpid(c, 0)
         os.write(f, b'whole'); os.close(f)"
         """,
         // Killed before its first write, after which another writes.

@@ -84,6 +84,18 @@ import Testing
         #expect(try afterAKill(bench).states() == [.draft])
     }
 
+    @Test func soItIsWhenTheLengthIsSetByTheFilesName() async throws {
+        let bench = try Workbench()
+        let draft = try bench.outbox.create(name: name("a"), in: alice)
+        try draft.truncate(to: 5, through: nil, by: getpid())
+        draft.flushed(.ofItsMaker, by: getppid())
+        #expect(!draft.isFinished(.ofItsMaker))
+        #expect(try afterAKill(bench).states() == [.recovered])
+        draft.flushed(.ofItsMaker, by: getpid())
+        #expect(draft.isFinished(.ofItsMaker))
+        #expect(try afterAKill(bench).states() == [.draft])
+    }
+
     @Test func aThreadThatWroteAndEndedLeavesTheCloseToOthers() async throws {
         let bench = try Workbench()
         let draft = try bench.outbox.create(name: name("a"), in: alice)

@@ -91,13 +91,22 @@ import Testing
         #expect(writers.lastWriter(two) != nil && writers.lastWriter(two)?.thread == nil)
     }
 
-    @Test func aLengthThatIsSetByNameIsWrittenByNobodyWhoHasItOpenAndMoreMayFollow() {
+    @Test func whoSetsALengthByTheFilesNameMayHaveBegunToWriteThroughAnyOpening() {
         var writers = DraftWriters()
         let (one, two) = (writers.open(), writers.open())
         for number in [one, two] { writers.flushed(number, .finished) }
+        _ = writers.wrote(through: two, by: 8)
         writers.truncated(to: 5, through: nil, by: 7)
-        #expect(writers.lastWriter(one) == nil && writers.lastWriter(two) == nil)
-        #expect(!writers.isFinished(one) && !writers.isFinished(two))
+        #expect(writers.lastWriter(one)?.thread == 7 && writers.lastWriter(one)?.isFinished == false)
+        #expect(writers.lastWriter(two)?.thread == 8 && !writers.isFinished(two))
+        // Who opens it afterwards has done nothing.
+        let three = writers.open()
+        #expect(writers.lastWriter(three) == nil)
+        // The kernel does not say by whom; then it is emptied.
+        writers.truncated(to: 6, through: nil, by: 0)
+        #expect(writers.lastWriter(one) != nil && writers.lastWriter(one)?.thread == nil)
+        writers.truncated(to: 0, through: nil, by: 7)
+        #expect(writers.lastWriter(one) == nil && writers.lastWriter(two)?.thread == 8)
     }
 
     @Test func whatIsNotOpenChangesNothing() {

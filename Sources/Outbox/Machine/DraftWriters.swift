@@ -23,7 +23,7 @@ public struct DraftOpening: Hashable, Sendable {
 /// | open | unfinished |
 /// | wrote | unfinished, with this writer |
 /// | truncated | unfinished; unless it was emptied, with this writer |
-/// | truncated by its name | all: unfinished |
+/// | truncated by its name | all: unfinished; unless it was emptied, with who did that, who may have it open |
 /// | flushed, finished | finished |
 /// | flushed, killed | unfinished; all openings of before died with it |
 /// | flushed, foreign | as it was |
@@ -34,6 +34,9 @@ struct DraftWriters: Sendable, Equatable {
         var thread: pid_t?
         var hasWritten = false
         var isFinished = false
+        /// Who set a length by the file's name while it was open: perhaps who has it open, before the first byte. 0 when
+        /// the kernel does not say who; nil: nobody.
+        var lengthSetter: pid_t?
     }
 
     private(set) var openings: [Int: Writer] = [:]
@@ -48,10 +51,12 @@ struct DraftWriters: Sendable, Equatable {
 
     func isFinished(_ number: Int) -> Bool { openings[number]?.isFinished ?? true }
 
-    /// Who wrote last through an opening, nil when nothing was written.
+    /// Who wrote last through an opening, or before the first byte set a length by the file's name; nil when nothing was
+    /// written.
     func lastWriter(_ number: Int) -> (thread: pid_t?, isFinished: Bool)? {
-        guard let writer = openings[number], writer.hasWritten else { return nil }
-        return (writer.thread, writer.isFinished)
+        guard let writer = openings[number] else { return nil }
+        if writer.hasWritten { return (writer.thread, writer.isFinished) }
+        return writer.lengthSetter.map { ($0 == 0 ? nil : $0, writer.isFinished) }
     }
 
     mutating func open() -> Int {
@@ -72,11 +77,14 @@ struct DraftWriters: Sendable, Equatable {
     /// Who sets a length has begun to write, as programs do that allocate a file first; who empties it has not. Others
     /// who have it open have not done anything.
     /// - Parameters:
-    ///   - number: nil: through none of them, by its name.
+    ///   - number: nil: through none of them, by its name. Whether it was who has it open shows at the close.
     ///   - thread: as of a write.
     mutating func truncated(to size: UInt64, through number: Int?, by thread: pid_t) {
         guard let number else {
-            for number in openings.keys { openings[number]?.isFinished = false }
+            for number in openings.keys {
+                openings[number]?.isFinished = false
+                openings[number]?.lengthSetter = size > 0 ? max(thread, 0) : nil
+            }
             return
         }
         openings[number]?.isFinished = false
