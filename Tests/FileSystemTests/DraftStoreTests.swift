@@ -183,6 +183,23 @@ struct DraftStoreTests {
         await stage.fixture.end()
     }
 
+    @Test("who asks for the removal of what the core is taking, and gives up, is answered at once")
+    func removalGivenUp() async throws {
+        let stage = try await Scene()
+        stage.draft.change { $0.state = .sending }
+        let (fs, chat) = (stage.fileSystem, stage.chat)
+        let before = stage.draft.looks
+        let removal = Task { await fs.unlink(Scene.name, in: chat).code() }
+        try await wait(until: "it waits") { stage.draft.looks > before + 2 }
+        let interrupted = stage.draft.looks
+        removal.cancel()
+        #expect(await removal.value == EINTR)
+        // It is looked at once more, not over and over.
+        #expect(stage.draft.looks < interrupted + 1000)
+        #expect(stage.drafts.all.count == 1 && stage.draft.state == .sending)
+        await stage.fixture.end()
+    }
+
     @Test("removing what the core gave back removes the draft")
     func removedAfterARefusal() async throws {
         let stage = try await Scene()

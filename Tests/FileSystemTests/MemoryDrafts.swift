@@ -157,6 +157,7 @@ final class MemoryDraft: DraftFile {
         var lastOpening = 0
         var holds = 0
         var beforeOpening: @Sendable () -> Void = {}
+        var looks = 0
     }
 
     let id: Int64
@@ -187,10 +188,17 @@ final class MemoryDraft: DraftFile {
 
     var holds: Int { current.withLock { $0.holds } }
     var bytes: [UInt8] { current.withLock { $0.bytes } }
+    /// How often somebody has asked how it stands.
+    var looks: Int { current.withLock { $0.looks } }
 
     // MARK: - DraftFile
 
-    var snapshot: DraftSnapshot { current.withLock { $0.snapshot } }
+    var snapshot: DraftSnapshot {
+        current.withLock { state in
+            state.looks += 1
+            return state.snapshot
+        }
+    }
     var state: DraftState { snapshot.state }
     var partVersion: PartVersion { PartVersion(id: id, name: snapshot.name, sequence: 0) }
     var partState: PartState {

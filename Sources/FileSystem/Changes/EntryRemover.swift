@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Namespace
 import Outbox
 import Posix
@@ -72,7 +73,12 @@ final class EntryRemover: Sendable {
                     guard !isLate, draft.isAtTheCore else { return .failure(FileSystemError(error)) }
                 }
             }
-            try? await Task.sleep(for: .milliseconds(5))
+            do {
+                try await Task.sleep(for: .milliseconds(5))
+            } catch {
+                // Who asked waits no longer.
+                return .failure(FileSystemError(EINTR))
+            }
         }
     }
 
