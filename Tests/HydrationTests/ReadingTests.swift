@@ -1,5 +1,6 @@
 import Base
 import ChatCore
+import Glibc
 import Posix
 import TestSupport
 import Testing
@@ -125,6 +126,21 @@ import XFTP
         let wrong = stage.hydrator.open(
             stage.item(8, size: 5, status: .sndComplete, source: item.file?.source))
         await expectProblem(.damaged) { try await wrong.bytes(0..<1) }
+        await stage.hydrator.shutDown()
+    }
+
+    /// As a program of the official core's user may do to it, which keeps files as they are.
+    @Test func aPlainCopyThatBecomesShorterWhileItIsOpenIsAnErrorAndNoEnd() async throws {
+        let stage = try Stage()
+        let path = try stage.folder.write([UInt8](repeating: 7, count: 1000), to: "plain")
+        let file = stage.hydrator.open(
+            stage.item(
+                7, size: 1000, status: .sndComplete, source: FileSourceLocation(path: path, arguments: nil)))
+        #expect(try await file.bytes(0..<1000).count == 1000)
+        try OpenFile(path, flags: O_RDWR).truncate(to: 500)
+        #expect(try await file.bytes(0..<500) == [UInt8](repeating: 7, count: 500))
+        await expectProblem(.damaged) { try await file.bytes(400..<600) }
+        await expectProblem(.damaged) { try await file.bytes(500..<1000) }
         await stage.hydrator.shutDown()
     }
 

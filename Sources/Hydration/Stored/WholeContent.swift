@@ -74,6 +74,8 @@ final class WholeContent: Sendable {
         }
     }
 
+    /// Fills `buffer`, which ends with the content at the latest.
+    /// - Throws: `.damaged` when the core's file became shorter: an answer is never short.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> ReadResult {
         switch location {
         case .cryptoFile(let reader, let ahead, _):
@@ -84,7 +86,9 @@ final class WholeContent: Sendable {
                 if rest.isEmpty { return .filled(count) }
                 return .filled(count + (try reader.read(into: rest, at: offset + UInt64(count))))
             }
-        case .plain(let file, _): return .filled(try file.read(into: buffer, at: offset))
+        case .plain(let file, _):
+            guard try file.read(into: buffer, at: offset) == buffer.count else { throw Self.wrongLength }
+            return .filled(buffer.count)
         case .copy(let copy): return .filled(try copy.file.read(into: buffer, at: offset))
         case .stream(let stream, let contentOffset):
             guard try stream.read(into: buffer, at: contentOffset + offset) else {
