@@ -12,12 +12,14 @@ extension OpenFile {
 
     /// Reserves space on the disk for a range, without making the file longer: fallocate(2). Filesystems that cannot do
     /// this allocate as it comes.
-    /// - Throws: ENOSPC when there is none, and nothing else: what else fails is met by who writes.
+    /// - Throws: where there is none (`SystemError.isFullDisk`), and nothing else: what else fails is met by who writes.
     public func reserve(_ range: Range<UInt64>) throws(SystemError) {
         guard !range.isEmpty else { return }
         let isDone =
             chatfs_reserve(descriptor, Int64(clamping: range.lowerBound), Int64(clamping: range.count)) == 0
-        if !isDone, errno == ENOSPC { throw SystemError(code: ENOSPC, operation: "reserve space for a file") }
+        if isDone { return }
+        let error = SystemError(code: errno, operation: "reserve space for a file")
+        if error.isFullDisk { throw error }
     }
 
     /// Some network filesystems know no limit and name the largest number.

@@ -46,9 +46,18 @@ struct DiskSpaceTests {
         do throws(SystemError) {
             try file.reserve(0..<(UInt64(1) << 60))
         } catch {
-            #expect(error == SystemError(code: ENOSPC, operation: "reserve space for a file"))
+            #expect(error.isFullDisk && error.operation == "reserve space for a file")
         }
         #expect(try file.size() == 0)
+    }
+
+    /// As at RLIMIT_FSIZE and at a quota, which would be those of all tests.
+    @Test("nor is a place beyond the longest file")
+    func beyondTheLongest() throws {
+        let last = UInt64(Int64.max)
+        #expect(throws: SystemError(code: EFBIG, operation: "reserve space for a file")) {
+            try file().reserve(last - 10..<last + 100)
+        }
     }
 
     @Test("what was written can be made durable, alone and with all others")
