@@ -62,6 +62,22 @@ struct PlainFolderTests {
         return status
     }
 
+    @Test("a manifest that cannot be opened at present is not taken for a missing one")
+    func unreadableManifest() throws {
+        do {
+            let place = try open()
+            #expect(try put(item(1, [1, 2]), place) == .written)
+            try place.save()
+        }
+        let (manifest, kept) = (folder.path("clear/manifest.json"), folder.path("kept"))
+        try check("move it") { rename(manifest, kept) }
+        // What cannot be opened, whoever asks: root may read all files.
+        try check("make a socket") { mknod(manifest, S_IFSOCK | 0o600, 0) }
+        #expect(throws: SystemError(code: ENXIO, operation: "open a file")) { try open() }
+        try check("move it back") { rename(kept, manifest) }
+        #expect(try put(item(1, [1, 2]), open()) == .unchanged)
+    }
+
     @Test("a file has its bytes, its time, and no rights of others")
     func written() throws {
         let place = try open()

@@ -44,7 +44,9 @@ public final class PlainFolder {
             throw ArchiveError(.file, "Another export into this folder is going on: wait for its end.")
         }
         manifest = PlainManifest(profile: profile.displayName)
-        if let file = try? OpenFile(PlainManifest.name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory) {
+        let stored = try OpenFile.existing(
+            PlainManifest.name, flags: O_RDONLY | O_NOFOLLOW, in: folder.directory)
+        if let file = stored {
             let found = JSONText.decoded(
                 PlainManifest.self, from: try file.readAll(limit: PlainManifest.longest))
             guard let found, found.isOurs else {
