@@ -44,7 +44,7 @@ extension LinkStore {
 
     /// Removes entries, all or none. Answers those of whose upload the relays must be told.
     func remove(_ ids: [Int64]) throws -> [Int64] {
-        guard isUsed else { throw Self.noSuchItem }
+        guard try isUsed else { throw Self.noSuchItem }
         return try commit { change in
             var remaining: [Int64] = []
             for id in ids {
@@ -66,7 +66,7 @@ extension LinkStore {
 
     /// Takes an upload back; its entry stays.
     func cancel(_ id: Int64) throws {
-        guard isUsed else { throw ChatError(.noSuchFile, "There is no such file.") }
+        guard try isUsed else { throw ChatError(.noSuchFile, "There is no such file.") }
         try commit { change in
             guard let row = try change.table.row(id), row.status != .removed else {
                 throw ChatError(.noSuchFile, "There is no such file.")

@@ -39,7 +39,13 @@ final class LinkStore: Sendable {
     }
 
     /// Whether there is anything to look at.
-    var isUsed: Bool { access(path, F_OK) == 0 }
+    var isUsed: Bool {
+        get throws(SystemError) {
+            if access(path, F_OK) == 0 { return true }
+            guard errno == ENOENT else { throw SystemError(code: errno, operation: "look for links") }
+            return false
+        }
+    }
 
     /// Approximate time of the last change; if links were never used, that of the profile's folder. At most two system
     /// calls.
@@ -79,7 +85,7 @@ final class LinkStore: Sendable {
 
     /// Reads from one snapshot; `nothing` while there is no database.
     func read<Result>(or nothing: Result, _ body: (LinkTable) throws -> Result) throws -> Result {
-        guard isUsed else { return nothing }
+        guard try isUsed else { return nothing }
         return try database().read { try body(LinkTable($0)) }
     }
 

@@ -1,5 +1,7 @@
 import Base
 import ChatCore
+import Glibc
+import Posix
 import Store
 import TestSupport
 import Testing
@@ -18,6 +20,18 @@ struct LinkRowTests {
 
     private static let problem = FileProblem(.relayFull, "The relay is full.")
     private static let progress: (done: UInt64, total: UInt64) = (3, 9)
+
+    @Test("links that cannot be looked for are not taken for none")
+    func unreadable() throws {
+        let path = stage.folder.path("profile/links.sqlite")
+        try check("make a link to itself") { symlink(path, path) }
+        #expect(throws: SystemError(code: ELOOP, operation: "look for links")) {
+            try store.read(or: 0) { _ in 1 }
+        }
+        #expect(throws: SystemError.self) { try store.remove([1]) }
+        unlink(path)
+        #expect(try store.read(or: 0) { _ in 1 } == 0)
+    }
 
     private func upload() throws -> LinkRow { try store.add(stage.message("a.bin", [1, 2, 3])) }
 

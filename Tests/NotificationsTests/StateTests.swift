@@ -75,6 +75,14 @@ struct StateTests {
         #expect(access(folder.path(ToldFile.name), F_OK) != 0)
     }
 
+    @Test("where it cannot be read which chats are muted, that is no answer")
+    func unreadable() throws {
+        let folder = try TemporaryFolder()
+        let muted = MutedChats(in: try OpenFile(folder.path, flags: O_RDONLY))
+        try check("make a link to itself") { symlink("muted", folder.path("muted")) }
+        #expect(throws: SystemError(code: ELOOP, operation: "open a file")) { try muted.all() }
+    }
+
     @Test("chats are muted and not any more, also by several at once")
     func muted() async throws {
         let folder = try TemporaryFolder()

@@ -13,8 +13,7 @@ public struct MutedChats: Sendable {
 
     /// - Throws: where the folder cannot be read.
     public func all() throws(SystemError) -> Set<ChatReference> {
-        guard faccessat(profile.descriptor, Self.name, F_OK, 0) == 0 else { return [] }
-        let folder = try OpenFile(Self.name, flags: O_RDONLY, in: profile)
+        guard let folder = try OpenFile.existing(Self.name, flags: O_RDONLY, in: profile) else { return [] }
         return Set(try PrivateFolder.names(in: folder).compactMap { ChatReference($0) })
     }
 
