@@ -6,8 +6,8 @@ import Glibc
 import Posix
 
 /// Requests to send whose outcome is not known: each a file in the profile's folder, named by the mark of what
-/// is to be sent where, that holds the id of the message. Who asks for the same again gets the same id, by
-/// which the core knows a repetition. Forgotten after a day. All calls block.
+/// is to be sent where, that holds the id of the message, and when that was by `BootMoment`. Who asks for the same again
+/// gets the same id, by which the core knows a repetition. Forgotten after a day. All calls block.
 ///
 /// A mark is a plain digest, from which a short text could be found by trying. Where the data is encrypted, the
 /// file's name is therefore made of the mark and a key.
@@ -19,13 +19,24 @@ public struct UnansweredRequests: Sendable {
     /// In front of names that were made with a key.
     private static let prefix = "k"
 
+    /// The longest note, in bytes.
+    private static let longest = 256
+
     private let folder: OpenFile
     private let key: SecretBytes?
+    private let moment: @Sendable () -> BootMoment?
 
     /// - Parameter key: from `key(from:)`; nil: the data is not encrypted.
     /// - Throws: `.system` where the folder cannot be opened or made.
     public init(profileFolder: String, key: SecretBytes?) throws(DesktopError) {
+        try self.init(profileFolder: profileFolder, key: key, moment: { BootMoment.now() })
+    }
+
+    init(
+        profileFolder: String, key: SecretBytes?, moment: @escaping @Sendable () -> BootMoment?
+    ) throws(DesktopError) {
         self.key = key
+        self.moment = moment
         do throws(SystemError) {
             let own = try OpenFile(
                 profileFolder, flags: O_RDONLY | chatfs_o_directory | chatfs_o_nofollow)
@@ -84,25 +95,49 @@ public struct UnansweredRequests: Sendable {
         let temporary = ".\(name).\(id)"
         let file = try OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, in: folder)
         defer { unlinkat(folder.descriptor, temporary, 0) }
-        try file.write(Array(id.utf8), at: 0)
+        let place = moment().map { "\n\($0.boot) \($0.seconds)" } ?? ""
+        try file.write(Array((id + place).utf8), at: 0)
         try file.synchronise()
         while linkat(folder.descriptor, temporary, folder.descriptor, name, 0) != 0 {
             guard errno == EEXIST else { throw SystemError(code: errno, operation: "note a request") }
-            if let earlier = earlier(name) { return earlier }
-            // It has its answer by now, or is invalid.
-            unlinkat(folder.descriptor, name, 0)
+            switch try earlier(name) {
+            case .request(let id, _): return id
+            // It has its answer by now.
+            case .none: break
+            case .invalid: unlinkat(folder.descriptor, name, 0)
+            }
         }
         try folder.synchronise()
         return id
     }
 
-    private func earlier(_ name: String) -> String? {
-        // What cannot be read, or is too long, is no id.
-        guard let file = try? OpenFile(name, flags: O_RDONLY | O_NOFOLLOW, in: folder),
-            let bytes = try? file.readAll(limit: 64)
-        else { return nil }
-        let text = String(decoding: bytes, as: UTF8.self)
-        return Hexadecimal.decode(text)?.count == 16 ? text : nil
+    private enum Note {
+        /// `since`: when it was noted; nil where that is not known.
+        case request(id: String, since: BootMoment?)
+        case invalid
+        case none
+    }
+
+    /// - Throws: for a note that is there and cannot be read at present: another id in its place would send twice.
+    private func earlier(_ name: String) throws(SystemError) -> Note {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            let file = try OpenFile.existing(name, flags: O_RDONLY | O_NOFOLLOW, in: folder)
+            guard let file else { return .none }
+            bytes = try file.readAll(limit: Self.longest)
+        } catch {
+            // Too long, or a link: no note of this program.
+            if [EFBIG, ELOOP].contains(error.code) { return .invalid }
+            throw error
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        guard let id = lines.first, Hexadecimal.decode(String(id))?.count == 16 else { return .invalid }
+        let place = lines.dropFirst().first?.split(separator: " ") ?? []
+        guard place.count == 2, let seconds = Int64(place[1]) else {
+            return .request(id: String(id), since: nil)
+        }
+        return .request(id: String(id), since: BootMoment(boot: String(place[0]), seconds: seconds))
     }
 
     /// A request that was noted with a key already keeps that note.
@@ -128,12 +163,26 @@ public struct UnansweredRequests: Sendable {
 
     private func forgetOld() throws(SystemError) {
         let now = Int64(time(nil))
+        let moment = moment()
         for name in try PrivateFolder.names(in: folder) {
             var status = stat()
             guard fstatat(folder.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                Int64(status.st_mtim.tv_sec) < now - Self.maxAge
+                Int64(status.st_mtim.tv_sec) < now - Self.maxAge, !isYoung(name, at: moment)
             else { continue }
             unlinkat(folder.descriptor, name, 0)
         }
+    }
+
+    /// Whether a note may be younger than the clock says, which somebody may have set: it is not older than a day by
+    /// the time since the machine was started, or cannot be read at present.
+    private func isYoung(_ name: String, at moment: BootMoment?) -> Bool {
+        let note: Note
+        do throws(SystemError) {
+            note = try earlier(name)
+        } catch {
+            return true
+        }
+        guard let moment, case .request(_, let since?) = note else { return false }
+        return since.boot == moment.boot && moment.seconds - since.seconds < Self.maxAge
     }
 }

@@ -55,13 +55,46 @@ struct UnansweredRequestsTests {
         #expect(try requests.begin(Self.mark, id: Self.first) == Self.second)
     }
 
-    @Test("it is forgotten after a day, not before")
-    func forgotten() throws {
-        _ = try requests.begin(Self.mark, id: Self.first)
+    private func requests(in boot: String, at hours: Int64) throws -> UnansweredRequests {
+        try UnansweredRequests(
+            profileFolder: folder.path, key: nil, moment: { BootMoment(boot: boot, seconds: hours * 3600) })
+    }
+
+    @Test("it is forgotten after a day, not before", arguments: ["a boot", "the next"])
+    func forgotten(boot: String) throws {
+        _ = try requests(in: "a boot", at: 2).begin(Self.mark, id: Self.first)
         age(Self.mark, seconds: 23 * 3600)
+        #expect(try requests(in: boot, at: 27).begin(Self.mark, id: Self.second) == Self.first)
+        age(Self.mark, seconds: 25 * 3600)
+        #expect(try requests(in: boot, at: 27).begin(Self.mark, id: Self.second) == Self.second)
+    }
+
+    @Test("one of an earlier version, which does not say when it was, is forgotten by the clock")
+    func withoutMoment() throws {
+        try folder.write(Array(Self.first.utf8), to: "unanswered/" + Self.mark)
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
         age(Self.mark, seconds: 25 * 3600)
         #expect(try requests.begin(Self.mark, id: Self.second) == Self.second)
+    }
+
+    @Test("a clock that is set ahead makes it no older")
+    func clockSet() throws {
+        _ = try requests.begin(Self.mark, id: Self.first)
+        age(Self.mark, seconds: 48 * 3600)
+        #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
+    }
+
+    @Test("one that cannot be read at present stays, and nothing is sent under another id")
+    func unreadable() throws {
+        _ = try requests.begin(Self.mark, id: Self.first)
+        let note = folder.path("unanswered/" + Self.mark)
+        // What cannot be opened, whoever asks: root may read all files.
+        try check("move it") { rename(note, folder.path("kept")) }
+        try check("make a socket") { mknod(note, S_IFSOCK | 0o600, 0) }
+        #expect(throws: DesktopError.self) { try requests.begin(Self.mark, id: Self.second) }
+        #expect(try folder.names(in: "unanswered") == [Self.mark])
+        try check("move it back") { rename(folder.path("kept"), note) }
+        #expect(try requests.begin(Self.mark, id: Self.second) == Self.first)
     }
 
     @Test("a damaged note is none", arguments: ["", "zz", "1a1a", String(repeating: "1a", count: 40)])

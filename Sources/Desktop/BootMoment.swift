@@ -1,0 +1,19 @@
+import Glibc
+import Posix
+
+/// A moment by a clock that nobody sets: seconds since the machine was started, those in which it slept among them.
+struct BootMoment: Hashable, Sendable {
+    /// The kernel's id of this boot (proc(5)).
+    var boot: String
+    var seconds: Int64
+
+    /// Nil where the kernel does not say which boot it is.
+    static func now() -> BootMoment? {
+        guard let bytes = ProcessInformation.bytes(of: "/proc/sys/kernel/random/boot_id", limit: 36),
+            bytes.count == 36
+        else { return nil }
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return BootMoment(boot: String(decoding: bytes, as: UTF8.self), seconds: Int64(time.tv_sec))
+    }
+}
