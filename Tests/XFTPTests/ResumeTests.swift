@@ -81,6 +81,34 @@ import Testing
         #expect(try await download(uploaded.recipients[1], client).1 == Self.bytes)
     }
 
+    @Test func whatCouldNotBeSavedIsSavedWithTheNext() async throws {
+        let saved = Lock<[Int]>([])
+        let fails = Lock(true)
+        let records = UploadRecords(
+            UploadState(fileName: "a", size: 1, recipients: 1, random: SystemRandomSource())
+        ) { state in
+            if fails.withLock({ $0 }) { throw SystemError(code: EIO, operation: "write a file") }
+            saved.withLock { $0.append(state.chunks.count) }
+        }
+        let key = SigningKey.generate()
+        let failed = await code {
+            try await records.put(
+                UploadState.CreatedChunk(
+                    index: 0,
+                    relay: RelayAddress(
+                        fingerprint: [UInt8](repeating: 1, count: 32), hosts: ["a"], port: nil),
+                    created: CreatedChunkIDs(senderID: [1], recipientIDs: [[2]]), senderKey: key,
+                    recipientKeys: [key], digest: [3]))
+        }
+        #expect(failed == .storage)
+        fails.withLock { $0 = false }
+        try await records.flush()
+        #expect(saved.withLock { $0 } == [1])
+        // Nothing is left to be saved.
+        try await records.flush()
+        #expect(saved.withLock { $0 } == [1])
+    }
+
     @Test func anUploadDoesNotGoOnWithAnotherFile() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()

@@ -55,6 +55,8 @@ final class UploadRecords: Sendable {
         do {
             try await ThreadPool.shared.run { try self.save(self.state) }
         } catch {
+            // What is not on the disk is saved with the next.
+            records.withLock { $0.isDirty = true }
             throw XFTPError(
                 .storage, "The state of the upload could not be saved: \(sentence(of: error))", cause: error)
         }
