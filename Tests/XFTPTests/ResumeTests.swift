@@ -81,6 +81,54 @@ import Testing
         #expect(try await download(uploaded.recipients[1], client).1 == Self.bytes)
     }
 
+    /// The disk of this side takes no more notes: that is no reason to bring a chunk once more.
+    @Test func aChunkThatIsThereAndCannotBeNotedIsNotMadeAnew() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        let bytes = someBytes(60_000)
+        let saves = Lock<[UploadState]>([])
+        let earlier = await code {
+            _ = try await FileUpload.run(
+                FailingSource(bytes: bytes, limit: 0), fileName: "a", recipients: 1, relays: [relay.address],
+                client: client, save: { state in saves.withLock { $0.append(state) } })
+        }
+        #expect(earlier == .source)
+        var state = try #require(saves.withLock { $0.last })
+        let uploaded = try await FileUpload.run(
+            MemorySource(bytes: bytes), fileName: "a", recipients: 1, relays: [relay.address], client: client,
+            state: state, save: { state in saves.withLock { $0.append(state) } })
+        state = try #require(saves.withLock { $0.last })
+        try await FileDeletion.run(uploaded.sender, client: client)
+        #expect(relay.relay.storedBytes == 0 && state.chunks.count == 1)
+        // A record that the relay has, without its bytes.
+        let (sender, recipient) = (SigningKey.generate(), SigningKey.generate())
+        let digest = try #require(Base64URL.decode(state.chunks[0].digest))
+        let size = uploaded.sender.chunks[0].size
+        let created = try await client.create(
+            size: size, digest: digest, senderKey: sender, recipientKeys: [recipient], on: relay.address)
+        state.put(
+            UploadState.CreatedChunk(
+                index: 0, relay: relay.address, created: created, senderKey: sender,
+                recipientKeys: [recipient], digest: digest))
+        let isFirst = Lock(true)
+        let failed = await code {
+            _ = try await FileUpload.run(
+                MemorySource(bytes: bytes), fileName: "a", recipients: 1, relays: [relay.address],
+                client: client, state: state,
+                save: { _ in
+                    let isFirst = isFirst.withLock { isFirst in
+                        defer { isFirst = false }
+                        return isFirst
+                    }
+                    guard isFirst else { throw SystemError(code: ENOSPC, operation: "write a file") }
+                    // Until the next is due.
+                    usleep(600_000)
+                })
+        }
+        #expect(failed == .storage)
+        #expect(relay.relay.storedBytes == UInt64(size))
+    }
+
     @Test func whatCouldNotBeSavedIsSavedWithTheNext() async throws {
         let saved = Lock<[Int]>([])
         let fails = Lock(true)

@@ -57,8 +57,12 @@ final class ChunkUploader: Sendable {
                 count(chunk.count)
                 return
             }
-            // The record may have gone meanwhile; then the chunk is made anew.
-            if (try? await finish(known, chunk)) != nil { return }
+            do throws(XFTPError) {
+                return try await finish(known, chunk)
+            } catch {
+                // The record may have gone meanwhile, or its relay is away; then the chunk is made anew.
+                if Self.isOfThisSide(error) { throw error }
+            }
         }
         var failure: XFTPError?
         for attempt in relays.indices {
@@ -66,11 +70,16 @@ final class ChunkUploader: Sendable {
             do throws(XFTPError) {
                 return try await uploadToOne(relay, chunk, digest: digest)
             } catch {
-                if error.code == .cancelled || error.code == .storage { throw error }
+                if Self.isOfThisSide(error) { throw error }
                 if failure == nil { failure = error }
             }
         }
         throw failure ?? .cancelled
+    }
+
+    /// Another record, or another relay, would change nothing.
+    private static func isOfThisSide(_ error: XFTPError) -> Bool {
+        error.code == .cancelled || error.code == .storage
     }
 
     private func uploadToOne(
