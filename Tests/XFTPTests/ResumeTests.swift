@@ -157,6 +157,18 @@ import Testing
         #expect(saved.withLock { $0 } == [1])
     }
 
+    @Test func aRecordThatMakesNoSenseKeepsNoOtherFromBeingDeletedAndIsSaid() async throws {
+        let relay = try LocalRelay()
+        let client = XFTPClient.forTests()
+        var state = try await Self.interrupted(relay, client: client, abandoned: .keep)
+        var damaged = state.chunks[0]
+        damaged.senderKey = "?"
+        state.put(damaged)
+        let failed = await code { try await FileUpload.delete(state, client: client) }
+        #expect(failed == .wrongState)
+        #expect(relay.relay.storedBytes == 4_194_304)
+    }
+
     @Test func anUploadDoesNotGoOnWithAnotherFile() async throws {
         let relay = try LocalRelay()
         let client = XFTPClient.forTests()

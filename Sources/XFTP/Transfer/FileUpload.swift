@@ -190,9 +190,17 @@ public enum FileUpload {
     }
 
     /// Deletes from the relays what an unfinished upload made there. Chunks that are gone already count as deleted.
-    /// - Throws: the first failure of `XFTPClient.delete`, after all have been tried.
+    /// - Throws: the first failure of `XFTPClient.delete`, after all have been tried; `.wrongState` where the record of
+    ///   one makes no sense, when the others are deleted.
     public static func delete(_ state: UploadState, client: XFTPClient) async throws(XFTPError) {
-        try await FileDeletion.delete(state.chunks.compactMap(\.senderReplica), client: client)
+        let replicas = state.chunks.compactMap(\.senderReplica)
+        try await FileDeletion.delete(replicas, client: client)
+        guard replicas.count == state.chunks.count else {
+            throw XFTPError(
+                .wrongState,
+                "The saved state of the upload is damaged: what it brought to relays stays there until they drop it."
+            )
+        }
     }
 
     /// The same at the end of an upload that nobody will go on with: as far as the relays can be reached
