@@ -24,6 +24,12 @@ public protocol MessageSending: OpenProfile {
         _ messages: [ComposedMessage], to chat: ChatReference
     ) async -> [Result<ChatItem, ChatError>]
 
+    /// The item that the message with this id became, which is to be taken back; nil when the core has none and will get
+    /// none by an earlier `send`. Sends nothing.
+    /// - Throws: as `send` of a message that was begun before: `.sendingUnsure` when that cannot be known,
+    ///   `.sendingUndecided` when it is not known yet.
+    func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem?
+
     /// Deletes items with their files: all of them or, when one of them cannot be, none. A transfer under way ends,
     /// and what it left on relays is deleted.
     /// - Throws: `.noSuchChat`, `.noSuchItem`, `.invalidCommand` for what `mode` does not permit.
@@ -34,6 +40,11 @@ public protocol MessageSending: OpenProfile {
 
 extension MessageSending {
     public func expectToSend(_ size: UInt64) {}
+
+    /// For cores that do not say by which message an item was made.
+    public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
+        throw ChatError(.sendingUnsure, "It cannot be known whether the file was sent: look into the chat.")
+    }
 
     public func send(
         _ messages: [ComposedMessage], to chat: ChatReference

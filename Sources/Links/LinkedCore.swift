@@ -186,6 +186,13 @@ public final class LinkedCore: ChatCore {
         chat == .links ? await sendOneByOne(messages, to: chat) : await core.send(messages, to: chat)
     }
 
+    public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
+        guard chat == .links else { return try await core.item(sentAs: message, in: chat) }
+        return try await blocking.run { [store] in
+            try store.read(or: nil) { try $0.row(sentAs: message) }.map { store.item($0) }
+        }
+    }
+
     public func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) {

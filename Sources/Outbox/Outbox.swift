@@ -83,7 +83,8 @@ public final class Outbox: Sendable {
         // The quiet time is the drafts', whose context the staging queue needs.
         context.quietTime.whenQuiet { [weak staging] in staging?.add($0) }
         let found = try described { try JournalReplay(context: context).drafts() }
-        for draft in found {
+        // What was removed is only to be taken back.
+        for draft in found where !draft.machine.isRemoved {
             let snapshot = draft.snapshot
             directory.add(draft, named: snapshot.state == .recovered ? nil : snapshot.name)
         }
@@ -190,8 +191,8 @@ public final class Outbox: Sendable {
         }
     }
 
-    /// Removes a draft, or takes a queued or sending one back: nothing is sent, and what the core was
-    /// just taking is cancelled there, after this has returned: a process that ends in between has sent it.
+    /// Removes a draft, or takes a queued or sending one back: nothing is sent, and what the core was just taking, or may
+    /// have taken at an earlier attempt, is deleted there after this has returned, by the next process if this one ends.
     /// - Parameter evenAtTheCore: also while the core is taking it.
     /// - Throws: `notPermitted` for one that is sent: it is the core's to delete; `noSpace`, `storage`.
     public func remove(_ draft: Draft, evenAtTheCore: Bool = true) throws(OutboxError) {
@@ -202,6 +203,8 @@ public final class Outbox: Sendable {
             }
             directory.remove(draft)
         }
+        // The core is asked at once for what it may have.
+        context.deliveries.notify([draft.chat])
     }
 
     /// Hands a draft over once more that the core refused, or of which it is not known whether the core has

@@ -25,7 +25,7 @@ public enum OutboxCopy {
                 }
                 var record = entry.record
                 switch entry.state {
-                case .sent:
+                case .sent, .withdrawn:
                     gone.append(record.id)
                     continue
                 case .open, .closed, .queued, .failed, .unsure:

@@ -61,14 +61,17 @@ public struct OutboxInventory: Sendable {
     private static func needsSpool(_ entry: Journal.Entry) -> Bool {
         switch entry.state {
         case .open, .closed, .recovered: entry.record.size > 0
-        case .queued, .failed, .unsure, .sent: false
+        case .queued, .failed, .unsure, .sent, .withdrawn: false
         }
     }
 
     private static func entry(
         _ entry: Journal.Entry, _ stagingFolder: String, _ lacking: Set<Int64>
     ) -> Entry? {
-        if case .sent = entry.state { return nil }
+        switch entry.state {
+        case .sent, .withdrawn: return nil
+        case .open, .closed, .queued, .failed, .unsure, .recovered: break
+        }
         let staged = entry.state.staged.map { staged in
             FileSourceLocation(
                 path: "\(stagingFolder)/\(staged.folder)/\(staged.fileName)", arguments: staged.arguments)

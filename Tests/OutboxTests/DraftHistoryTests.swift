@@ -20,7 +20,10 @@ import Testing
             case .acknowledged:
                 sent += 1
                 #expect(outbox.taken == promise.content, "seed \(seed)")
-            case .removed: #expect(promise.isRemoved, "seed \(seed)")
+            case .removed:
+                // Of what was removed the core has nothing in the end.
+                let isLeft = outbox.taken != nil && !outbox.cancelled && !outbox.isForgotten
+                #expect(promise.isRemoved && !isLeft, "seed \(seed)")
             case .failed: #expect(!outbox.machine.isWaiting)
             case .local:
                 #expect(!promise.isSendable && outbox.machine.record.problem != nil, "seed \(seed)")
@@ -30,5 +33,20 @@ import Testing
         }
         // No history is left out by chance.
         #expect(sent > 10 && deaths > 100)
+    }
+
+    @Test func theCoreKeepsNothingOfWhatIsRemovedBeforeItSaysThatItHasIt() {
+        var (takenBack, deaths) = (0, 0)
+        for seed in 5000..<20_000 as Range<UInt64> where takenBack < 10 {
+            var outbox = SimulatedOutbox(seed: seed, removesWhatIsTaken: true)
+            for _ in 0..<60 { outbox.act() }
+            outbox.finish()
+            guard case .removed = outbox.machine.phase else { continue }
+            let isLeft = outbox.taken != nil && !outbox.cancelled && !outbox.isForgotten
+            #expect(!isLeft, "seed \(seed)")
+            if outbox.cancelled { (takenBack, deaths) = (takenBack + 1, deaths + outbox.deaths) }
+        }
+        // No history is left out by chance.
+        #expect(takenBack == 10 && deaths > 0)
     }
 }

@@ -66,9 +66,40 @@ import Testing
         #expect(try row("unsure", .retryRequested) == .save(isDurable: true))
     }
 
-    @Test(arguments: ["queued", "sending", "failed", "unsure"])
+    @Test(arguments: ["queued", "failed", "unsure"])
     func aRemovalOfWhatMightBeSentIsDurable(phase: String) throws {
         #expect(try row(phase, .removed) == .delete(isDurable: true))
+    }
+
+    @Test func whatTheCoreMayHaveKeepsItsRowUntilItIsTakenBack() throws {
+        var attempted = Fixture.refused(.retry(mayBeHandedOver: true))
+        let removal = attempted.perform(.removed)
+        #expect(removal.row == .save(isDurable: true) && attempted.state == .removed)
+        // Asking needs no file.
+        #expect(removal.effects.contains(.removeStaged(Fixture.staged)))
+        #expect(removal.effects.contains(.enqueueDelivery(sequence: 1)))
+        #expect(attempted.phase.stored == .withdrawn)
+        // So it is in the next process, which asks too.
+        var next = try #require(attempted.restored(boot: "next boot", spooled: .success(0)))
+        #expect(next.isRemoved && !next.isWaiting)
+        #expect(next.perform(.started).effects == [.enqueueDelivery(sequence: 1)])
+        #expect(next.perform(.deliveryBegins).reply == .lookForItem)
+        // Neither that it cannot be asked nor that it cannot delete now is an end.
+        let refusal = DeliveryRefusal(.retry(mayBeHandedOver: nil), "Not now.")
+        #expect(next.perform(.refused(refusal)).reply == .retryDelivery(tries: 1))
+        #expect(next.perform(.backoffOver).effects == [.enqueueDelivery(sequence: 1)])
+        #expect(next.perform(.deliveryBegins).reply == .lookForItem)
+        #expect(next.perform(.accepted(ItemID(4))).reply == .withdrawItem)
+        #expect(next.perform(.refused(refusal)).reply == .retryDelivery(tries: 2))
+        #expect(next.perform(.takenBack).row == .delete(isDurable: false))
+        #expect(next.phase == .removed)
+        // While it is being handed over the core's answer is waited for.
+        var sending = try #require(Fixture.sample("sending"))
+        #expect(sending.perform(.removed).row == .save(isDurable: true))
+        #expect(sending.perform(.backoffOver) == DraftTransition())
+        #expect(sending.perform(.deliveryBegins) == DraftTransition())
+        #expect(sending.perform(.refused(refusal)).effects == [.removeStaged(Fixture.staged)])
+        #expect(sending.perform(.deliveryBegins).reply == .lookForItem)
     }
 
     @Test(arguments: ["writing", "written", "quiet", "local", "staging", "recovered"])

@@ -12,7 +12,7 @@ import Testing
     private func states(_ staged: StagedFile) -> [StoredState] {
         [
             .open, .closed, .queued(staged, isConfirmed: false), .queued(staged, isConfirmed: true),
-            .sent(ItemID(77)), .failed(staged), .unsure(staged), .recovered,
+            .sent(ItemID(77)), .failed(staged), .unsure(staged), .recovered, .withdrawn,
         ]
     }
 

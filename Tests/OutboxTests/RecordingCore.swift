@@ -19,6 +19,11 @@ final class RecordingCore: ChatCore {
         var deleted: [ItemID] = []
         /// What the next sends are answered with.
         var refusals: [ChatError] = []
+        /// The same of those that it has taken.
+        var failuresAfterTaking: [ChatError] = []
+        /// What the next questions for an item, and the next deletions, are answered with.
+        var unanswered: [ChatError] = []
+        var undeleted: [ChatError] = []
         var attempts = 0
         /// Nobody passes while it is closed.
         var isClosed = false
@@ -73,9 +78,18 @@ final class RecordingCore: ChatCore {
             state.sent.append(Sent(item: item, message: message, bytes: bytes))
             return (item, state.afterStoring)
         }
+        if let failure = state.withLock({ $0.failuresAfterTaking.popLast() }) { throw failure }
         unlink(message.source.path)
         hook?()
         return item
+    }
+
+    func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
+        if let failure = state.withLock({ $0.unanswered.popLast() }) { throw failure }
+        return state.withLock { state in
+            let item = state.sent.first { $0.message.id == message }?.item
+            return item.flatMap { state.deleted.contains($0.id) ? nil : $0 }
+        }
     }
 
     func item(of file: FileID) async throws(ChatError) -> ChatItem? { nil }
@@ -120,6 +134,7 @@ final class RecordingCore: ChatCore {
     func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) {
+        if let failure = state.withLock({ $0.undeleted.popLast() }) { throw failure }
         state.withLock { $0.deleted += items }
     }
 

@@ -166,7 +166,92 @@ import Testing
         try await wait(until: "it is cancelled and deleted") {
             bench.core.state.withLock { $0.cancelled == [FileID(1)] && $0.deleted == [ItemID(1)] }
         }
+        try await waitUntilForgotten(bench)
+    }
+
+    /// The core has it and failed before it said so: the draft is queued for the next try.
+    private func takenAndNotSaid(_ bench: Workbench) async throws -> Draft {
+        bench.core.state.withLock { $0.failuresAfterTaking = [ChatError(.internalError, "It broke down.")] }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the reason shows") { draft.snapshot.problem == "It broke down." }
+        #expect(draft.state == .queued && bench.core.sent.count == 1)
+        return draft
+    }
+
+    private func waitUntilForgotten(_ bench: Workbench) async throws {
+        try await wait(until: "nothing is left of it") {
+            bench.clock.advance(by: .seconds(1))
+            return try bench.outbox.context.journal.entries().isEmpty
+        }
         #expect(try bench.folder.names(in: "outbox/spool").isEmpty)
+        #expect(try bench.folder.names(in: "staging").isEmpty)
+    }
+
+    @Test func removingWhatTheCoreMayHaveDeletesItThere() async throws {
+        let bench = try Workbench()
+        let draft = try await takenAndNotSaid(bench)
+        try bench.outbox.remove(draft)
+        #expect(bench.outbox.drafts().isEmpty)
+        // At once: no time passes.
+        try await wait(until: "it is deleted") { bench.core.state.withLock { $0.deleted == [ItemID(1)] } }
+        #expect(bench.core.state.withLock { $0.cancelled } == [FileID(1)])
+        try await waitUntilForgotten(bench)
+        // The name is free, and what is written there is another file.
+        try bench.write([2], to: "a")
+        bench.beQuiet()
+        #expect(try await bench.messages(2).map(\.bytes) == [[1], [2]])
+        #expect(bench.core.state.withLock { $0.deleted } == [ItemID(1)])
+    }
+
+    @Test func whatTheCoreDoesNotHaveIsNotSentToBeTakenBack() async throws {
+        let bench = try Workbench()
+        bench.core.state.withLock { $0.refusals = [ChatError(.sendingUndecided, "Perhaps.")] }
+        let draft = try bench.write([1], to: "a")
+        bench.beQuiet()
+        try await wait(until: "the outcome is not known") { draft.snapshot.problem == "Perhaps." }
+        try bench.outbox.remove(draft)
+        try await waitUntilForgotten(bench)
+        #expect(bench.core.sent.isEmpty && bench.core.state.withLock { $0.attempts } == 1)
+    }
+
+    @Test func aCoreThatCannotBeAskedOrCannotDeleteIsAskedAgain() async throws {
+        let bench = try Workbench()
+        let away = ChatError(.file(.unreachable), "There is no connection to the SimpleX core.")
+        let draft = try await takenAndNotSaid(bench)
+        bench.core.state.withLock { state in
+            state.unanswered = [away, ChatError(.sendingUndecided, "Perhaps.")]
+            state.undeleted = [away, ChatError(.storage, "The disk failed.")]
+        }
+        try bench.outbox.remove(draft)
+        try await waitUntilForgotten(bench)
+        #expect(bench.core.state.withLock { $0.deleted } == [ItemID(1)])
+        #expect(bench.core.state.withLock { $0.unanswered.isEmpty && $0.undeleted.isEmpty })
+    }
+
+    @Test(arguments: ["first boot", "next boot"])
+    func theNextProcessTakesBackWhatThisOneCouldNot(boot: String) async throws {
+        let bench = try Workbench()
+        let draft = try await takenAndNotSaid(bench)
+        let unanswered = [ChatError](repeating: ChatError(.sendingUndecided, "Perhaps."), count: 1000)
+        bench.core.state.withLock { $0.unanswered = unanswered }
+        try bench.outbox.remove(draft)
+        try await wait(until: "it was asked for") { bench.core.state.withLock { $0.unanswered.count < 1000 } }
+        let next = try CrashTests.Remains(of: bench.folder, bench.core).reopen(boot: boot)
+        #expect(next.outbox.drafts().isEmpty && next.outbox.waiting == 0)
+        try await waitUntilForgotten(next)
+        #expect(next.core.state.withLock { $0.deleted } == [ItemID(1)])
+        #expect(next.core.sent.count == 1)
+    }
+
+    /// A core that does not say what it has: as it is for a file that is unsure.
+    @Test func whatNobodyCanKnowIsForgotten() async throws {
+        let bench = try Workbench()
+        let draft = try await takenAndNotSaid(bench)
+        bench.core.state.withLock { $0.unanswered = [ChatError(.sendingUnsure, "Nobody knows.")] }
+        try bench.outbox.remove(draft)
+        try await waitUntilForgotten(bench)
+        #expect(bench.core.state.withLock { $0.deleted.isEmpty })
     }
 
     @Test func removingWhileItIsOpenLeavesTheBytesToWhoHasIt() async throws {

@@ -59,6 +59,8 @@ struct SimulatedOutbox {
     private var copying: (attempt: Int, content: Int)?
     private var isReady = false
     private var inFlight: Delivery?
+    /// The core is asked for the item of what was removed.
+    private var isLookedFor = false
     private var waitsForBackoff = false
     private var sequence: Int64 = 0
     /// Effects and rows until the process dies.
@@ -66,11 +68,17 @@ struct SimulatedOutbox {
     // The core.
     private(set) var taken: Int?
     private(set) var cancelled = false
+    /// Its row went because it was sent, or was of nothing.
+    private(set) var isForgotten = false
     private(set) var deaths = 0
     private(set) var steps = 0
     private var boot = 1
 
-    init(seed: UInt64) {
+    /// Its user removes it as soon as the core may have it.
+    private let removesWhatIsTaken: Bool
+
+    init(seed: UInt64, removesWhatIsTaken: Bool = false) {
+        self.removesWhatIsTaken = removesWhatIsTaken
         random = SeededGenerator(state: seed)
         rows = [Journal.Entry(machine.record, .open)]
     }
@@ -135,7 +143,11 @@ struct SimulatedOutbox {
             stepsToLive = Int.random(in: 0..<5, using: &random)
         }
         do throws(Died) {
-            try Bool.random(using: &random) ? actAsUser() : actByItself()
+            if removesWhatIsTaken, taken != nil, !promise.isRemoved {
+                try remove()
+            } else {
+                try Bool.random(using: &random) ? actAsUser() : actByItself()
+            }
             if stepsToLive < 100 { throw Died() }
         } catch {
             restart(promisedBefore: before)
@@ -162,14 +174,18 @@ struct SimulatedOutbox {
             try tell(.synchronised)
         case 12:
             guard Int.random(in: 0..<8, using: &random) == 0 else { return }
-            let before = promise.isRemoved
-            promise.isRemoved = true
-            if try tell(.removed) != .forgotten { promise.isRemoved = before }
+            try remove()
         default:
             let (killed, isWanted) = (promise.killed, promise.openings.isEmpty)
             promise.killed = killed && !isWanted
             if try tell(.retryRequested) != .willRetry { promise.killed = killed }
         }
+    }
+
+    private mutating func remove() throws(Died) {
+        let before = promise.isRemoved
+        promise.isRemoved = true
+        if try tell(.removed) != .forgotten { promise.isRemoved = before }
     }
 
     private mutating func open() throws(Died) {
@@ -260,9 +276,30 @@ struct SimulatedOutbox {
     }
 
     private mutating func beginDelivery() throws(Died) {
-        guard isReady, inFlight == nil else { return }
+        guard isReady, inFlight == nil, !isLookedFor else { return }
         isReady = false
-        if case .handOver(let delivery) = try tell(.deliveryBegins) { inFlight = delivery }
+        switch try tell(.deliveryBegins) {
+        case .handOver(let delivery): inFlight = delivery
+        case .lookForItem: isLookedFor = true
+        default: break
+        }
+    }
+
+    /// The core says what it has of what was removed, deletes it, or can do neither at present.
+    private mutating func endSearch(onlyYes: Bool) throws(Died) {
+        isLookedFor = false
+        if !onlyYes, Bool.random(using: &random) { return try refuse(.retry(mayBeHandedOver: nil)) }
+        guard taken != nil, !cancelled else {
+            try tell(.takenBack)
+            return
+        }
+        if try tell(.accepted(ItemID(1))) == .withdrawItem { try withdrawItem(onlyYes: onlyYes) }
+    }
+
+    private mutating func withdrawItem(onlyYes: Bool) throws(Died) {
+        if !onlyYes, Bool.random(using: &random) { return try refuse(.retry(mayBeHandedOver: nil)) }
+        cancelled = true
+        try tell(.takenBack)
     }
 
     private mutating func endBackoff() throws(Died) {
@@ -271,6 +308,7 @@ struct SimulatedOutbox {
     }
 
     private mutating func answer(onlyYes: Bool = false) throws(Died) {
+        if isLookedFor { return try endSearch(onlyYes: onlyYes) }
         guard let delivery = inFlight else { return }
         inFlight = nil
         switch onlyYes ? 0 : Int.random(in: 0..<7, using: &random) {
@@ -286,7 +324,7 @@ struct SimulatedOutbox {
         case 6: try refuse(.retry(mayBeHandedOver: nil))
         default:
             take(delivery)
-            if try tell(.accepted(ItemID(1))) == .withdrawItem { cancelled = true }
+            if try tell(.accepted(ItemID(1))) == .withdrawItem { try withdrawItem(onlyYes: onlyYes) }
         }
     }
 
@@ -325,7 +363,7 @@ struct SimulatedOutbox {
         }
         durableRows = rows.count
         (timer, retryTimer, copying, inFlight) = (nil, nil, nil, nil)
-        (isReady, waitsForBackoff, stepsToLive) = (false, false, .max)
+        (isReady, isLookedFor, waitsForBackoff, stepsToLive) = (false, false, false, .max)
         let spooled: UInt64 = promise.isEmpty ? 0 : 10
         let found = rows[rows.count - 1].flatMap { entry -> DraftMachine? in
             switch DraftRestoration(of: entry, at: moment, spooled: { .success(spooled) }) {
@@ -338,6 +376,7 @@ struct SimulatedOutbox {
         promise.openings = [:]
         promise.mourning = []
         promise.isVague = false
+        isForgotten = found == nil && (isForgotten || !promise.isRemoved)
         guard let found else {
             promise.isRemoved = true
             rows.append(nil)
@@ -347,7 +386,7 @@ struct SimulatedOutbox {
             return
         }
         machine = found
-        promise.isRemoved = false
+        promise.isRemoved = found.isRemoved
         promise.isRecovered = found.state == .recovered
         promise.failed = found.record.gap == .failedWrite
         promise.killed = found.record.gap == .killedWriter
@@ -368,10 +407,11 @@ struct SimulatedOutbox {
     private func check(_ found: DraftMachine?, _ before: Promise, _ isPowerCut: Bool) {
         guard taken == nil else { return }
         let outcomes = before.outcomes.union(promise.outcomes)
-        let outcome = found.map { $0.state == .recovered ? "recovered" : "kept" } ?? "gone"
+        let shown = found.flatMap { $0.isRemoved ? nil : $0 }
+        let outcome = shown.map { $0.state == .recovered ? "recovered" : "kept" } ?? "gone"
         if isPowerCut {
             // What was synchronised after its last write is not lost.
-            if found == nil, !before.isRemoved, !promise.isRemoved, !promise.isEmpty {
+            if shown == nil, !before.isRemoved, !promise.isRemoved, !promise.isEmpty {
                 Issue.record("a power cut took it")
             }
             #expect(!before.isRemoved || outcome != "kept", "a power cut undid its removal")

@@ -64,9 +64,18 @@ final class DeliveryWorker: Sendable {
     }
 
     private func handOver(_ drafts: [Draft]) async {
-        let begun = await ThreadPool.shared.run {
-            drafts.compactMap { draft in self.begin(draft).map { (draft, $0) } }
+        let replies = await ThreadPool.shared.run {
+            drafts.map { (draft: $0, reply: $0.tell(.deliveryBegins)) }
         }
+        // From now on a draft is immutable: the core may have it. One that was removed is not handed over.
+        let begun = replies.compactMap { draft, reply in
+            if case .handOver(let delivery) = reply { (draft, message(of: draft, delivery)) } else { nil }
+        }
+        await handOver(begun)
+        for (draft, reply) in replies where reply == .lookForItem { await takeBack(draft) }
+    }
+
+    private func handOver(_ begun: [(Draft, ComposedMessage)]) async {
         guard let chat = begun.first?.0.chat else { return }
         let completed = await completed(begun.map(\.1))
         let messages = completed.compactMap { try? $0.get() }
@@ -82,10 +91,7 @@ final class DeliveryWorker: Sendable {
         }
     }
 
-    /// The message to hand over, nil when it was taken back or removed. From now on the draft is immutable: the
-    /// core may have it.
-    private func begin(_ draft: Draft) -> ComposedMessage? {
-        guard case .handOver(let delivery) = draft.tell(.deliveryBegins) else { return nil }
+    private func message(of draft: Draft, _ delivery: Delivery) -> ComposedMessage {
         let (record, staged) = (draft.machine.record, delivery.staged)
         var message = ComposedMessage(
             id: record.message, fileName: staged.fileName, size: record.size,
@@ -127,28 +133,51 @@ final class DeliveryWorker: Sendable {
     private func take(_ answer: Result<ChatItem, ChatError>, of draft: Draft) async {
         do throws(ChatError) {
             let item = try answer.get()
-            context.step(.handedOver)
-            switch await ThreadPool.shared.run({ draft.tell(.accepted(item.id)) }) {
-            case .becameItem:
-                context.step(.noted)
-                context.changes.send(.became(draft, item))
-            default: await withdraw(item)
-            }
+            await take(item, of: draft)
         } catch {
             await take(DeliveryRefusal(error), of: draft)
         }
     }
 
+    private func take(_ item: ChatItem, of draft: Draft) async {
+        context.step(.handedOver)
+        switch await ThreadPool.shared.run({ draft.tell(.accepted(item.id)) }) {
+        case .becameItem:
+            context.step(.noted)
+            context.changes.send(.became(draft, item))
+        default: await withdraw(item, of: draft)
+        }
+    }
+
     private func take(_ refusal: DeliveryRefusal, of draft: Draft) async {
         context.log.warning("a file was not sent: \(refusal.sentence)")
+        await refuse(refusal, draft)
+    }
+
+    private func refuse(_ refusal: DeliveryRefusal, _ draft: Draft) async {
         let reply = await ThreadPool.shared.run { draft.tell(.refused(refusal)) }
         if case .retryDelivery(let tries) = reply, let delay = Self.policy.delay(beforeTry: tries + 1) {
             postpone(draft, by: delay)
         }
     }
 
-    /// Its entry was removed while the core was taking it: the recipients are to be spared it.
-    private func withdraw(_ item: ChatItem) async {
+    // MARK: - Taking back
+
+    /// Its entry was removed when the core might have it: the recipients are to be spared it.
+    private func takeBack(_ draft: Draft) async {
+        do throws(ChatError) {
+            if let item = try await core.item(sentAs: draft.machine.record.message, in: draft.chat) {
+                await take(item, of: draft)
+            } else {
+                await noteTakenBack(draft)
+            }
+        } catch {
+            context.log.notice("it is not known whether a removed file was sent: \(error.sentence)")
+            await endTakingBack(draft, after: error)
+        }
+    }
+
+    private func withdraw(_ item: ChatItem, of draft: Draft) async {
         do throws(ChatError) {
             if let file = item.file { try await core.cancelFile(file.id) }
         } catch {
@@ -156,9 +185,24 @@ final class DeliveryWorker: Sendable {
         }
         do throws(ChatError) {
             try await core.deleteItems([item.id], in: item.chat, mode: .broadcast)
+            await noteTakenBack(draft)
         } catch {
             context.log.notice("the message of a removed file could not be deleted: \(error.sentence)")
+            await endTakingBack(draft, after: error)
         }
+    }
+
+    /// What may work later is tried again. That the core could not be asked says nothing about what it has.
+    private func endTakingBack(_ draft: Draft, after error: ChatError) async {
+        if case .retry = DeliveryRefusal(error).consequence {
+            await refuse(DeliveryRefusal(beforehand: error), draft)
+        } else {
+            await noteTakenBack(draft)
+        }
+    }
+
+    private func noteTakenBack(_ draft: Draft) async {
+        await ThreadPool.shared.run { _ = draft.tell(.takenBack) }
     }
 
     // MARK: - Further tries

@@ -67,6 +67,8 @@ final class Journal: Sendable {
             """),
         // From here on names may be paths (`PartPath`), of parts that an earlier version would send one by one.
         Migration("folders", "UPDATE outbox SET seen = seen;"),
+        // Removed, and perhaps with the core: such a row is `unsure` beside, which is never sent by itself.
+        Migration("withdrawn", "ALTER TABLE draft ADD COLUMN withdrawn INTEGER NOT NULL DEFAULT 0;"),
     ]
 
     let database: Database
@@ -145,14 +147,15 @@ final class Journal: Sendable {
             """
             UPDATE draft SET name = ?, state = ?, size = ?, modified = ?, caption = ?, broken = ?,
                 confirmed = ?, durable = ?, boot = ?, touched = ?, staged_folder = ?, staged_name = ?,
-                staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?, place = ?
+                staged_key = ?, staged_nonce = ?, staged_kind = ?, item = ?, problem = ?, place = ?,
+                withdrawn = ?
             WHERE id = ?
             """,
             record.name, entry.state.word, record.size, record.modified, record.caption,
             record.gap?.rawValue ?? 0, entry.state.isConfirmed, record.isDurable, record.boot,
             record.touched, staged?.folder, staged?.fileName, staged?.arguments.key, staged?.arguments.nonce,
             staged.map { $0.kind.journalText }, entry.state.item?.rawValue, record.problem, record.sequence,
-            record.id)
+            entry.state == .withdrawn, record.id)
     }
 
     /// All rows, oldest first. A row that makes no sense fails as a whole: what it stands for must not be
@@ -164,7 +167,7 @@ final class Journal: Sendable {
                 """
                 SELECT id, chat, name, spool, key, message, size, modified, caption, broken, durable, boot,
                     touched, problem, place, state, confirmed, item, staged_folder, staged_name, staged_key,
-                    staged_nonce, staged_kind
+                    staged_nonce, staged_kind, withdrawn
                 FROM draft ORDER BY id
                 """, row: Self.entry)
         }
@@ -175,6 +178,7 @@ final class Journal: Sendable {
         guard let chat = ChatReference(row.text("chat")),
             let state = StoredState(
                 word: row.text("state"), isConfirmed: row.bool("confirmed"),
+                isWithdrawn: row.bool("withdrawn"),
                 item: row.integerOrNil("item").map(ItemID.init), staged: staged(row)),
             gap == 0 || DraftRecord.Gap(rawValue: gap) != nil
         else {
@@ -210,7 +214,7 @@ extension StoredState {
         case .queued: "queued"
         case .sent: "sent"
         case .failed: "failed"
-        case .unsure: "unsure"
+        case .unsure, .withdrawn: "unsure"
         case .recovered: "recovered"
         }
     }
@@ -222,7 +226,13 @@ extension StoredState {
     fileprivate var item: ItemID? { if case .sent(let item) = self { item } else { nil } }
 
     /// Nil when the columns make no sense together.
-    fileprivate init?(word: String, isConfirmed: Bool, item: ItemID?, staged: StagedFile?) {
+    fileprivate init?(
+        word: String, isConfirmed: Bool, isWithdrawn: Bool, item: ItemID?, staged: StagedFile?
+    ) {
+        if isWithdrawn {
+            self = .withdrawn
+            return
+        }
         switch (word, staged, item) {
         case ("open", _, _): self = .open
         case ("closed", _, _): self = .closed

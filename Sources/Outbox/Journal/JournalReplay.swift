@@ -26,7 +26,7 @@ struct JournalReplay {
         // The names of what was never synchronised; the rows say that it is there.
         if !recovered.isEmpty { try context.spool.synchronise() }
         try context.journal.apply(recovered, removing: dropped)
-        try context.spool.sweep(keeping: Set(machines.map(\.record.spool)))
+        try context.spool.sweep(keeping: Set(machines.filter { !$0.isRemoved }.map(\.record.spool)))
         try context.staging.sweep(
             keeping: Set(machines.compactMap { $0.phase.staged?.folder }),
             sendsBefore: context.clock.now().advanced(by: .seconds(-86_400)))

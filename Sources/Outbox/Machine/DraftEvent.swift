@@ -37,6 +37,8 @@ enum DraftEvent: Sendable {
     case accepted(ItemID)
     case refused(DeliveryRefusal)
     case backoffOver
+    /// It was removed, and the core has nothing of it, or no more.
+    case takenBack
     /// Its node has been noted as the item's.
     case acknowledged
     /// An hour has passed: what was left alone for long enough goes.

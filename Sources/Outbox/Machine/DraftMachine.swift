@@ -57,6 +57,18 @@ struct DraftMachine: Equatable, Sendable {
 
     func isStaging(_ attempt: Int) -> Bool { phase == .staging(attempt: attempt) }
 
+    /// Its row holds what users may change of it.
+    private var isStored: Bool { phase.stored != nil && !isRemoved }
+
+    /// It has a place in the delivery queue, to be handed over or taken back.
+    private var isDeliverable: Bool {
+        switch phase {
+        case .queued: true
+        case .withdrawn(let withdrawal): withdrawal.staged == nil
+        default: false
+        }
+    }
+
     /// The row says what it says also after this event, whatever the transition is.
     func changesNoRow(_ event: DraftEvent) -> Bool {
         switch event {
@@ -95,7 +107,7 @@ struct DraftMachine: Equatable, Sendable {
         case .synchronised: return keepDurably()
         case .modifiedSet(let time):
             record.modified = time
-            return DraftTransition(row: phase.stored == nil ? nil : .save(isDurable: false))
+            return DraftTransition(row: isStored ? .save(isDurable: false) : nil)
         case .captionSet(let caption):
             guard [.draft, .queued, .failed].contains(state) else { throw .notPermitted }
             record.caption = caption
@@ -115,8 +127,9 @@ struct DraftMachine: Equatable, Sendable {
         case .accepted(let item): return try accept(item)
         case .refused(let refusal): return try refuse(refusal)
         case .backoffOver:
-            guard case .queued = phase else { return DraftTransition() }
+            guard isDeliverable else { return DraftTransition() }
             return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
+        case .takenBack: return try endWithdrawal()
         case .acknowledged: return acknowledge()
         case .aged: return try age(moment())
         }
@@ -246,7 +259,7 @@ struct DraftMachine: Equatable, Sendable {
     }
 
     private mutating func keepDurably() -> DraftTransition {
-        guard phase.stored != nil else { return DraftTransition() }
+        guard isStored else { return DraftTransition() }
         record.isDurable = true
         return DraftTransition(row: .save(isDurable: true))
     }
@@ -305,8 +318,9 @@ struct DraftMachine: Equatable, Sendable {
         case .quiet:
             record.problem = record.problemOfStaying
             return DraftTransition(effects: waitForQuiet())
-        case .queued: return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
-        default: return DraftTransition()
+        default:
+            guard isDeliverable else { return DraftTransition() }
+            return DraftTransition(effects: [.enqueueDelivery(sequence: record.sequence)])
         }
     }
 
@@ -338,6 +352,7 @@ struct DraftMachine: Equatable, Sendable {
     // MARK: - Delivery
 
     private mutating func beginDelivery() -> DraftTransition {
+        if case .withdrawn = phase, isDeliverable { return DraftTransition(reply: .lookForItem) }
         guard case .queued(let delivery) = phase else { return DraftTransition() }
         phase = .sending(delivery)
         return DraftTransition(effects: [.announce], reply: .handOver(delivery))
@@ -351,9 +366,8 @@ struct DraftMachine: Equatable, Sendable {
             // After a crash before that, it is handed over once more, and the core answers the same item.
             return DraftTransition(
                 row: .saveIfPossible, effects: [.removeStaged(delivery.staged)], reply: .becameItem)
-        case .withdrawn(let staged):
-            phase = .removed
-            return DraftTransition(effects: [.removeStaged(staged)], reply: .withdrawItem)
+        case .withdrawn(let withdrawal):
+            return DraftTransition(effects: endHandingOver(withdrawal), reply: .withdrawItem)
         default: throw .impossible
         }
     }
@@ -373,9 +387,7 @@ struct DraftMachine: Equatable, Sendable {
                 transition.reply = postpone(delivery, mayBeHandedOver: mayBeHandedOver)
             }
             return transition
-        case .withdrawn(let staged):
-            phase = .removed
-            return DraftTransition(effects: [.removeStaged(staged)])
+        case .withdrawn(let withdrawal): return refuse(refusal, withdrawal)
         default: throw .impossible
         }
     }
@@ -388,6 +400,40 @@ struct DraftMachine: Equatable, Sendable {
         phase = .queued(delivery)
         return .retryDelivery(tries: delivery.tries)
     }
+
+    // MARK: - Taking back
+
+    /// The core said no to what was removed meanwhile, or could not be asked what it has of it.
+    private mutating func refuse(_ refusal: DeliveryRefusal, _ withdrawal: Withdrawal) -> DraftTransition {
+        let effects = endHandingOver(withdrawal)
+        switch refusal.consequence {
+        // It has nothing; or nobody can know, and there is nothing that could be deleted.
+        case .failed, .unsure, .retry(mayBeHandedOver: false): return removeWithdrawn(effects)
+        case .unfit, .retry:
+            let tries = withdrawal.tries + 1
+            phase = .withdrawn(Withdrawal(tries: tries))
+            return DraftTransition(effects: effects, reply: .retryDelivery(tries: tries))
+        }
+    }
+
+    /// The core has answered: what it was given is its own, or worthless.
+    private mutating func endHandingOver(_ withdrawal: Withdrawal) -> [DraftEffect] {
+        phase = .withdrawn(Withdrawal(tries: withdrawal.tries))
+        return withdrawal.staged.map { [.removeStaged($0)] } ?? []
+    }
+
+    private mutating func endWithdrawal() throws(DraftRefusal) -> DraftTransition {
+        guard case .withdrawn(let withdrawal) = phase else { throw .impossible }
+        return removeWithdrawn(endHandingOver(withdrawal))
+    }
+
+    /// A row that a power cut brings back only has the core asked once more.
+    private mutating func removeWithdrawn(_ effects: [DraftEffect]) -> DraftTransition {
+        phase = .removed
+        return DraftTransition(row: .delete(isDurable: false), effects: effects)
+    }
+
+    // MARK: - Noted
 
     private mutating func acknowledge() -> DraftTransition {
         guard case .sent(let item) = phase else { return DraftTransition() }
@@ -413,10 +459,23 @@ struct DraftMachine: Equatable, Sendable {
         case .sent, .acknowledged, .withdrawn, .removed: throw .notPermitted
         case .writing, .written, .quiet, .local, .staging, .recovered:
             return vanish(row: .delete(isDurable: record.isDurable))
-        case .queued, .sending, .failed, .unsure:
+        case .queued(let delivery) where delivery.mayBeHandedOver:
+            return withdraw(Withdrawal(), effects: [.removeStaged(delivery.staged)])
+        case .sending(let delivery): return withdraw(Withdrawal(staged: delivery.staged), effects: [])
+        case .queued, .failed, .unsure:
             // A power cut must not bring back a row that sends it after all.
             return vanish(row: .delete(isDurable: true))
         }
+    }
+
+    /// The core may have it: its row stays until that was taken back.
+    private mutating func withdraw(_ withdrawal: Withdrawal, effects: [DraftEffect]) -> DraftTransition {
+        phase = .withdrawn(withdrawal)
+        let place = isDeliverable ? DraftEffect.enqueueDelivery(sequence: record.sequence) : .leaveDelivery
+        return DraftTransition(
+            row: .save(isDurable: true),
+            effects: [.discardEarlyCopy, .cancelQuietTime] + effects + [place, .removeBytesIfUnused],
+            reply: .forgotten)
     }
 
     /// As if it had never been, as far as that is still possible.
@@ -424,12 +483,8 @@ struct DraftMachine: Equatable, Sendable {
         var effects: [DraftEffect] = [
             .discardEarlyCopy, .cancelQuietTime, .leaveDelivery, .removeBytesIfUnused,
         ]
-        if case .sending(let delivery) = phase {
-            phase = .withdrawn(delivery.staged)
-        } else {
-            if let staged = phase.staged { effects.append(.removeStaged(staged)) }
-            phase = .removed
-        }
+        if let staged = phase.staged { effects.append(.removeStaged(staged)) }
+        phase = .removed
         return DraftTransition(row: row, effects: effects, reply: .forgotten)
     }
 

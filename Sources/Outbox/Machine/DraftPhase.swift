@@ -28,8 +28,8 @@ enum DraftPhase: Hashable, Sendable {
     case unsure(StagedFile)
     /// Left over from a process that died, or incomplete and left alone: never sent.
     case recovered
-    /// Removed while the core was being given it: what the core answers is taken back.
-    case withdrawn(StagedFile)
+    /// Removed when the core may have it: what it has is taken back, also by the next process.
+    case withdrawn(Withdrawal)
     /// Removed or replaced; its bytes go with the last who uses them.
     case removed
 }
@@ -43,6 +43,14 @@ struct Delivery: Hashable, Sendable {
     /// new content with the item of the old one.
     var mayBeHandedOver = false
     /// Tries that failed since it was queued.
+    var tries = 0
+}
+
+/// What is known about taking back what the core may have.
+struct Withdrawal: Hashable, Sendable {
+    /// What the core is being given at this moment: nothing is asked before it has answered.
+    var staged: StagedFile?
+    /// Tries to take it back that failed.
     var tries = 0
 }
 
@@ -60,11 +68,13 @@ enum StoredState: Hashable, Sendable {
     case failed(StagedFile)
     case unsure(StagedFile)
     case recovered
+    /// Removed, and perhaps still with the core.
+    case withdrawn
 
     var staged: StagedFile? {
         switch self {
         case .queued(let staged, _), .failed(let staged), .unsure(let staged): staged
-        case .open, .closed, .sent, .recovered: nil
+        case .open, .closed, .sent, .recovered, .withdrawn: nil
         }
     }
 }
@@ -81,7 +91,8 @@ extension DraftPhase {
         case .failed(let staged): .failed(staged)
         case .unsure(let staged): .unsure(staged)
         case .recovered: .recovered
-        case .acknowledged, .withdrawn, .removed: nil
+        case .withdrawn: .withdrawn
+        case .acknowledged, .removed: nil
         }
     }
 
@@ -96,6 +107,7 @@ extension DraftPhase {
         case .sent(let item): self = .sent(item)
         case .failed(let staged): self = .failed(staged)
         case .unsure(let staged): self = .unsure(staged)
+        case .withdrawn: self = .withdrawn(Withdrawal())
         }
     }
 
@@ -103,7 +115,8 @@ extension DraftPhase {
     var staged: StagedFile? {
         switch self {
         case .queued(let delivery), .sending(let delivery): delivery.staged
-        case .failed(let staged), .unsure(let staged), .withdrawn(let staged): staged
+        case .failed(let staged), .unsure(let staged): staged
+        case .withdrawn(let withdrawal): withdrawal.staged
         case .writing, .written, .quiet, .local, .staging, .sent, .acknowledged, .recovered, .removed: nil
         }
     }

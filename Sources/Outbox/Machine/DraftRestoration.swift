@@ -15,7 +15,8 @@ enum DraftRestoration {
     init(of entry: Journal.Entry, at moment: Moment, spooled: () -> Result<UInt64, OutboxError>) {
         var record = entry.record
         switch entry.state {
-        case .queued, .sent, .failed, .unsure: self = .kept(DraftMachine(restoring: record, entry.state))
+        case .queued, .sent, .failed, .unsure, .withdrawn:
+            self = .kept(DraftMachine(restoring: record, entry.state))
         case .closed where record.isDurable || record.boot == moment.boot:
             self = .kept(DraftMachine(restoring: record, entry.state))
         case .recovered:

@@ -56,7 +56,9 @@ enum DraftReply: Hashable, Sendable {
     case handOver(Delivery)
     /// The item is to be told to others.
     case becameItem
-    /// It was removed meanwhile: the item is to be deleted.
+    /// It was removed: ask the core for its item, then say `accepted`, `takenBack` or `refused`.
+    case lookForItem
+    /// It was removed meanwhile: delete the item, then say `takenBack` or `refused`.
     case withdrawItem
     /// Say `backoffOver` some time later; so many tries have failed.
     case retryDelivery(tries: Int)
