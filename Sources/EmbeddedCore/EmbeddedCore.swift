@@ -299,6 +299,10 @@ public final class EmbeddedCore: ChatCore {
         try await blocking.run { [texts] in try texts.send(text, to: chat) }
     }
 
+    public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
+        try await blocking.run { [store] in try store.read { try $0.items.item(sentAs: message) } }
+    }
+
     public func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) {

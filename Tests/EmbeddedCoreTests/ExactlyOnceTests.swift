@@ -36,6 +36,23 @@ import Testing
         await bob.shutDown()
     }
 
+    @Test func whatIsToBeTakenBackIsTheItemThatItBecame() async throws {
+        let world = try World()
+        try world.directory.connect("alice", "bob")
+        var alice = try await world.open("alice")
+        let chat = try await alice.chat(named: "bob")
+        let sent = try await alice.send(alice.compose(pattern(50), id: "one"), to: chat)
+        #expect(try await alice.item(sentAs: "two", in: chat) == nil)
+        await alice.shutDown()
+        // Also in the next process.
+        alice = try await world.open("alice")
+        #expect(try await alice.item(sentAs: "one", in: chat)?.id == sent.id)
+        try await alice.deleteItems([sent.id], in: chat, mode: .broadcast)
+        #expect(try await alice.item(sentAs: "one", in: chat) == nil)
+        #expect(try await alice.items(of: chat, before: nil, count: 9).isEmpty)
+        await alice.shutDown()
+    }
+
     @Test func aDeathAfterTheCommitLeavesOneMessageAndNoStrayFile() async throws {
         let world = try World()
         try world.directory.connect("alice", "bob")

@@ -332,6 +332,17 @@ public final class OfficialCore: ChatCore {
         try await texts.send(text, to: chat)
     }
 
+    public func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ChatItem? {
+        guard let id = try await sender.item(sentAs: message, in: chat) else { return nil }
+        do throws(ChatError) {
+            return try await item(id, in: chat)
+        } catch {
+            // Deleted since.
+            if error.code == .noSuchItem { return nil }
+            throw error
+        }
+    }
+
     public func deleteItems(
         _ items: [ItemID], in chat: ChatReference, mode: DeletionMode
     ) async throws(ChatError) {

@@ -79,6 +79,27 @@ final class MessageSender: Sendable {
         return .sent(try await noteSent(item, as: message))
     }
 
+    /// The item that a message became which is to be taken back; nil when the core has none, and makes none any more:
+    /// then nothing is kept of its attempt.
+    /// - Throws: `.sendingUnsure`, `.sendingUndecided`, as `send`.
+    func item(sentAs message: String, in chat: ChatReference) async throws(ChatError) -> ItemID? {
+        try await sending.withLock(message) { () throws(ChatError) in
+            let begun = try await blocking.run { [index] in try index.read { try $0.sends.send(of: message) }
+            }
+            guard let begun else { return nil }
+            if let item = begun.item { return item }
+            let isOpen = mayBeUnderWay(begun)
+            if let item = try await search.item(of: begun, in: chat, mayBeUnderWay: isOpen) { return item.id }
+            if isOpen { throw SendSearch.unsure }
+            if try await search.mayBeSentWithoutItem(begun.folder) { throw SendSearch.unsure }
+            await blocking.attempt("forget a message that was not sent") { [index, staging] in
+                staging.remove(begun.folder)
+                try index.write { try $0.sends.forget(message) }
+            }
+            return nil
+        }
+    }
+
     /// The row first, safe against a power cut; then the file. Blocks.
     private func begin(
         _ message: ComposedMessage, _ folder: String, _ chat: ChatReference

@@ -1,0 +1,79 @@
+import ChatCore
+import Posix
+import ScriptedCore
+import Store
+import Testing
+
+@testable import OfficialCore
+
+/// The file of a message was removed while the core might have it: what it became is asked, and nothing is sent.
+@Suite("What is taken back of the core is the message that it has, or known not to be there")
+struct TakenBackTests {
+    private func sent(_ stage: Stage) -> Int {
+        stage.simplex.change { $0.history.all.filter(\.isSent).count }
+    }
+
+    @Test func whatWasSentIsFoundUntilItIsDeleted() async throws {
+        let stage = try Stage()
+        let core = try await stage.open()
+        let item = try await core.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        #expect(try await core.item(sentAs: "one", in: .direct(1))?.id == item.id)
+        #expect(try await core.item(sentAs: "two", in: .direct(1)) == nil)
+        try await core.deleteItems([item.id], in: .direct(1), mode: .broadcast)
+        #expect(try await core.item(sentAs: "one", in: .direct(1)) == nil)
+        #expect(stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    @Test func whatAnEarlierProcessDidNotNoteIsFound() async throws {
+        let stage = try Stage()
+        let first = try await stage.open(.library)
+        let item = try await first.send(stage.compose("a.txt", id: "one"), to: .direct(1))
+        let index = try Database(path: first.folder + "/index.sqlite", migrations: Schema.migrations)
+        try index.transaction { _ = try $0.execute("UPDATE send SET item = NULL") }
+        await first.shutDown()
+        stage.restart()
+        let second = try await stage.open(.library)
+        #expect(try await second.item(sentAs: "one", in: .direct(1))?.id == item.id)
+        await second.shutDown()
+    }
+
+    /// The library ended with its process: what it had not taken it does not take any more.
+    @Test func whatTheCoreNeverTookIsNotThereAndNeverWillBe() async throws {
+        let (stage, message) = try await interruptedSend()
+        let core = try await stage.open(.library)
+        #expect(try await core.item(sentAs: "one", in: .direct(1)) == nil)
+        #expect(sent(stage) == 0 && stage.simplex.count("/_send") == 1)
+        // Nothing is kept of the attempt: the same message would be a new one.
+        _ = try await core.send(message, to: .direct(1))
+        #expect(sent(stage) == 1)
+        await core.shutDown()
+    }
+
+    @Test func whereItsMessageMayHaveGoneOutWithoutAnItemNobodyKnows() async throws {
+        let (stage, _) = try await interruptedSend { $0.orphans = 1 }
+        let core = try await stage.open(.library)
+        await #expect {
+            _ = try await core.item(sentAs: "one", in: .direct(1))
+        } throws: { ($0 as? ChatError)?.code == .sendingUnsure }
+        #expect(stage.simplex.count("/_send") == 1)
+        await core.shutDown()
+    }
+
+    /// A process that ended when the core had answered nothing yet.
+    private func interruptedSend(
+        _ change: @Sendable (inout ScriptedState) -> Void = { _ in }
+    ) async throws -> (Stage, ComposedMessage) {
+        let stage = try Stage { $0.silent = ["/_send"] }
+        let first = try await stage.open(.library)
+        let message = try stage.compose("a.txt", id: "one")
+        let sending = Task { try? await first.send(message, to: .direct(1)) }
+        #expect(await eventually { stage.simplex.count("/_send") == 1 })
+        stage.simplex.change(change)
+        await first.shutDown()
+        _ = await sending.value
+        stage.restart()
+        stage.simplex.change { $0.silent = [] }
+        return (stage, message)
+    }
+}
