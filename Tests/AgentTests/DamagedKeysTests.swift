@@ -70,4 +70,28 @@ import Testing
         await alice.end()
         for couple in couples { await couple.inviter.end() }
     }
+
+    @Test("an event that cannot be read is passed over, and those behind it come")
+    func events() async throws {
+        let couple = try await Couple(MemoryRelay())
+        await couple.joiner.end()
+        try await couple.joiner.start(takes: false)
+        for text in ["one", "two", "three"] {
+            _ = try await couple.inviter.agent.send(
+                bytes(text), to: couple.toJoiner, notifies: false, identifier: nil)
+        }
+        await couple.joiner.diary.waitForBodies(3)
+        await couple.joiner.end()
+        let database = try Connection(path: couple.joiner.path, key: nil)
+        func count() throws -> Int64? {
+            try database.first("SELECT count(*) AS count FROM event") { $0.integer("count") }
+        }
+        try database.execute(
+            "UPDATE event SET detail = 'half' WHERE number = (SELECT min(number) FROM event)")
+        #expect(try count() == 3)
+        try await couple.joiner.start()
+        try await wait(until: "the others are taken") { try count() == 0 }
+        #expect(await couple.joiner.diary.repetitions == 2)
+        await couple.end()
+    }
 }

@@ -35,15 +35,27 @@ actor EventFeed {
         let after = lastGiven
         guard
             let page = await work.attempt(
-                "read what happened", { try $0.read { try $0.events.events(after: after, limit: Self.page) } }
-            )
+                "read what happened",
+                { try $0.read { try $0.events.readable(after: after, limit: Self.page) } })
         else {
             hasMore = true
             try? await Task.sleep(for: .seconds(1))
             return
         }
         if page.count == Self.page { hasMore = true }
-        buffer = page[...]
+        buffer = page.compactMap(\.event)[...]
+        for lost in page where lost.event == nil { await passOver(lost.number) }
+        // Where all of them are lost nothing is given that says where to go on.
+        if buffer.isEmpty, let last = page.last { lastGiven = max(lastGiven, last.number) }
+    }
+
+    /// What cannot be read now never can, and does not stop what comes behind it.
+    private func passOver(_ number: Int64) async {
+        work.log.warning(
+            "Something that happened to a connection was passed over: it is damaged in the database.")
+        _ = await work.attempt("remove what is damaged") { store in
+            try store.change { _ = try $0.events.take(number) }
+        }
     }
 
     private func wait() async {

@@ -65,15 +65,17 @@ final class Subscriptions: Sendable {
             for (queue, _) in missing { state.forgotten.remove(queue) }
             return (state.connections[server, default: 0], missing)
         }
-        // A key that cannot be read is of no use with the server either.
-        let asked = missing.compactMap { queue, seed in
-            (try? SigningKey(seed: seed)).map { key in
-                (
-                    queue,
-                    ClientRequest(
-                        .subscribe, of: queue.recipientID, key: .signing(key), timeout: times.answer)
-                )
+        let asked = missing.compactMap { queue, seed -> (Queue, ClientRequest)? in
+            // A key that cannot be read is of no use with the server either.
+            guard let key = try? SigningKey(seed: seed) else {
+                work.log.warning(
+                    "A contact is not heard: what is stored of the connection with it is damaged.")
+                return nil
             }
+            return (
+                queue,
+                ClientRequest(.subscribe, of: queue.recipientID, key: .signing(key), timeout: times.answer)
+            )
         }
         guard !asked.isEmpty else { return .idle }
         let answers = await servers.ask(asked.map(\.1), of: server)

@@ -79,6 +79,16 @@ struct EventTable {
         }
     }
 
+    /// The same, as far as it can be read: each by its number.
+    func readable(after number: Int64, limit: Int) throws -> [(number: Int64, event: AgentEvent?)] {
+        try connection.query("SELECT * FROM event WHERE number > ? ORDER BY number LIMIT ?", number, limit) {
+            row in
+            let (number, id) = (row.integer("number"), ConnectionID(row.integer("connection")))
+            let content = try? Self.content(row)
+            return (number, content.map { AgentEvent(number: number, connection: id, content: $0) })
+        }
+    }
+
     /// An event was taken. What is needed for a receipt where it was a message.
     func take(_ number: Int64) throws -> ReceiptMaterial? {
         let material = try connection.first(

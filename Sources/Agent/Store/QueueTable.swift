@@ -55,11 +55,11 @@ struct QueueTable {
     /// What a subscription needs of a queue: of very many the rest is not read.
     struct Subscribable: Sendable {
         let recipientID: [UInt8]
-        /// Of the Ed25519 key that authorises it.
+        /// Of the Ed25519 key that authorises it. Of another length where it is damaged, which concerns no other queue.
         let authorizationSeed: [UInt8]
     }
 
-    /// Queues of a server that messages are to come from. One whose key is none cannot be asked for; the others are.
+    /// Queues of a server that messages are to come from.
     func subscribable(on server: ServerAddress) throws -> [Subscribable] {
         // The same server with another password is written in another way.
         try subscribableServers().filter { $0.address == server }.flatMap { written in
@@ -72,7 +72,7 @@ struct QueueTable {
                 Subscribable(
                     recipientID: $0.bytes("recipient_id"), authorizationSeed: $0.bytes("authorization_seed"))
             }
-        }.filter { $0.authorizationSeed.count == 32 }
+        }
     }
 
     /// The servers of queues that messages are to come from, also as they are written. What is none is left out.

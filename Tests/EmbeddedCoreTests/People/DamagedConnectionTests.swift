@@ -12,6 +12,8 @@ struct DamagedConnectionTests {
         case ratchet = "UPDATE connection SET ratchet = x'0102'"
         case phase = "UPDATE connection SET phase = 'unheard of'"
         case queueKey = "UPDATE sending_queue SET authorization_seed = x'0102'"
+        case receivingKey = "UPDATE receiving_queue SET authorization_seed = x'0102'"
+        case server = "UPDATE receiving_queue SET server = 'nowhere'"
     }
 
     @Test(
