@@ -29,6 +29,7 @@ final class People: Sendable {
     private let outgoing: OutgoingMessages
     private let members: MemberConnections
     private let own: OwnIntroduction
+    private let retry: RetryPolicy
     private let state = Lock(State())
     /// One change after the other.
     private let suspending = BlockingMutex()
@@ -42,6 +43,7 @@ final class People: Sendable {
         self.store = store
         self.key = key
         self.make = make
+        self.retry = retry
         incoming = AgentEvents(store)
         outgoing = OutgoingMessages(store, retry: retry)
         answers = RequestAnswers(store) { [incoming] in try incoming.takeHeld() }
@@ -56,18 +58,31 @@ final class People: Sendable {
         }
     }
 
-    /// At the start: goes on with what there is. Returns at once.
+    /// At the start: goes on with what there is. Returns at once. What does not work now is tried again: a full disk does
+    /// not leave a mount without its contacts until it ends.
     func resume() {
-        Task { [weak self] in
-            guard let self else { return }
-            do {
-                let isNeeded = try await blocking.run { [store] in
-                    try store.read { try $0.people.areThereAny() }
-                }
-                if isNeeded { _ = try await agent() }
-            } catch {
-                log.warning("People on the network cannot be reached: \(sentence(of: error))")
+        Task { [weak self, retry] in
+            var number = 1
+            while await self?.hasNotResumed() == true {
+                number += 1
+                guard let delay = retry.delay(beforeTry: number) else { return }
+                try? await Task.sleep(for: delay)
             }
+        }
+    }
+
+    /// Whether there is somebody to be reached, and it did not work.
+    private func hasNotResumed() async -> Bool {
+        do {
+            let isNeeded = try await blocking.run { [store] in
+                try store.read { try $0.people.areThereAny() }
+            }
+            if isNeeded { _ = try await agent() }
+            return false
+        } catch {
+            guard !state.withLock({ $0.isClosed }) else { return false }
+            log.warning("People on the network cannot be reached: \(sentence(of: error))")
+            return true
         }
     }
 

@@ -73,7 +73,7 @@ final class Machine: Sendable {
     }
 
     /// The real agent over real connections, only more impatient.
-    private static let agent: ProfileAgent.Making = { path, key, servers, network in
+    static let agent: ProfileAgent.Making = { path, key, servers, network in
         var network = network
         network.retry = RetryPolicy(first: .milliseconds(20), maxDelay: .milliseconds(100), tries: .max)
         let connections = QueueConnections(network)

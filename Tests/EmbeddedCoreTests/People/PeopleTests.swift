@@ -1,3 +1,4 @@
+import Agent
 import Base
 import ChatCore
 import ChatProtocol
@@ -157,6 +158,33 @@ struct PeopleTests {
         _ = try await alice.core.item(in: "bob") { $0 == .rcvInvitation(described: true) }
         try await alice.core.shutDown()
         try await bob.core.shutDown()
+    }
+
+    @Test("connections that cannot be opened at the start are opened later, without any command")
+    func openedLater() async throws {
+        let (alice, bob) = try await Internet().pair()
+        try await bob.core.shutDown()
+        try await alice.core.send(
+            ComposedText(id: "1", text: "good morning"), to: alice.core.chat(named: "bob"))
+        let tries = Lock(0)
+        let core = try await bob.world.open("bob") { path, key, servers, network in
+            let isEarly = tries.withLock { tries in
+                tries += 1
+                return tries < 3
+            }
+            if isEarly { throw AgentError(.store, "The disk is full.") }
+            return try Machine.agent(path, key, servers, network)
+        }
+        try await wait(until: "what alice wrote is there") {
+            try await Line.all(core.log(of: "alice")).compactMap(\.text) == ["good morning"]
+        }
+        try await core.send(ComposedText(id: "2", text: "you too"), to: core.chat(named: "alice"))
+        try await wait(until: "what bob wrote is there") {
+            try await Line.all(alice.core.log(of: "bob")).contains { $0.text == "you too" }
+        }
+        #expect(tries.withLock { $0 } == 3)
+        await core.shutDown()
+        try await alice.core.shutDown()
     }
 
     @Test("what its sender deletes for everyone goes; a file that is taken back says so")
