@@ -37,7 +37,7 @@ struct HandedMessageTable {
         case sent, delivered, failed
     }
 
-    /// Nothing is told of a message that is older.
+    /// Nothing is told of a message that is older, except that it was not sent: one that announces a file is waited for.
     private static let age = Duration.seconds(31 * 86_400)
 
     private static let isMeant = "profile = ? AND connection = ? AND number = ?"
@@ -68,7 +68,7 @@ struct HandedMessageTable {
         let told = early ?? nil
         if let told, told != .sent { return told }
         try connection.execute(
-            "DELETE FROM handed_message WHERE profile = ? AND noted < ?", profile,
+            "DELETE FROM handed_message WHERE profile = ? AND noted < ? AND announces = 0", profile,
             time.advanced(by: .zero - Self.age))
         guard message.id != nil || message.item != nil || message.delivery != nil else { return told }
         try connection.execute(
@@ -76,7 +76,7 @@ struct HandedMessageTable {
             INSERT OR IGNORE INTO handed_message
             (profile, connection, number, shared_id, item, delivery, announces, noted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """, profile, id.number, number, message.id?.bytes, message.item?.rawValue, message.delivery,
-            message.announces, time)
+            message.announces && told != .sent, time)
         return told
     }
 
@@ -97,7 +97,13 @@ struct HandedMessageTable {
             return message
         }
         if found != nil {
-            guard outcome != .sent else { return found }
+            guard outcome != .sent else {
+                // From now on it waits for a receipt, as others do.
+                try connection.execute(
+                    "UPDATE handed_message SET announces = 0 WHERE \(Self.isMeant)", profile, id.number,
+                    number)
+                return found
+            }
             try connection.execute(
                 "DELETE FROM handed_message WHERE \(Self.isMeant)", profile, id.number, number)
         } else {

@@ -111,6 +111,24 @@ struct AnnouncedFileTests {
         await stage.core.shutDown()
     }
 
+    @Test("it is waited for longer than for what becomes of other messages")
+    func afterMonths() async throws {
+        let stage = try await Stage()
+        try await stage.send(handing: 2)
+        #expect(try await stage.isThere(after: 32 * 86_400))
+        // What is old goes when there is something new.
+        try await stage.core.send(ComposedText(id: "1", text: "hello"), to: stage.chat)
+        try await wait(until: "the agent has it") { stage.agent.sent == 3 }
+        try await wait(until: "it is noted") {
+            try stage.world.database().read { try !$0.exists("SELECT 1 FROM outgoing") }
+        }
+        #expect(try await stage.isThere(after: 61))
+        try await stage.tell(.sent(message: 2))
+        #expect(try await stage.isThere(after: 59))
+        #expect(try await !stage.isThere(after: 2))
+        await stage.core.shutDown()
+    }
+
     @Test("a process later it still waits for that")
     func aProcessLater() async throws {
         let stage = try await Stage()
