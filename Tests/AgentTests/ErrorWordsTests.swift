@@ -64,6 +64,13 @@ import Testing
                 "The profile was restored from a backup that was made just then: connect with a new link."
             ),
             (.unreadable, "The contact could not decrypt this, because keys had been lost: send it again."),
+            (.withoutKeys, "The contact's program has not answered with new keys for too long."),
+            (.noAnswer, "The other side has not answered for three weeks: connect with a new link."),
+            (.tooLong, "This is longer than one message can be."),
+            (
+                .exhausted,
+                "Too many messages went to the contact without an answer: connect with a new link."
+            ),
         ]
         for (reason, sentence) in sentences { #expect(reason.sentence == sentence) }
         #expect(Set(sentences.map(\.1)).count == sentences.count)
@@ -117,6 +124,18 @@ import Testing
 
 /// How often something may happen, against a list of when it did.
 @Suite struct RateLimitModelTests {
+    @Test func aTimeByAClockThatWasAYearAheadForbidsNothing() {
+        let now = Timestamp(seconds: 1_700_000_000)
+        var limit = RateLimit.agreements
+        for _ in 0..<3 { _ = limit.take(now: now.advanced(by: .seconds(366 * 86_400))) }
+        #expect(limit.times.count == 3)
+        #expect(limit.allows(now: now) && limit.isPast(now: now))
+        let isTaken = limit.take(now: now)
+        #expect(isTaken && !limit.isPast(now: now) && limit.times.first == now && limit.times.count == 2)
+        // What lay on its server for three weeks is of before, and not of another clock.
+        #expect(!limit.isPast(now: now.advanced(by: .seconds(-21 * 86_400))))
+    }
+
     @Test(arguments: [(RateLimit.moves, 10, Int64(3600)), (RateLimit.agreements, 3, 86_400)])
     func noMoreThanSoManyWithinAnySuchTime(limit: RateLimit, most: Int, seconds: Int64) {
         var (limit, taken, now) = (limit, [Int64](), Int64(1_700_000_000))

@@ -116,6 +116,21 @@ struct LanesTests {
         #expect(workshop.begun.count == 3)
     }
 
+    @Test("what waits for others rests, is woken by anybody, and looks again by itself")
+    func waitingForOthers() async throws {
+        workshop.plan(1, [.later(.seconds(3600)), .later(.milliseconds(1)), .idle])
+        workshop.letPass(1)
+        lanes.wake(1)
+        try await rests()
+        #expect(workshop.begun == [1] && lanes.rests(until: .now + .seconds(7200)))
+        // Nothing has failed.
+        lanes.hurryAll()
+        #expect(lanes.rests(until: .now))
+        lanes.wake(1)
+        try await wait(until: "it has looked again") { workshop.begun.count == 3 }
+        try await rests()
+    }
+
     @Test("who hurries while it fails has it tried again at once")
     func hurriedMeanwhile() async throws {
         workshop.plan(1, [.retry(Self.later), .idle])

@@ -91,6 +91,11 @@ final class MemoryRelay: Sendable {
         }
     }
 
+    /// What lies in queues is gone, as after three weeks.
+    func loseMessages() {
+        state.withLock { state in for queue in state.queues.values { queue.messages = [] } }
+    }
+
     /// No queues are made there.
     func setClosed(_ servers: Set<ServerAddress>) { state.withLock { $0.closed = servers } }
 

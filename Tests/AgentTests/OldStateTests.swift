@@ -14,7 +14,11 @@ import Testing
     {
         var random = SeededGenerator(state: seed)
         let relay = MemoryRelay()
-        let couple = try await Couple(relay)
+        // Of the servers' time, as everybody's is.
+        let clock = ManualClock()
+        let couple = try await Couple(
+            relay, inviter: Person(relay, servers: [1, 3], clock: clock),
+            joiner: Person(relay, servers: [2, 4], clock: clock))
         let sides = [
             Side(couple.inviter, couple.toJoiner, relay), Side(couple.joiner, couple.toInviter, relay),
         ]
@@ -128,7 +132,7 @@ private final class Side {
     /// the first one goes on.
     func useCopy(writes: Bool, _ other: Side, _ text: String) async throws {
         guard let backup else { return }
-        let copy = try await Person(relay)
+        let copy = try await Person(relay, clock: person.clock)
         await copy.end()
         try copy.replaceDatabase(by: backup.database)
         await copy.diary.putBack(backup.diary)

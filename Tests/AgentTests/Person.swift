@@ -23,6 +23,7 @@ enum Known {
         times.fullQueue = RetryPolicy(first: .milliseconds(300), maxDelay: .seconds(20), tries: .max)
         times.emptying = RetryPolicy(first: .milliseconds(2), maxDelay: .milliseconds(50), tries: .max)
         times.store = RetryPolicy(first: .milliseconds(5), maxDelay: .milliseconds(50), tries: .max)
+        times.lookAgain = .milliseconds(100)
         return times
     }
 }

@@ -90,6 +90,62 @@ import Testing
         await couple.end()
     }
 
+    /// The joiner is restored, its server has taken its new keys, and the inviter never gets them.
+    private static func coupleWithLostKeys(_ relay: MemoryRelay, _ clock: ManualClock) async throws -> Couple
+    {
+        let couple = try await Couple(relay, joiner: Person(relay, servers: [2, 4], clock: clock))
+        await couple.end()
+        let sends = relay.count("SEND")
+        try await couple.joiner.start(isRestored: true)
+        try await wait(until: "the keys are sent") { relay.count("SEND") == sends + 1 }
+        #expect(await couple.joiner.agent.finishSending(until: .now + .seconds(60)))
+        relay.loseMessages()
+        return couple
+    }
+
+    @Test(arguments: [false, true])
+    func keysThatNobodyFetchedInThreeWeeksAreFollowedByOthers(restarts: Bool) async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let couple = try await Self.coupleWithLostKeys(relay, clock)
+        try await couple.inviter.start()
+        _ = try await Self.write("with the old keys", couple, byInviter: true)
+        await couple.joiner.diary.waitForBodies(1)
+        clock.advance(by: .seconds(22 * 86_400))
+        if restarts { try await couple.joiner.restart() }
+        _ = try await Self.write("there", couple, byInviter: false)
+        await couple.inviter.diary.waitForBodies(1)
+        _ = try await Self.write("back", couple, byInviter: true)
+        await couple.joiner.diary.waitForBodies(2)
+        await couple.end()
+    }
+
+    @Test func whoNeverAnswersIsNotWrittenToForEver() async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let couple = try await Self.coupleWithLostKeys(relay, clock)
+        let number = try await Self.write("waits", couple, byInviter: false)
+        clock.advance(by: .seconds(22 * 86_400))
+        await couple.joiner.diary.wait {
+            $0.contains { $0.content == .messageFailed(message: number, .withoutKeys) }
+        }
+        await couple.joiner.end()
+    }
+
+    @Test func aContactWithoutKeysIsDeletedAfterTwoDaysWithoutANewStart() async throws {
+        let relay = MemoryRelay()
+        let clock = ManualClock()
+        let couple = try await Self.coupleWithLostKeys(relay, clock)
+        let number = try await Self.write("the last one", couple, byInviter: false)
+        try await couple.joiner.agent.delete(couple.toInviter, afterSending: true)
+        clock.advance(by: .seconds(3 * 86_400))
+        await couple.joiner.diary.wait { events in
+            events.contains { $0.content == .messageFailed(message: number, .withoutKeys) }
+                && events.contains { $0.content == .deleted }
+        }
+        await couple.joiner.end()
+    }
+
     @Test func bothSidesAreRestoredAndGoOn() async throws {
         let relay = MemoryRelay()
         let couple = try await Couple(relay)

@@ -85,6 +85,7 @@ extension ConnectionMachine {
         confirmedByMessage()
         emit(.remember(hash: SHA256.hash(message)))
         state.synchronisation.succeed()
+        repeatUnfetchedKeys(now: received)
         guard case .numbered(let number, let previousHash, let content) = AgentMessage(decoding: plain) else {
             return
         }

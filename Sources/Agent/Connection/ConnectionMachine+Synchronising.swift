@@ -6,13 +6,48 @@ import SMP
 /// both know who speaks first with the new ratchet, and that message proves it.
 extension ConnectionMachine {
     /// The application wants new keys.
-    mutating func synchronise(now: Timestamp) throws {
+    /// - Parameter areSent: whether a server has this side's new keys already, where it has begun.
+    mutating func synchronise(now: Timestamp, areSent: Bool = false) throws {
         guard state.phase == .connected, state.ratchet != nil else {
             throw AgentError.notPossible("Only a connection that stands can agree on new keys.")
         }
         guard state.present?.isGone == false else { throw AgentError.ended }
-        guard state.synchronisation.phase != .started else { return }
-        try changing { try $0.beginSynchronising(now: now) }
+        guard state.synchronisation.phase == .started else {
+            return try changing { try $0.beginSynchronising(now: now) }
+        }
+        if areSent { repeatKeys() }
+    }
+
+    /// The same keys once more: they may be lost. Other ones would be another beginning for who has fetched these; the
+    /// same are used once.
+    private mutating func repeatKeys() {
+        guard state.synchronisation.phase == .started, let keys = state.synchronisation.keys else { return }
+        sendKeys(keys)
+    }
+
+    /// What came can be read with the old keys: a day after this side has begun, who wrote it had not got the new ones.
+    mutating func repeatUnfetchedKeys(now: Timestamp) {
+        guard state.phase == .connected, state.synchronisation.phase == .started,
+            state.agreements.isPast(now: now)
+        else { return }
+        _ = state.agreements.take(now: now)
+        repeatKeys()
+    }
+
+    /// Servers have taken everything that is for new keys, and nobody has answered. What was not fetched is gone from them
+    /// after some weeks, and nobody would send it again.
+    mutating func followLostKeys(now: Timestamp) throws {
+        guard state.phase == .connected, state.present?.isGone == false,
+            [.started, .agreed].contains(state.synchronisation.phase),
+            state.agreements.isPast(now: now, by: Synchronisation.keysAge)
+        else { return }
+        if state.synchronisation.phase == .agreed, state.ratchet?.canSend == true {
+            // The other side may wait for this word alone. Heard twice it does no harm.
+            _ = state.agreements.take(now: now)
+            send(.ratchetReady(lastReceived: state.sequence.lastReceived), isUrgent: true)
+        } else {
+            try changing { try $0.beginSynchronising(now: now) }
+        }
     }
 
     private mutating func beginSynchronising(now: Timestamp) throws {
@@ -91,6 +126,9 @@ extension ConnectionMachine {
         if let keys = state.synchronisation.keys {
             if state.synchronisation.phase == .started { return keys }
             guard state.agreements.take(now: now) else { return keys }
+        } else if state.agreements.isPast(now: now) {
+            // From now on it is known when both have agreed (`followLostKeys`).
+            _ = state.agreements.take(now: now)
         }
         let keys = try tools.agreementKeys()
         sendKeys(keys)

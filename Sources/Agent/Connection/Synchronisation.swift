@@ -17,6 +17,8 @@ struct Synchronisation: Sendable {
     private(set) var usedKeys: [[UInt8]]
 
     private static let rememberedKeys = 64
+    /// After so long no server has new keys, or the answer to them, any more.
+    static let keysAge = Duration.seconds(21 * 86_400)
 
     init(
         phase: SynchronisationPhase = .synchronised, keys: AgreementKeys? = nil, answersReady: Bool = false,

@@ -381,7 +381,8 @@ extension Agent {
     public func resynchronise(_ connection: ConnectionID) async throws(AgentError) {
         try await change { tables in
             let now = tables.now
-            try tables.step(connection) { try $0.synchronise(now: now) }
+            let areSent = try !tables.outgoing.isAnythingForNewKeys(of: connection)
+            try tables.step(connection) { try $0.synchronise(now: now, areSent: areSent) }
         }
     }
 

@@ -30,6 +30,10 @@ public struct AgentTimes: Sendable {
     /// How long a message is tried.
     public var giveUp = Duration.seconds(2 * 86_400)
     public var giveUpFull = Duration.seconds(7 * 86_400)
+    /// How long a message waits for new keys.
+    public var giveUpWithoutKeys = Duration.seconds(21 * 86_400)
+    /// When it is looked again whether something still waits for the other side, with which no server can help.
+    public var lookAgain = Duration.seconds(3600)
     /// How long a server has for an answer.
     public var answer = ClientRequest.backgroundTimeout
     public var interactiveAnswer = ClientRequest.interactiveTimeout

@@ -6,6 +6,8 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
     /// What one piece of work came to.
     enum Outcome: Sendable {
         case idle
+        /// Nothing can be done. When nobody wakes it before, it looks again after this time.
+        case later(Duration)
         /// There may be more to be done.
         case more
         /// It did not work: later, with growing delays.
@@ -22,10 +24,12 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
         var sleeper: Task<Void, Never>?
         /// When that ends.
         var wakes: ContinuousClock.Instant?
+        /// Whether it sleeps because nothing can be done, and not because something has failed.
+        var isIdle = false
 
         /// Whether nothing happens here before `end`.
         func rests(until end: ContinuousClock.Instant) -> Bool {
-            !isRunning && (sleeper == nil || wakes.map { $0 >= end } ?? true)
+            !isRunning && (sleeper == nil || isIdle || wakes.map { $0 >= end } ?? true)
         }
     }
 
@@ -67,7 +71,9 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
 
     /// All lanes that wait try again at once.
     func hurryAll() {
-        let waiting = state.withLock { state in state.lanes.filter { $0.value.sleeper != nil }.map(\.key) }
+        let waiting = state.withLock { state in
+            state.lanes.filter { $0.value.sleeper != nil && !$0.value.isIdle }.map(\.key)
+        }
         for key in waiting { hurry(key) }
     }
 
@@ -81,9 +87,10 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
                 lane.isHurried = lane.isHurried || hurries
                 return false
             }
-            if lane.sleeper != nil, !hurries { return false }
+            if lane.sleeper != nil, !lane.isIdle, !hurries { return false }
             lane.sleeper?.cancel()
             lane.sleeper = nil
+            lane.isIdle = false
             lane.isRunning = true
             return true
         }
@@ -157,12 +164,22 @@ final class Lanes<Key: Hashable & Sendable>: Sendable {
             guard !wasHurried, let delay = policy.delay(beforeTry: lane.failures + 1) else {
                 return wasHurried
             }
-            lane.wakes = .now + delay
-            lane.sleeper = Task { [weak self] in
-                guard (try? await Task.sleep(for: delay)) != nil else { return }
-                self?.hurry(key)
-            }
+            sleep(&lane, for: delay, key)
             return false
+        case .later(let delay):
+            lane.failures = 0
+            guard !wasWoken else { return true }
+            lane.isIdle = true
+            sleep(&lane, for: delay, key)
+            return false
+        }
+    }
+
+    private func sleep(_ lane: inout Lane, for delay: Duration, _ key: Key) {
+        lane.wakes = .now + delay
+        lane.sleeper = Task { [weak self] in
+            guard (try? await Task.sleep(for: delay)) != nil else { return }
+            self?.hurry(key)
         }
     }
 

@@ -19,6 +19,8 @@ struct OutgoingWorker: Sendable {
         case send(StoredOutgoing, to: SendingQueue, body: [UInt8])
         /// It cannot be encrypted; that was told.
         case skipped
+        /// What is first waits for the other side.
+        case waiting
     }
 
     func work(_ id: ConnectionID) async -> Lanes<ConnectionID>.Outcome {
@@ -29,6 +31,7 @@ struct OutgoingWorker: Sendable {
         switch next {
         case .nothing: return .idle
         case .skipped: return .more
+        case .waiting: return .later(times.lookAgain)
         case .secure(let queue, let item): return await secure(queue, for: item, of: id)
         case .send(let item, let queue, let body): return await send(item, body: body, to: queue, of: id)
         }
@@ -54,12 +57,7 @@ struct OutgoingWorker: Sendable {
         }
         let state = try tables.connections.load(id)
         guard let queue = state.present, !item.isUncertain, isReady(item, state, tables) else {
-            // The end of a connection does not wait for keys longer than for a server, nor does anything wait longer
-            // to hear what the other side had.
-            let mayEnd = state.phase == .deleting || item.isUncertain
-            let isOver = mayEnd && isOverdue(item, times.giveUp, now: tables.now)
-            if isOver { try giveUp(item, .expired, of: id, &tables) }
-            return isOver ? .skipped : .nothing
+            return try wait(item, of: id, state, times, &tables)
         }
         guard queue.isSecured else { return .secure(queue, for: item) }
         var ready = item
@@ -69,7 +67,7 @@ struct OutgoingWorker: Sendable {
                 try tables.outgoing.setPrepared(item.number, prepared, now: tables.now)
                 ready.prepared = prepared
             } catch let error as RatchetError where error.code == .tooLong || error.code == .exhausted {
-                try giveUp(item, .refused, of: id, &tables)
+                try giveUp(item, error.code == .tooLong ? .tooLong : .exhausted, of: id, &tables)
                 return .skipped
             }
         }
@@ -78,6 +76,23 @@ struct OutgoingWorker: Sendable {
         return .send(
             ready, to: queue,
             body: try queue.body(of: prepared.envelope, isFirst: isFirst, nonce: prepared.nonce))
+    }
+
+    /// Nothing can be done about it but to wait for the other side. The end of a connection does not wait for keys longer
+    /// than for a server, nor does anything wait longer to hear what the other side had.
+    private static func wait(
+        _ item: StoredOutgoing, of id: ConnectionID, _ state: ConnectionState, _ times: AgentTimes,
+        _ tables: inout AgentTables
+    ) throws -> Next {
+        let endsSoon = state.phase == .deleting || item.isUncertain
+        let limit = endsSoon ? times.giveUp : times.giveUpWithoutKeys
+        guard !(endsSoon || item.kind == .message) || !isOverdue(item, limit, now: tables.now) else {
+            try giveUp(item, .withoutKeys, of: id, &tables)
+            return .skipped
+        }
+        try tables.followLostKeys(of: id)
+        // Before its connection stands it is woken by that.
+        return item.waitsSince == nil ? .nothing : .waiting
     }
 
     private static func isReady(

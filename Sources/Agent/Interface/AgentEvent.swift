@@ -85,6 +85,14 @@ public enum FailureReason: String, Hashable, Sendable {
     case unreadable
     /// The profile was restored from a backup that was made while the connection was.
     case restored
+    /// The other side has not given new keys, or not said what it had until then, for too long.
+    case withoutKeys
+    /// The other side has not answered a confirmation for too long.
+    case noAnswer
+    /// More than one message can hold.
+    case tooLong
+    /// The keys for one direction are used up.
+    case exhausted
 
     /// For people.
     public var sentence: String {
@@ -99,6 +107,10 @@ public enum FailureReason: String, Hashable, Sendable {
         case .restored:
             "The profile was restored from a backup that was made just then: connect with a new link."
         case .unreadable: "The contact could not decrypt this, because keys had been lost: send it again."
+        case .withoutKeys: "The contact's program has not answered with new keys for too long."
+        case .noAnswer: "The other side has not answered for three weeks: connect with a new link."
+        case .tooLong: "This is longer than one message can be."
+        case .exhausted: "Too many messages went to the contact without an answer: connect with a new link."
         }
     }
 }

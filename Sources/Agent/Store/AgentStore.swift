@@ -129,9 +129,23 @@ struct AgentTables {
     /// Has everything gone on with that was not finished.
     mutating func goOn() throws {
         outcome.hasEvents = true
+        for id in try connections.agreeing() {
+            do {
+                try followLostKeys(of: id)
+            } catch let error as AgentError where error.code == .damaged {
+                // Whoever uses it is told.
+            }
+        }
         outcome.outgoing.formUnion(try connections.unfinished())
         outcome.queues.formUnion(try queues.unfinished())
         outcome.servers.formUnion(try queues.subscribableServers().map(\.address))
+    }
+
+    /// New keys that were sent, and came to nothing, are followed by others.
+    mutating func followLostKeys(of id: ConnectionID) throws {
+        guard try !outgoing.isAnythingForNewKeys(of: id) else { return }
+        let now = now
+        try step(id) { try $0.followLostKeys(now: now) }
     }
 
     private mutating func lookAfterQueues(of id: ConnectionID) throws {

@@ -30,6 +30,14 @@ struct ConnectionTable {
         ) { ConnectionID($0.integer("id")) }
     }
 
+    /// Those whose sides are about to agree on new keys.
+    func agreeing() throws -> [ConnectionID] {
+        try connection.query(
+            "SELECT id FROM connection WHERE phase = ? AND synchronisation IN (?, ?) ORDER BY id",
+            ConnectionCondition.Phase.connected, SynchronisationPhase.started, SynchronisationPhase.agreed
+        ) { ConnectionID($0.integer("id")) }
+    }
+
     func exists(_ id: ConnectionID) throws -> Bool {
         try connection.exists("SELECT 1 FROM connection WHERE id = ?", id.number)
     }

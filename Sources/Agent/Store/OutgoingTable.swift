@@ -189,6 +189,14 @@ struct OutgoingTable {
             Outgoing.Kind.request, Outgoing.Kind.confirmation)
     }
 
+    /// Whether new keys, or what proves them, wait to be sent.
+    func isAnythingForNewKeys(of id: ConnectionID) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM outgoing WHERE connection = ? AND (kind = ? OR kind = ? AND is_urgent = 1)",
+            id.number,
+            Outgoing.Kind.keys, Outgoing.Kind.message)
+    }
+
     func removeKeys(of id: ConnectionID) throws {
         try connection.execute(
             "DELETE FROM outgoing WHERE connection = ? AND kind = ?", id.number, Outgoing.Kind.keys)

@@ -114,6 +114,64 @@ import Testing
         try pair.converse("after")
     }
 
+    @Test func keysThatWereNotFetchedForADayGoOnceMoreAndAreTheSame() throws {
+        var pair = try MachinePair.connected()
+        try pair.inviter.step { try $0.restored(now: Self.now) }
+        let (first, late) = (pair.inviter.waiting, try pair.fromInviter())
+        func write(after seconds: Int64) throws -> [Outgoing] {
+            pair.joiner.time = Self.now.advanced(by: .seconds(seconds))
+            pair.joiner.write("\(seconds)")
+            for transmission in try pair.fromJoiner() { try pair.inviter.take(transmission) }
+            return pair.inviter.waiting
+        }
+        #expect(try write(after: 86_399).isEmpty, "they may be on their way")
+        #expect(try write(after: 86_400).map(\.content) == first.map(\.content))
+        // Those that were late come too, and both are the same beginning.
+        for transmission in late { try pair.joiner.take(transmission) }
+        try pair.exchange()
+        #expect(pair.inviter.condition.synchronisation == .synchronised)
+        #expect(pair.joiner.condition.synchronisation == .synchronised)
+        try pair.converse("after")
+        #expect(pair.inviter.bodies.dropLast() == ["86399", "86400"])
+    }
+
+    @Test func whoAsksAgainForNewKeysSendsTheSameOnesWhereAServerHasThem() throws {
+        var pair = try MachinePair.connected()
+        try pair.inviter.step { try $0.synchronise(now: Self.now) }
+        let first = pair.inviter.waiting
+        let lost = try pair.fromInviter()
+        try pair.inviter.step { try $0.synchronise(now: Self.now, areSent: true) }
+        #expect(lost.count == 1 && pair.inviter.waiting.map(\.content) == first.map(\.content))
+        try pair.exchange()
+        try pair.converse("after")
+    }
+
+    @Test(arguments: 1...6) func whatProvesNewKeysGoesOnceMoreWhenNoServerHasItAnyMore(seed: UInt64) throws {
+        var pair = try MachinePair.connected(seed: seed)
+        try pair.inviter.step { try $0.synchronise(now: Self.now) }
+        for transmission in try pair.fromInviter() { try pair.joiner.take(transmission) }
+        for transmission in try pair.fromJoiner() where transmission.kind == .keys {
+            try pair.inviter.take(transmission)
+        }
+        _ = try pair.fromInviter()
+        #expect(pair.inviter.condition.synchronisation == .agreed)
+        #expect(pair.joiner.condition.synchronisation == .agreed)
+        let later = Self.now.advanced(by: Synchronisation.keysAge)
+        let early = later.advanced(by: .seconds(-1))
+        #expect(try pair.inviter.step { try $0.followLostKeys(now: early) }.isEmpty)
+        #expect(try pair.joiner.step { try $0.followLostKeys(now: early) }.isEmpty)
+        // Either side is enough: who speaks first says it once more, the other one begins anew.
+        if seed.isMultiple(of: 2) {
+            try pair.inviter.step { try $0.followLostKeys(now: later) }
+        } else {
+            try pair.joiner.step { try $0.followLostKeys(now: later) }
+        }
+        try pair.exchange()
+        #expect(pair.inviter.condition.synchronisation == .synchronised)
+        #expect(pair.joiner.condition.synchronisation == .synchronised)
+        try pair.converse("after")
+    }
+
     @Test func keysThatWereUsedAreNotUsedAgain() throws {
         var pair = try MachinePair.connected()
         try pair.inviter.step { try $0.synchronise(now: Self.now) }

@@ -22,7 +22,7 @@ import Testing
 
     private static let reasons: [FailureReason] = [
         .linkGone, .contactGone, .queueFull, .expired, .refused, .incompatible, .deleted, .unreadable,
-        .restored,
+        .restored, .withoutKeys, .noAnswer, .tooLong, .exhausted,
     ]
     private static let phases: [ConnectionCondition.Phase] = [
         .inviting, .address, .requesting, .joining, .confirming, .connected, .failed, .deleting,
