@@ -269,6 +269,8 @@ extension Agent {
         let server = try ownServer(besides: invitation.queues.map(\.address.server))
         let tools = tools
         return try await change { tables in
+            // Strangers who ask and never answer leave only so many.
+            try tables.endUnanswered()
             guard let stored = try tables.links.request(request) else { throw AgentError.noSuchRequest }
             var key = JoiningKey(seed: tools.random.bytes(32))
             if let accepted = stored.accepted {

@@ -2,7 +2,13 @@ import Store
 
 /// The database of a profile's connections. All of it is secret.
 enum AgentSchema {
-    static let migrations = [Migration("connections", connections), Migration("since when", sinceWhen)]
+    static let migrations = [
+        Migration("connections", connections), Migration("since when", sinceWhen),
+        Migration("confirmed", confirmed),
+    ]
+
+    /// `confirmed`: when a server had taken the confirmation of who joins.
+    private static let confirmed = "ALTER TABLE connection ADD COLUMN confirmed INTEGER"
 
     /// `waits_since`: when it was to be sent, or when the connection stood, whichever came later; null while it does not
     /// stand.

@@ -129,6 +129,7 @@ struct AgentTables {
     /// Has everything gone on with that was not finished.
     mutating func goOn() throws {
         outcome.hasEvents = true
+        try endUnanswered()
         for id in try connections.agreeing() {
             do {
                 try followLostKeys(of: id)
@@ -139,6 +140,17 @@ struct AgentTables {
         outcome.outgoing.formUnion(try connections.unfinished())
         outcome.queues.formUnion(try queues.unfinished())
         outcome.servers.formUnion(try queues.subscribableServers().map(\.address))
+    }
+
+    /// Whoever has not answered a confirmation for so long will not any more: it is gone from their server.
+    mutating func endUnanswered() throws {
+        for id in try connections.unanswered(since: now.advanced(by: .zero - AgentStore.receivedAge)) {
+            do {
+                try step(id) { $0.fail(.noAnswer) }
+            } catch let error as AgentError where error.code == .damaged {
+                // Whoever uses it is told.
+            }
+        }
     }
 
     /// New keys that were sent, and came to nothing, are followed by others.
@@ -166,6 +178,7 @@ struct AgentTables {
     /// A server, or the other side itself, has taken what was to be sent.
     mutating func sent(_ item: StoredOutgoing, to id: ConnectionID) throws {
         try outgoing.remove(item, sentTo: id, now: now)
+        if item.kind == .confirmation { try connections.noteConfirmed(id, at: now) }
         if item.isBody { try tell(.sent(message: item.number), of: id) }
         if item.kind != .message { try step(id) { $0.sent(item.kind) } }
     }

@@ -1,3 +1,4 @@
+import Base
 import Cryptography
 import Ratchet
 import SMP
@@ -35,6 +36,20 @@ struct ConnectionTable {
         try connection.query(
             "SELECT id FROM connection WHERE phase = ? AND synchronisation IN (?, ?) ORDER BY id",
             ConnectionCondition.Phase.connected, SynchronisationPhase.started, SynchronisationPhase.agreed
+        ) { ConnectionID($0.integer("id")) }
+    }
+
+    /// A server has taken its confirmation, which the other side has to answer.
+    func noteConfirmed(_ id: ConnectionID, at time: Timestamp) throws {
+        try connection.execute(
+            "UPDATE connection SET confirmed = coalesce(confirmed, ?) WHERE id = ?", time, id.number)
+    }
+
+    /// Those that were joined before, and have not been answered since.
+    func unanswered(since time: Timestamp) throws -> [ConnectionID] {
+        try connection.query(
+            "SELECT id FROM connection WHERE phase = ? AND confirmed < ? ORDER BY id",
+            ConnectionCondition.Phase.joining, time
         ) { ConnectionID($0.integer("id")) }
     }
 
