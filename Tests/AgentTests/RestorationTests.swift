@@ -204,6 +204,13 @@ import Testing
                 $0.connection == connection && $0.content == .connectionFailed(.restored)
             }
         }
+        let error = await #expect(throws: AgentError.self) {
+            try await joiner.agent.send(bytes("x"), to: connection, notifies: false, identifier: nil)
+        }
+        #expect(
+            error?.sentence
+                == "The connection with this contact could not be made, so nothing can be sent to it."
+        )
         await inviter.end()
         await joiner.end()
     }

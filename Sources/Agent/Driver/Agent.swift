@@ -314,7 +314,8 @@ extension Agent {
             let state = try tables.connections.load(connection)
             switch state.phase {
             case .address: throw AgentError.notPossible("Nothing can be sent to an address of one's own.")
-            case .failed, .deleting: throw AgentError.ended
+            case .failed: throw AgentError.notMade
+            case .deleting: throw AgentError.beingDeleted
             case .connected where state.present?.isGone != false: throw AgentError.ended
             case .inviting, .joining, .requesting, .confirming, .connected: break
             }

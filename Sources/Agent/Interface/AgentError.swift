@@ -36,6 +36,10 @@ extension AgentError {
     static let noSuchRequest = AgentError(.noSuchRequest, "There is no such contact request any more.")
     static let ended = AgentError(
         .ended, "The contact has deleted this connection, so nothing can be sent to it.")
+    static let notMade = AgentError(
+        .ended, "The connection with this contact could not be made, so nothing can be sent to it.")
+    static let beingDeleted = AgentError(
+        .ended, "This connection is being deleted, so nothing can be sent to it.")
     static let stopped = AgentError(.stopped, "The connections of this profile are closed.")
     static let tooLong = AgentError(.tooLong, "The message is too long to be sent as one.")
     static let damagedState = AgentError(

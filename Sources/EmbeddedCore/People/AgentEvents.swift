@@ -117,9 +117,10 @@ final class AgentEvents: Sendable {
             }
             log.notice("A connection could not be made: \(reason.sentence)")
             try change.tables.people.setFailure(reason.sentence, of: connection)
-            // Of a group, which has its folder before its host has answered.
-            guard let chat = try change.tables.groups.group(over: connection)?.chat else { break }
-            try change.tables.chats.end(chat, .refused)
+            // Who was heard of has a folder, before this side was; so has a group, before its host has answered.
+            let group = try change.tables.groups.group(over: connection)?.chat
+            guard let chat = try group ?? change.tables.people.person(connection)?.chat else { break }
+            try change.tables.chats.end(chat, group == nil ? .notConnected : .refused)
             try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
         case .requested(let asked, let information):
             try ArrivedRequests(change: change, time: store.clock.now()).take(asked, information)

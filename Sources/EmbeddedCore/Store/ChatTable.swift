@@ -27,18 +27,21 @@ struct ChatTable {
             """
             SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, c.contact_name, '') AS name,
                 c.alias IS NOT NULL AS is_named, c.ended, c.refused,
-                c.is_taken_over AND c.ended IS NULL AS is_taken_over
+                c.is_taken_over AND c.ended IS NULL AS is_taken_over,
+                CASE WHEN c.ended = 'not_connected' THEN (SELECT n.failure FROM connection n
+                    WHERE n.profile = c.profile AND n.chat = c.id AND n.failure IS NOT NULL LIMIT 1) END AS failure
             FROM chat c
             LEFT JOIN profile p ON p.id = c.contact LEFT JOIN chat_group g ON g.id = c.chat_group
             WHERE c.profile = ? AND c.id = coalesce(?, c.id) ORDER BY c.id
             """, profile, chat
         ) { row in
             let kind = try row.value("kind", as: StoredChatKind.self)
+            let ending = try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence
             return Chat(
                 reference: kind.reference(row.integer("id")),
                 displayName: kind == .notes ? Self.notesName : row.text("name"),
                 updatedAt: row.timestamp("updated"),
-                sendingRefused: try row.valueOrNil("ended", as: StoredChatEnding.self)?.sentence
+                sendingRefused: try row.textOrNil("failure") ?? ending
                     ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence(in: kind),
                 receivingProblem: row.bool("is_taken_over") ? Self.takenOver : nil,
                 isNamedByUser: row.bool("is_named"))

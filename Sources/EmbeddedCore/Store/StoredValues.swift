@@ -37,6 +37,7 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
     case removed
     case groupDeleted = "group_deleted"
     case refused
+    case notConnected = "not_connected"
 
     var sentence: String {
         switch self {
@@ -46,6 +47,7 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
         case .removed: "You were removed from this group."
         case .groupDeleted: "Its owner has deleted this group."
         case .refused: "The group did not let you in."
+        case .notConnected: "The connection with this contact could not be made: connect with a new link."
         }
     }
 }

@@ -1,0 +1,54 @@
+import Agent
+import Base
+import ChatCore
+import ChatProtocol
+import TestSupport
+import Testing
+
+@testable import EmbeddedCore
+
+@Suite("What an agent tells of the condition of a connection")
+struct ConditionTests {
+    private let agent = ToldAgent(isEarly: false) { _ in nil }
+
+    /// Alice, whose contacts are bob, over connection 1, and carol, over 2.
+    private func opened(_ world: World) async throws -> EmbeddedCore {
+        let first = try await world.open("alice")
+        try first.store.commit { change in
+            for (number, name) in [(1, "bob"), (2, "carol")] as [(Int64, String)] {
+                try change.tables.people.insert(ConnectionID(number))
+                let chat = try change.tables.chats.insertContact(name, of: change.profile, at: change.time)
+                try change.tables.people.keep(
+                    ContactConversation(profile: ContactProfile(displayName: name), versions: 1...16),
+                    of: ConnectionID(number), chat: chat)
+            }
+        }
+        await first.shutDown()
+        return try await world.open("alice", over: agent.making)
+    }
+
+    private func tell(_ content: AgentEvent.Content, _ number: Int64) async throws {
+        agent.tell(content, of: ConnectionID(1), number: number)
+        try await wait(until: "it is taken") { agent.isTaken(number) }
+    }
+
+    private func tell(_ phase: SynchronisationPhase, _ number: Int64) async throws {
+        let condition = ConnectionCondition(phase: .connected, synchronisation: phase)
+        try await tell(.conditionChanged(condition), number)
+    }
+
+    @Test("a connection that came to nothing ends the chat of who was heard of, with why")
+    func failed() async throws {
+        let core = try await opened(World(["alice"]))
+        try await tell(.connectionFailed(.restored), 1)
+        let refused: [String: String] = try await core.chats().reduce(into: [:]) {
+            $0[$1.displayName] = $1.sendingRefused
+        }
+        #expect(refused == ["bob": FailureReason.restored.sentence])
+        let error = await refusal {
+            try await core.send(ComposedText(id: "1", text: "hello"), to: core.chat(named: "bob"))
+        }
+        #expect(error?.code == .sendingRefused)
+        await core.shutDown()
+    }
+}
