@@ -11,18 +11,21 @@ public struct Chat: Hashable, Sendable {
     public var sendingRefused: String?
     /// Why nothing comes out of it at present, and what helps; nil when something may.
     public var receivingProblem: String?
+    /// Why what is sent into it waits at present, and what helps; nil when nothing does, or nothing can be sent.
+    public var sendingProblem: String?
     /// Whether the user chose the name to show: then its folder has it too.
     public var isNamedByUser: Bool
 
     public init(
         reference: ChatReference, displayName: String, updatedAt: Timestamp, sendingRefused: String? = nil,
-        receivingProblem: String? = nil, isNamedByUser: Bool = false
+        receivingProblem: String? = nil, sendingProblem: String? = nil, isNamedByUser: Bool = false
     ) {
         self.reference = reference
         self.displayName = displayName
         self.updatedAt = updatedAt
         self.sendingRefused = sendingRefused
         self.receivingProblem = receivingProblem
+        self.sendingProblem = sendingProblem
         self.isNamedByUser = isNamedByUser
     }
 }

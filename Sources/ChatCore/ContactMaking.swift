@@ -18,6 +18,11 @@ public protocol ContactMaking: OpenProfile {
     /// such as one between profiles of this machine.
     /// - Throws: `.noSuchChat`.
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity?
+
+    /// Has a profile and its contact agree on new keys. What is sent meanwhile waits; the security code changes.
+    /// - Throws: `.noSuchChat`; `.invalidCommand` where there are none, or the connection does not stand yet;
+    ///   `.sendingRefused` where it does not any more.
+    func renewKeys(of chat: ChatReference) async throws(ChatError)
 }
 
 /// The encryption between a profile and its contact.
@@ -68,6 +73,7 @@ extension ContactMaking {
     public func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
         throw .contactsMadeElsewhere
     }
+    public func renewKeys(of chat: ChatReference) async throws(ChatError) { throw .contactsMadeElsewhere }
 }
 
 extension ChatError {

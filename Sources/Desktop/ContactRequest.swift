@@ -13,6 +13,8 @@ public struct ContactRequest: Codable, Hashable, Sendable {
         case look
         /// Tell the digits by which both sides know that nobody is in between.
         case verify
+        /// Have both sides agree on new keys.
+        case renew
         /// Make the address, or change what is done with requests at it.
         case createAddress
         case showAddress
@@ -28,7 +30,7 @@ public struct ContactRequest: Codable, Hashable, Sendable {
     public var link: String?
     /// Of `look`.
     public var connection: Int64?
-    /// Of `verify`: as the user named it (`Chat.named`).
+    /// Of `verify` and `renew`: as the user named it (`Chat.named`).
     public var chat: String?
     /// Of `createAddress`.
     public var acceptance: RequestAcceptance?
@@ -45,6 +47,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
 
     public static func verify(_ chat: String) -> ContactRequest {
         ContactRequest(connecting: .verify, chat: chat)
+    }
+
+    public static func renew(_ chat: String) -> ContactRequest {
+        ContactRequest(connecting: .renew, chat: chat)
     }
 
     public static func createAddress(_ acceptance: RequestAcceptance?) -> ContactRequest {
@@ -74,11 +80,14 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             let chat = try await Self.chat(of: connection ?? 0, on: core)
             return ContactAnswer(name: chat?.displayName, chat: chat?.reference.description)
         case .verify:
-            let chats = try await core.chats().filter(ChatKind.contact.fits)
-            let chat = try Chat.named(chat ?? "", in: chats)
+            let chat = try await contact(of: core)
             let security = try await core.security(of: chat.reference)
             return ContactAnswer(
                 name: chat.displayName, code: security?.code, protection: security?.protection)
+        case .renew:
+            let chat = try await contact(of: core)
+            try await core.renewKeys(of: chat.reference)
+            return ContactAnswer(name: chat.displayName)
         case .createAddress: return ContactAnswer(try await core.createAddress(acceptance))
         case .showAddress:
             guard let address = try await core.address() else { throw .noAddress }
@@ -92,6 +101,10 @@ public struct ContactRequest: Codable, Hashable, Sendable {
             try await core.rejectRequest(request ?? 0)
             return ContactAnswer()
         }
+    }
+
+    private func contact(of core: any ChatReading) async throws(ChatError) -> Chat {
+        try Chat.named(chat ?? "", in: try await core.chats().filter(ChatKind.contact.fits))
     }
 
     /// Answers when somebody connects, and not only when it is asked again.

@@ -324,6 +324,10 @@ public final class LinkedCore: ChatCore {
         try await core.security(of: chat)
     }
 
+    public func renewKeys(of chat: ChatReference) async throws(ChatError) {
+        try await core.renewKeys(of: chat)
+    }
+
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         try await core.createAddress(acceptance)
     }

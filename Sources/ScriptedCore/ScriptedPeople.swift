@@ -21,6 +21,7 @@ struct ScriptedPeople {
                 "contactCode",
                 #""connectionCode":"12345 67890","contact":{"activeConn":{"pqSndEnabled":true,"pqRcvEnabled":true}}"#
             )
+        case "/_sync": told("contactRatchetSyncStarted", #""connectionStats":{},"contact":{}"#)
         case "/_address": create(&state)
         case "/_show_address": show(state)
         case "/_delete_address":

@@ -71,7 +71,8 @@ struct CoreDefaultsTests {
         let ways: [() async throws -> Void] = [
             { _ = try await core.invite() }, { _ = try await core.accept("x") },
             { _ = try await core.contact(of: 1) },
-            { _ = try await core.security(of: .direct(1)) }, { _ = try await core.createAddress(nil) },
+            { _ = try await core.security(of: .direct(1)) }, { try await core.renewKeys(of: .direct(1)) },
+            { _ = try await core.createAddress(nil) },
             { _ = try await core.address() }, { try await core.deleteAddress() },
             { _ = try await core.requests() },
             { _ = try await core.acceptRequest(1) }, { try await core.rejectRequest(1) },

@@ -52,6 +52,10 @@ import Testing
             #expect(differing.ending == .code(1) && differing.output == "")
             #expect(differing.errors.contains("The codes differ"))
         }
+        let renewed = try await ChatFSProcess.run(["contact", "renew", "bob"] + machines.data("alice"))
+        #expect(renewed.succeeded && renewed.output.hasPrefix("New keys are on their way to bob."))
+        let listed = try await ChatFSProcess.run(["contact", "list"] + machines.data("alice"))
+        #expect(listed.errors.contains("bob: What is written here waits"), "\(listed.errors)")
         try await machines.relay.terminate()
     }
 }

@@ -101,6 +101,7 @@ final class AgentEvents: Sendable {
         case .delivered(let number): try settle(number, .delivered, of: connection, change)
         case .conditionChanged(let condition):
             try note(condition.isTakenOver, of: connection, change)
+            try note(condition.synchronisation, of: connection, change)
             if condition.isGone, try groups(change).lose(connection) { break }
             guard let person = try change.tables.people.person(connection), let chat = person.chat,
                 person.conversation != nil
@@ -136,6 +137,32 @@ final class AgentEvents: Sendable {
             try change.tables.chats.setTakenOver(isTakenOver, of: chat)
         else { return }
         try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
+    }
+
+    /// While both sides agree on new keys what is written waits. Afterwards the code that was compared is void: not behind
+    /// the user's back, as anybody who can write into the queue can begin it.
+    private func note(
+        _ phase: SynchronisationPhase, of connection: ConnectionID, _ change: ProfileChange
+    ) throws {
+        let keys: StoredKeys? =
+            switch phase {
+            case .synchronised, .allowed: nil
+            case .required, .started: .awaited
+            case .agreed: .agreed
+            }
+        guard let person = try change.tables.people.person(connection), let chat = person.chat,
+            let contact = person.conversation?.profile
+        else { return }
+        let before = try change.tables.chats.keys(of: chat)
+        guard before != keys else { return }
+        try change.tables.chats.setKeys(keys, of: chat)
+        let side = ChatSide(profile: store.profile.id, chat: chat)
+        if before == .agreed, keys == nil {
+            let id = SharedMessageID(from: SystemRandomSource())
+            try change.write(
+                MessageLine(.keys, of: id, at: change.time, .received, by: contact.displayName), to: side)
+        }
+        try change.post(.chatUpdated, to: side)
     }
 
     private func groups(_ change: ProfileChange) -> GroupEvents {

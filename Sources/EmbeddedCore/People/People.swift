@@ -300,18 +300,34 @@ final class People: Sendable {
 
     /// How what is written to a contact on the network is protected.
     func security(of chat: ChatReference) async throws(ChatError) -> ContactSecurity? {
-        let connection = try await blocking.run { [store] in
-            try store.read { tables in
-                let id = try tables.chats.id(of: chat, of: store.profile.id)
-                return try tables.people.connection(ofChat: id)
-            }
-        }
-        guard let connection else { return nil }
+        guard let connection = try await connection(of: chat) else { return nil }
         do {
             guard let security = try await agent().security(of: connection) else { return nil }
             return ContactSecurity(code: security.code, protection: ContactProtection(security))
         } catch {
             throw ChatError(connecting: error)
+        }
+    }
+
+    /// Has both sides agree on new keys.
+    func renewKeys(of chat: ChatReference) async throws(ChatError) {
+        guard let connection = try await connection(of: chat) else {
+            throw ChatError(.invalidCommand, "Nothing is encrypted between two profiles of this machine.")
+        }
+        do {
+            try await agent().resynchronise(connection)
+        } catch {
+            throw ChatError(connecting: error)
+        }
+    }
+
+    /// nil where nobody on the network is behind it.
+    private func connection(of chat: ChatReference) async throws(ChatError) -> ConnectionID? {
+        try await blocking.run { [store] in
+            try store.read { tables in
+                let id = try tables.chats.id(of: chat, of: store.profile.id)
+                return try tables.people.connection(ofChat: id)
+            }
         }
     }
 

@@ -28,6 +28,7 @@ struct ChatTable {
             SELECT c.id, c.kind, c.updated, coalesce(c.alias, p.name, g.name, c.contact_name, '') AS name,
                 c.alias IS NOT NULL AS is_named, c.ended, c.refused,
                 c.is_taken_over AND c.ended IS NULL AS is_taken_over,
+                c.keys IS NOT NULL AND c.ended IS NULL AS awaits_keys,
                 CASE WHEN c.ended = 'not_connected' THEN (SELECT n.failure FROM connection n
                     WHERE n.profile = c.profile AND n.chat = c.id AND n.failure IS NOT NULL LIMIT 1) END AS failure
             FROM chat c
@@ -44,6 +45,7 @@ struct ChatTable {
                 sendingRefused: try row.textOrNil("failure") ?? ending
                     ?? row.valueOrNil("refused", as: StoredChatRefusal.self)?.sentence(in: kind),
                 receivingProblem: row.bool("is_taken_over") ? Self.takenOver : nil,
+                sendingProblem: row.bool("awaits_keys") ? Self.awaitsKeys : nil,
                 isNamedByUser: row.bool("is_named"))
         }
     }
@@ -235,6 +237,20 @@ struct ChatTable {
         try connection.execute(
             "UPDATE chat SET is_taken_over = ? WHERE id = ? AND is_taken_over != ?", isTakenOver, chat,
             isTakenOver) > 0
+    }
+
+    private static let awaitsKeys =
+        "What is written here waits: this profile and the contact's program agree on new keys first, for which each has "
+        + "to be online. Where that does not come to an end, 'chatfs contact renew' sends this profile's keys again."
+
+    func keys(of chat: Int64) throws -> StoredKeys? {
+        try connection.first("SELECT keys FROM chat WHERE id = ?", chat) {
+            try $0.valueOrNil("keys", as: StoredKeys.self)
+        } ?? nil
+    }
+
+    func setKeys(_ keys: StoredKeys?, of chat: Int64) throws {
+        try connection.execute("UPDATE chat SET keys = ? WHERE id = ?", keys, chat)
     }
 
     // MARK: - Groups

@@ -32,6 +32,7 @@ enum Schema {
         Migration("inline transfers", inlineTransfers),
         Migration("announcing", announcing),
         Migration("taken over", "ALTER TABLE chat ADD COLUMN is_taken_over INTEGER NOT NULL DEFAULT 0"),
+        Migration("new keys", "ALTER TABLE chat ADD COLUMN keys TEXT CHECK (keys IN ('awaited', 'agreed'))"),
     ]
 
     /// Files of items that are on their way or failed for a reason that may pass, as a condition. They are few, and in

@@ -52,6 +52,14 @@ enum StoredChatEnding: String, SQLBindable, CaseIterable {
     }
 }
 
+/// Which new keys a contact and this profile do not have yet.
+enum StoredKeys: String, SQLBindable, CaseIterable {
+    /// One of both has begun, or has to.
+    case awaited
+    /// Both have given theirs, and no message has proven them.
+    case agreed
+}
+
 /// Why nothing can be sent into a chat at present.
 enum StoredChatRefusal: String, SQLBindable, CaseIterable {
     case waiting

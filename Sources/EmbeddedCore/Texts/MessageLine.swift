@@ -13,6 +13,8 @@ struct MessageLine {
         case state
         /// The contact, or who owns the group, has set how long messages stay that are sent from then on.
         case retention
+        /// Both sides have agreed on new keys: the security code is another one.
+        case keys
     }
 
     /// The file of a message.

@@ -90,6 +90,13 @@ struct ConnectionMaking: Sendable {
         return security
     }
 
+    func renewKeys(of chat: ChatReference) async throws(ChatError) {
+        guard case .direct(let contact) = chat else {
+            throw ChatError(.invalidCommand, "Only contacts agree on new keys.")
+        }
+        _ = try await ask(.renewKeys(contact: contact))
+    }
+
     // MARK: - The address
 
     func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {

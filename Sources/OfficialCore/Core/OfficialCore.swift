@@ -431,6 +431,10 @@ public final class OfficialCore: ChatCore {
         try await people.security(of: chat)
     }
 
+    public func renewKeys(of chat: ChatReference) async throws(ChatError) {
+        try await people.renewKeys(of: chat)
+    }
+
     public func createAddress(_ acceptance: RequestAcceptance?) async throws(ChatError) -> ContactAddress {
         try await people.createAddress(acceptance)
     }

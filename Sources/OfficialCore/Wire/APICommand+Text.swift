@@ -48,8 +48,8 @@ extension APICommand {
         case .joinGroup(let group): return "/_join #\(group)"
         case .deleteChat(let chat, let keepsHistory):
             return "/_delete \(chat) \(keepsHistory ? "entity" : "full") notify=on"
-        case .invite, .connectionPlan, .connect, .securityCode, .createAddress, .showAddress, .deleteAddress,
-            .addressSettings, .autoAccept, .acceptRequest, .rejectRequest:
+        case .invite, .connectionPlan, .connect, .securityCode, .renewKeys, .createAddress, .showAddress,
+            .deleteAddress, .addressSettings, .autoAccept, .acceptRequest, .rejectRequest:
             return try aboutPeople()
         case .send(let chat, let messages):
             return "/_send \(chat) json " + JSONText.array(try messages.map(Self.json))
@@ -81,6 +81,7 @@ extension APICommand {
             let short = try link.short.map { text throws(OfficialCoreError) in " " + (try Self.link(text)) }
             return "/_connect \(user) \(try Self.link(link.full))\(short ?? "")"
         case .securityCode(let contact): return "/_get code @\(contact)"
+        case .renewKeys(let contact): return "/_sync @\(contact) force=on"
         case .createAddress(let user): return "/_address \(user)"
         case .showAddress(let user): return "/_show_address \(user)"
         case .deleteAddress(let user): return "/_delete_address \(user)"

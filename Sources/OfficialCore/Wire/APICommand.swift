@@ -49,6 +49,8 @@ public enum APICommand: Hashable, Sendable {
     case connectionPlan(user: Int64, link: String)
     case connect(user: Int64, APILink)
     case securityCode(contact: Int64)
+    /// Also where the core sees no need.
+    case renewKeys(contact: Int64)
     case createAddress(user: Int64)
     case showAddress(user: Int64)
     case deleteAddress(user: Int64)
@@ -87,7 +89,7 @@ extension APICommand {
         case .send, .deleteItems, .leaveGroup, .joinGroup, .deleteChat, .receiveFile, .setFileToReceive,
             .cancelFile,
             .upload, .download, .agentQuery, .invite, .connectionPlan, .connect, .securityCode,
-            .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
+            .renewKeys, .createAddress, .deleteAddress, .acceptRequest, .rejectRequest:
             true
         default: false
         }

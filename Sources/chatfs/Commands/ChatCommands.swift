@@ -116,8 +116,9 @@ struct ChatCommands {
             let chats = try directory.chats(of: profile).filter(request.kind.fits)
             if request.manage == .list {
                 for chat in chats {
-                    guard let problem = chat.receivingProblem else { continue }
-                    Terminal.note(PrintableText.escaping("chatfs: \(chat.displayName): \(problem)"))
+                    for problem in [chat.receivingProblem, chat.sendingProblem].compactMap(\.self) {
+                        Terminal.note(PrintableText.escaping("chatfs: \(chat.displayName): \(problem)"))
+                    }
                 }
                 return chats.map(\.displayName)
             }

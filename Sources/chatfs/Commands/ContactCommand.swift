@@ -6,9 +6,9 @@ import Posix
 /// `chatfs contact`: chats with one other profile.
 enum ContactCommand {
     static let command = Command(
-        "contact", "List, verify, rename, leave and delete contacts.",
+        "contact", "List, verify, rename, leave and delete contacts, and agree with them on new keys.",
         discussion: "'chatfs connect' makes contacts, also those again that were left.",
-        section: CommandSection.chats, subcommands: ChatCommands(.contact).commands + [verify])
+        section: CommandSection.chats, subcommands: ChatCommands(.contact).commands + [verify, renew])
 
     private static let verify = Command(
         "verify", "Print the digits by which two contacts know that nobody is in between.",
@@ -54,6 +54,25 @@ enum ContactCommand {
             try await display.show(code)
         }
         if let protection = answer.protection { Terminal.print(protection.sentence) }
+    }
+
+    private static let renew = Command(
+        "renew", "Agree with a contact on new keys.",
+        discussion: """
+            Where what both write does not arrive any more, as after an import of which the contact's program has not \
+            heard: it is sent new keys, answers with its own when it is online, and from then on everything goes with \
+            these. What is sent meanwhile waits. Keys that were sent already and not answered yet are sent again. The \
+            security code changes: 'chatfs contact verify' shows the new one.
+            """,
+        arguments: [Argument("CONTACT", .listed("chats"), "The name of the contact, or its reference.")],
+        options: CommonOptions.access,
+        examples: [Example("chatfs contact renew bob", "Bob says that nothing comes.")]
+    ) { invocation in
+        let request = ContactRequest.renew(invocation.argument("CONTACT"))
+        let answer = try await ProfileAccess(invocation).ask(request)
+        let name = PrintableText.escaping(answer.name ?? "")
+        Terminal.print(
+            "New keys are on their way to \(name). The security code changes when they are answered.")
     }
 
     private static func digits(of code: String) -> String { code.filter { !$0.isWhitespace } }

@@ -51,4 +51,34 @@ struct ConditionTests {
         #expect(error?.code == .sendingRefused)
         await core.shutDown()
     }
+
+    @Test(
+        "while new keys are agreed on the chat says that what is written waits, and its log when they are new"
+    )
+    func newKeys() async throws {
+        let core = try await opened(World(["alice"]))
+        func waiting() async throws -> [String] {
+            try await core.chats().filter { $0.sendingProblem != nil }.map(\.displayName)
+        }
+        func told() async throws -> Int {
+            try await Line.all(core.log(of: "bob")).filter { $0.event == "keys" && $0.sender == "bob" }.count
+        }
+        // What could not be read was followed by what can be: the keys are the old ones.
+        for (phase, isWaiting) in [(.allowed, false), (.required, true), (.synchronised, false)]
+            as [(SynchronisationPhase, Bool)]
+        {
+            try await tell(phase, agent.next)
+            #expect(try await waiting() == (isWaiting ? ["bob"] : []))
+        }
+        #expect(try await core.chats().allSatisfy { $0.sendingRefused == nil })
+        for round in 1...2 {
+            try await tell(.started, agent.next)
+            try await tell(.agreed, agent.next)
+            #expect(try await waiting() == ["bob"])
+            try await tell(.synchronised, agent.next)
+            #expect(try await waiting() == [])
+            #expect(try await told() == round)
+        }
+        await core.shutDown()
+    }
 }

@@ -187,6 +187,32 @@ struct PeopleTests {
         try await alice.core.shutDown()
     }
 
+    @Test("new keys can be asked for: the code changes, both are told, and what is written goes on")
+    func renewedKeys() async throws {
+        let (alice, bob) = try await Internet().pair()
+        let chat = try await alice.core.chat(named: "bob")
+        let code = try await alice.core.security(of: chat)?.code
+        try await alice.core.renewKeys(of: chat)
+        try await alice.core.send(ComposedText(id: "1", text: "with new keys"), to: chat)
+        for (machine, name) in [(alice, "bob"), (bob, "alice")] {
+            try await wait(until: "\(machine.name) is told") {
+                try await Line.all(machine.core.log(of: name)).contains { $0.event == "keys" }
+            }
+            #expect(try await machine.core.chats().allSatisfy { $0.sendingProblem == nil })
+        }
+        try await wait(until: "it is there") {
+            try await Line.all(bob.core.log(of: "alice")).contains { $0.text == "with new keys" }
+        }
+        let now = try await alice.core.security(of: chat)?.code
+        #expect(now != code)
+        #expect(try await bob.core.security(of: bob.core.chat(named: "alice"))?.code == now)
+        let notes = try await bob.core.chat(named: "Saved notes")
+        #expect(await refusal { try await bob.core.renewKeys(of: notes) }?.code == .invalidCommand)
+        #expect(await refusal { try await bob.core.renewKeys(of: .direct(99)) }?.code == .noSuchChat)
+        try await alice.core.shutDown()
+        try await bob.core.shutDown()
+    }
+
     @Test("what its sender deletes for everyone goes; a file that is taken back says so")
     func takenBack() async throws {
         let (alice, bob) = try await Internet().pair()

@@ -32,6 +32,9 @@ final class ToldAgent: ConnectionAgent {
         feed.yield(AgentEvent(number: number, connection: connection, content: content))
     }
 
+    /// A number for an event, above those before, where nothing is sent.
+    var next: Int64 { state.withLock { ($0.taken.max() ?? 0) + 1 } }
+
     /// Whether an event was acknowledged.
     func isTaken(_ number: Int64) -> Bool { state.withLock { $0.taken.contains(number) } }
 

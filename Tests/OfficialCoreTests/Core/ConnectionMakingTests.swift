@@ -34,6 +34,9 @@ struct ConnectionMakingTests {
         #expect(
             try await core.security(of: .direct(1))
                 == ContactSecurity(code: "12345 67890", protection: .postQuantum))
+        try await core.renewKeys(of: .direct(1))
+        #expect(stage.simplex.commands.contains("/_sync @1 force=on"))
+        #expect(await refusal { try await core.renewKeys(of: .group(1)) }?.code == .invalidCommand)
         await core.shutDown()
     }
 
