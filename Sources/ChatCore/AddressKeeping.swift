@@ -40,10 +40,13 @@ public enum RequestAcceptance: String, Codable, CaseIterable, Hashable, Sendable
 public struct ContactAddress: Hashable, Sendable {
     public let link: String
     public let acceptance: RequestAcceptance
+    /// Why no request comes at present, and what helps; nil when some may.
+    public let problem: String?
 
-    public init(link: String, acceptance: RequestAcceptance) {
+    public init(link: String, acceptance: RequestAcceptance, problem: String? = nil) {
         self.link = link
         self.acceptance = acceptance
+        self.problem = problem
     }
 }
 

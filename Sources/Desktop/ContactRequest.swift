@@ -154,6 +154,8 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
     public var protection: ContactProtection?
     /// Of the address.
     public var acceptance: RequestAcceptance?
+    /// Why nobody can ask there.
+    public var addressProblem: String?
     /// Who waits.
     public var requests: [WaitingRequest]?
     /// Why not.
@@ -162,6 +164,7 @@ public struct ContactAnswer: Codable, Hashable, Sendable {
 
 extension ContactAnswer {
     fileprivate init(_ address: ContactAddress) {
-        self.init(link: address.link, acceptance: address.acceptance)
+        self.init(
+            link: address.link, acceptance: address.acceptance, addressProblem: address.problem)
     }
 }

@@ -133,9 +133,10 @@ final class AgentEvents: Sendable {
 
     /// Whether somebody else gets what comes. Of a member of a group the host passes on what they write.
     private func note(_ isTakenOver: Bool, of connection: ConnectionID, _ change: ProfileChange) throws {
-        guard let chat = try change.tables.people.person(connection)?.chat,
-            try change.tables.chats.setTakenOver(isTakenOver, of: chat)
-        else { return }
+        guard let chat = try change.tables.people.person(connection)?.chat else {
+            return try change.tables.requests.setTakenOver(isTakenOver, of: connection)
+        }
+        guard try change.tables.chats.setTakenOver(isTakenOver, of: chat) else { return }
         try change.post(.chatUpdated, to: ChatSide(profile: store.profile.id, chat: chat))
     }
 

@@ -119,7 +119,14 @@ extension People {
 }
 
 extension ContactAddress {
+    private static let takenOver =
+        "No request comes here any more: another program receives them with a copy of this profile, or the messaging "
+        + "server has lost the address. End that program and open the profile here again; where that does not help, "
+        + "delete the address and make another."
+
     fileprivate init(_ address: RequestTable.Address) {
-        self.init(link: address.link, acceptance: address.acceptance)
+        self.init(
+            link: address.link, acceptance: address.acceptance,
+            problem: address.isTakenOver ? Self.takenOver : nil)
     }
 }

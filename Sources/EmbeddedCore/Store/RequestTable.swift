@@ -32,16 +32,19 @@ struct RequestTable {
         var acceptance: RequestAcceptance
         /// How often the profile was renamed since what lies behind the link was told.
         var untold: Int64
+        /// Another program gets the requests, or nobody does.
+        var isTakenOver: Bool
     }
 
     func address() throws -> Address? {
         try connection.first(
-            "SELECT connection, link, accepts, untold FROM contact_address WHERE profile = ?", profile
+            "SELECT connection, link, accepts, untold, is_taken_over FROM contact_address WHERE profile = ?",
+            profile
         ) { row in
             Address(
                 connection: ConnectionID(row.integer("connection")), link: row.text("link"),
                 acceptance: try row.value("accepts", as: RequestAcceptance.self),
-                untold: row.integer("untold"))
+                untold: row.integer("untold"), isTakenOver: row.bool("is_taken_over"))
         }
     }
 
@@ -49,6 +52,13 @@ struct RequestTable {
         try connection.execute(
             "INSERT INTO contact_address (profile, connection, link, accepts) VALUES (?, ?, ?, ?)", profile,
             id.number, link, acceptance.rawValue)
+    }
+
+    /// Nothing where this connection is not the address.
+    func setTakenOver(_ isTakenOver: Bool, of id: ConnectionID) throws {
+        try connection.execute(
+            "UPDATE contact_address SET is_taken_over = ? WHERE profile = ? AND connection = ?", isTakenOver,
+            profile, id.number)
     }
 
     func setAcceptance(_ acceptance: RequestAcceptance) throws {

@@ -32,6 +32,9 @@ enum Schema {
         Migration("inline transfers", inlineTransfers),
         Migration("announcing", announcing),
         Migration("taken over", "ALTER TABLE chat ADD COLUMN is_taken_over INTEGER NOT NULL DEFAULT 0"),
+        Migration(
+            "taken address", "ALTER TABLE contact_address ADD COLUMN is_taken_over INTEGER NOT NULL DEFAULT 0"
+        ),
         Migration("new keys", "ALTER TABLE chat ADD COLUMN keys TEXT CHECK (keys IN ('awaited', 'agreed'))"),
     ]
 

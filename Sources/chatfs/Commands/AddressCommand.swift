@@ -44,6 +44,7 @@ enum AddressCommand {
         let display = LinkDisplay(invocation)
         let answer = try await ProfileAccess(invocation).ask(.showAddress)
         try await display.show(answer.link ?? "")
+        if let problem = answer.addressProblem { Terminal.note("chatfs: \(problem)") }
         if answer.acceptance == .automatically { Terminal.note("Requests are accepted automatically.") }
     }
 

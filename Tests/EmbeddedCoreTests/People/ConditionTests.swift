@@ -52,6 +52,27 @@ struct ConditionTests {
         await core.shutDown()
     }
 
+    @Test("an address whose requests another program gets says so, until they come here again")
+    func address() async throws {
+        let world = try World(["alice"])
+        await (try await opened(world)).shutDown()
+        try world.database().transaction {
+            try $0.execute(
+                "INSERT INTO contact_address (profile, connection, link, accepts) SELECT id, 1, 'x', 'ask' FROM profile"
+            )
+            try $0.execute("UPDATE connection SET chat = NULL WHERE number = 1")
+        }
+        let agent = ToldAgent(isEarly: false) { _ in nil }
+        let core = try await world.open("alice", over: agent.making)
+        for (number, isTakenOver) in [(1, true), (2, false)] as [(Int64, Bool)] {
+            let condition = ConnectionCondition(phase: .address, isTakenOver: isTakenOver)
+            agent.tell(.conditionChanged(condition), of: ConnectionID(1), number: number)
+            try await wait(until: "it is taken") { agent.isTaken(number) }
+            #expect(try await (core.address()?.problem != nil) == isTakenOver)
+        }
+        await core.shutDown()
+    }
+
     @Test(
         "while new keys are agreed on the chat says that what is written waits, and its log when they are new"
     )
