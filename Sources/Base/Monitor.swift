@@ -9,8 +9,11 @@ public final class Monitor<State>: @unchecked Sendable {
     private var state: State
     private let lockClass: LockClass
 
-    public init(_ state: State, file: StaticString = #fileID, line: UInt = #line) {
-        lockClass = LockClass(.leaf, file: file, line: line)
+    /// - Parameter rank: one for memory.
+    public init(
+        _ state: State, rank: MutexRank = .leaf, file: StaticString = #fileID, line: UInt = #line
+    ) {
+        lockClass = LockClass(rank, file: file, line: line)
         self.state = state
         condition = .allocate(capacity: 1)
         pthread_cond_init(condition, nil)

@@ -1,8 +1,8 @@
 /// Where a mutex stands in the one order in which a thread may lock several, from the outermost to the innermost: while
 /// it holds one, it may lock only those of a later rank. Debug builds end the process otherwise (`LockOrder`).
 ///
-/// A mutex is given its rank where it is made. Most need none: the usual ones are the last of their kind, under which
-/// nothing of that kind is locked. Which mutex has which rank, and why, is a table in `docs/architecture.md`, which a
+/// A mutex is given its rank where it is made. Most need none: under the usual ones nothing of their kind
+/// is locked, but by the end of an object. Which mutex has which rank, and why, is a table in `docs/architecture.md`, which a
 /// test compares with the source.
 public enum MutexRank: Int, CaseIterable, Comparable, Sendable {
     // For input and output (`BlockingMutex`).
@@ -36,6 +36,8 @@ public enum MutexRank: Int, CaseIterable, Comparable, Sendable {
     case collection
     /// The usual one for memory.
     case leaf
+    /// What the end of an object locks: that may come under any other, wherever the last reference goes.
+    case innermost
 
     /// Held over input and output; under those for memory none of these may be locked.
     var isForInputOutput: Bool { self <= .operation }

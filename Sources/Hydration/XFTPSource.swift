@@ -98,7 +98,7 @@ private final class BufferedChunk: FetchedChunk {
 /// All is given back to the system when nothing is in flight. How much is out at once is bounded by the
 /// hydrator's settings; memory of a silent relay's chunks was never touched.
 final class SpareBuffers: Sendable {
-    private let state = Lock((spare: [ChunkBuffer](), out: 0))
+    private let state = Lock((spare: [ChunkBuffer](), out: 0), rank: .innermost)
     /// As many as go through the check or wait for it while others arrive.
     private static let maxSpare = 6
 

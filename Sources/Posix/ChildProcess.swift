@@ -66,7 +66,7 @@ public final class ChildProcess: Sendable {
     /// This end of the pipes from its standard output and standard error.
     public let output: OpenFile?
     public let errors: OpenFile?
-    private let ending = Lock<Ending?>(nil)
+    private let ending = Lock<Ending?>(nil, rank: .innermost)
 
     // The death signal comes when the starting *thread* ends, so one that never ends starts them all.
     private static let starter = ThreadPool(name: "child-start", threads: 1)

@@ -4,7 +4,7 @@ import CLinux
 /// Gives memory back to the system when many small things have gone: the allocator keeps it for the next ones
 /// otherwise, for as long as the process lives. Any thread.
 public final class FreeMemory: Sendable {
-    private let count = Lock(0)
+    private let count = Lock(0, rank: .innermost)
     private let maxGone: Int
 
     /// - Parameter maxGone: how many may go before it is done.

@@ -32,7 +32,7 @@ public final class ThreadPool: TaskExecutor {
         }
     }
 
-    private let queue = Monitor(Queue())
+    private let queue = Monitor(Queue(), rank: .innermost)
 
     /// Threads live as long as the process: a pool is made once, at start.
     public init(name: String, threads: Int) {

@@ -6,7 +6,7 @@ final class UploadBuffers: Sendable {
     static let size = 128 << 10
     private let free: Lock<Int>
 
-    init(count: Int = 128) { free = Lock(count) }
+    init(count: Int = 128) { free = Lock(count, rank: .innermost) }
 
     /// A buffer of its own for who asks, or nil when all are in use.
     func take() -> Buffer? {

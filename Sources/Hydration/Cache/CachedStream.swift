@@ -245,7 +245,7 @@ final class CachedStream: Sendable {
 
 /// Bytes of chunks on the disk, over all files of a cache.
 final class CacheUsage: Sendable {
-    private let bytes = Lock<UInt64>(0)
+    private let bytes = Lock<UInt64>(0, rank: .innermost)
 
     var total: UInt64 { bytes.withLock { $0 } }
     func take(_ count: UInt64) { bytes.withLock { $0 += count } }

@@ -28,7 +28,7 @@ final class DecryptedAhead: Sendable {
     /// Pieces ahead. More gained nothing on two processors.
     private static let maxPieces = 2
 
-    private let state = Lock(State(), rank: .collection)
+    private let state = Lock(State())
 
     enum Found {
         /// All of it, where it was made.
@@ -146,7 +146,7 @@ final class DecryptedAhead: Sendable {
             }
         }
 
-        fileprivate static let spare = Lock(Spare())
+        fileprivate static let spare = Lock(Spare(), rank: .innermost)
         /// For so many pieces at once; other readers go without.
         private static let maxPieces = 24
 

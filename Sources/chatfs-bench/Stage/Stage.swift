@@ -7,7 +7,7 @@ import Posix
 final class Stage: Sendable {
     let plan: Plan
     let folder: PrivateFolder
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .collection)
 
     private struct State {
         var children: [ObservedProcess] = []

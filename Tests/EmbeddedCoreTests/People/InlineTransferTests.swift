@@ -267,8 +267,8 @@ struct InlineTransferTests {
         let here = try await stage.eve.send([1, 2], named: "here")
         try await stage.item("here") { $0 == .rcvComplete }
         _ = try await stage.begin("coming", size: 60_000, chunks: 2)
+        let profile = try stage.alice.world.directory.profile(named: "alice").id
         try stage.alice.world.database().transaction { connection in
-            let profile = try stage.alice.world.directory.profile(named: "alice").id
             let chats = try connection.query("SELECT id FROM chat WHERE kind = 'direct'") { $0.integer("id") }
             try SelectionTable(connection).keep(chats, of: profile)
         }
