@@ -32,6 +32,8 @@ public enum MutexRank: Int, CaseIterable, Comparable, Sendable {
     case ticker
     /// Which chunks are fetched.
     case chunkTransfers
+    /// Which objects there are, those with ranks of their own among them.
+    case registry
     /// What looks at, or tells, one other object meanwhile.
     case collection
     /// The usual one for memory.

@@ -69,7 +69,7 @@ import Testing
             (.tooLong, "This is longer than one message can be."),
             (
                 .exhausted,
-                "Too many messages went to the contact without an answer: connect with a new link."
+                "Too many messages went to the contact without an answer: ask for new keys with 'chatfs contact renew'."
             ),
         ]
         for (reason, sentence) in sentences { #expect(reason.sentence == sentence) }

@@ -76,10 +76,10 @@ import Testing
         let reader = try Database(path: path, migrations: Journal.migrations, durability: .eventual)
         try reader.read { connection in
             #expect(try !connection.exists("SELECT 1 FROM draft"))
-            _ = try journal.insert(MachineFixture.record())
+            try onOtherThread { _ = try journal.insert(MachineFixture.record()) }
             let before = try folder.read("journal.sqlite-wal").count
             // A checkpoint waits for readers, and then gives up without a word. A durable commit is one more in the log.
-            try journal.synchronise()
+            try onOtherThread { try journal.synchronise() }
             #expect(try folder.read("journal.sqlite-wal").count > before)
         }
     }

@@ -110,7 +110,8 @@ public enum FailureReason: String, Hashable, Sendable {
         case .withoutKeys: "The contact's program has not answered with new keys for too long."
         case .noAnswer: "The other side has not answered for three weeks: connect with a new link."
         case .tooLong: "This is longer than one message can be."
-        case .exhausted: "Too many messages went to the contact without an answer: connect with a new link."
+        case .exhausted:
+            "Too many messages went to the contact without an answer: ask for new keys with 'chatfs contact renew'."
         }
     }
 }

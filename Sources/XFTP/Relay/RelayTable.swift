@@ -17,7 +17,7 @@ final class RelayTable: Sendable {
     }
 
     private let settings: XFTPClientSettings
-    private let state = Lock(State())
+    private let state = Lock(State(), rank: .registry)
 
     init(settings: XFTPClientSettings) { self.settings = settings }
 

@@ -32,7 +32,7 @@ struct SendSearchTests {
         /// Before a page is given.
         let before = Lock<(@Sendable (inout [Message], Int) -> Void)?>(nil)
 
-        init(_ messages: [Message]) { self.messages = Lock(messages) }
+        init(_ messages: [Message]) { self.messages = Lock(messages, rank: .collection) }
 
         func answer(_ text: String) -> String {
             guard text.hasPrefix("/_get chat @1 ") else {
