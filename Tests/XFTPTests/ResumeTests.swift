@@ -19,7 +19,7 @@ import Testing
 
         func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
             guard offset + UInt64(buffer.count) <= limit else {
-                for _ in 0..<2_000 where !untilReady() { usleep(5_000) }
+                for _ in 0..<12_000 where !untilReady() { usleep(5_000) }
                 throw SystemError(code: EIO, operation: "read a file")
             }
             return MemorySource(bytes: bytes).read(into: buffer, at: offset)

@@ -54,7 +54,7 @@ final class Machine: Sendable {
     let name: String
     let world: World
     private let internet: Internet
-    private let opened = Lock<EmbeddedCore?>(nil, rank: .collection)
+    private let opened = Lock<EmbeddedCore?>(nil)
 
     init(_ name: String, _ internet: Internet) throws {
         self.name = name
@@ -68,7 +68,12 @@ final class Machine: Sendable {
     @discardableResult
     func open() async throws -> EmbeddedCore {
         let core = try await world.open(name, over: Self.agent)
-        opened.withLock { $0 = core }
+        // The last one goes when the mutex is no longer held: it has mutexes of its own.
+        let last = opened.withLock { opened in
+            defer { opened = core }
+            return opened
+        }
+        withExtendedLifetime(last) {}
         return core
     }
 
