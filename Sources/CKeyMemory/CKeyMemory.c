@@ -81,6 +81,8 @@ __attribute__((constructor)) static void replace_allocation(void) {
 }
 
 int chatfs_init_locked_cipher(EVP_CIPHER_CTX *context, const EVP_CIPHER *cipher) {
+    // Looking an algorithm up makes all that its provider has, which would keep every piece for good.
+    if (EVP_CIPHER_get0_provider(cipher) == NULL) return 0;
     wants_piece = 1;
     int done = EVP_CipherInit_ex(context, cipher, NULL, NULL, NULL, -1);
     wants_piece = 0;

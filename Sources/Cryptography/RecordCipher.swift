@@ -21,6 +21,8 @@ public final class RecordCipher {
     private let subkey: UnsafeMutableRawPointer
     private let shortNonce: UnsafeMutableRawPointer
 
+    private static let algorithm = FetchedAlgorithm(EVP_CIPHER_fetch, "ChaCha20-Poly1305")
+
     private static let subkeyNonceLength = 16
     private static let shortNonceLength = 12
 
@@ -31,7 +33,7 @@ public final class RecordCipher {
         self.key = key
         guard let made = EVP_CIPHER_CTX_new() else { preconditionFailure("out of memory") }
         context = made
-        let done = chatfs_init_locked_cipher(made, EVP_chacha20_poly1305())
+        let done = chatfs_init_locked_cipher(made, Self.algorithm.pointer)
         precondition(done == 1, "out of memory")
         subkey = .allocate(byteCount: Self.keyLength, alignment: 16)
         shortNonce = .allocate(byteCount: Self.shortNonceLength, alignment: 16)

@@ -102,6 +102,33 @@ import Testing
         #expect(try memory.places().map(\.isLocked) == [true])
     }
 
+    /// In a process of its own: whatever is used first, and so looked up, must take no place from keys.
+    @Test func whicheverCipherComesFirstTheOthersAreInLockedMemoryToo() async {
+        await #expect(processExitsWith: .success) {
+            let key = SecretBytes(randomCount: 32)
+            let memory = try key.withUnsafeBytes { try ProcessMemory(lookingFor: $0) }
+            var sealed = [UInt8](repeating: 0, count: 8 + RecordCipher.overhead)
+            let isSealed = [UInt8](repeating: 1, count: 8).withUnsafeBytes { plaintext in
+                [UInt8(2)].withUnsafeBytes {
+                    RecordCipher(key: key).seal(plaintext, authenticating: $0, into: &sealed)
+                }
+            }
+            #expect(isSealed)
+            try BlockCipher.borrow { cipher throws(any Error) in
+                var (block, tag) = ([UInt8](repeating: 1, count: 64), [UInt8](repeating: 0, count: 16))
+                let nonce = [UInt8](repeating: 2, count: SealedBlock.nonceLength)
+                try block.withUnsafeMutableBytes { block in
+                    try cipher.seal(
+                        UnsafeRawBufferPointer(block), into: block.baseAddress!, key: key, nonce: nonce,
+                        authenticated: [3], tag: &tag)
+                }
+                // The key itself, and the first round key.
+                let places = try memory.places()
+                #expect(places.map(\.isLocked) == [true, true])
+            }
+        }
+    }
+
     /// The search itself: it must find what others leave behind.
     @Test func aCopyOfAKeyInOrdinaryMemoryIsFound() throws {
         let key = SecretBytes(randomCount: 32)
