@@ -109,7 +109,7 @@ struct TextTests {
         try await send("end", mounts)
         let log = "bob/.chatfs/messages/alice.jsonl"
         try await wait(until: "the last one is there") {
-            (try? mounts.read(log)).map { String(decoding: $0, as: UTF8.self).contains("end") } ?? false
+            (try? mounts.read(log)).map { String(decoding: $0, as: UTF8.self).contains("\"end\"") } ?? false
         }
         let text = String(decoding: try mounts.read(log), as: UTF8.self)
         #expect(text.split(separator: "\n").count == 2, "\(text)")
