@@ -105,45 +105,54 @@ extension Namespace {
     }
 
     /// A draft was handed to the core: its node, name and time are the item's from now on. A node
-    /// that the item was shown under before anyone knew is taken away.
-    /// - Parameter isCleaned: metadata was removed from what was written.
+    /// that the item was shown under before anyone knew is taken away; where that has the name which the draft's writer
+    /// gave, it is the other way round: a power cut took back that the draft was sent, and not whose its name is.
+    /// - Parameters:
+    ///   - wanted: the name that its writer gave.
+    ///   - isCleaned: metadata was removed from what was written.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func draft(
-        _ draft: DraftID, became item: ChatItem, modified: Timestamp, isCleaned: Bool = false
+        _ draft: DraftID, became item: ChatItem, named wanted: EntryName, modified: Timestamp,
+        isCleaned: Bool = false
     ) throws(NamespaceError) -> [NamespaceChange] {
-        try hand(.draft(draft), to: item, modified: modified, isCleaned: isCleaned)
+        try hand(.draft(draft), to: item, named: wanted, modified: modified, isCleaned: isCleaned)
     }
 
     /// A file was sent once more, in a message that takes the place of an earlier one: its node, name and
     /// time are the new one's from now on.
     /// - Throws: `.damaged`, `.diskFull`, `.storage`.
     public func item(_ earlier: ChatItem, became item: ChatItem) throws(NamespaceError) -> [NamespaceChange] {
-        try hand(.item(earlier.id), to: item, modified: nil, isCleaned: false)
+        try hand(.item(earlier.id), to: item, named: nil, modified: nil, isCleaned: false)
     }
 
     /// - Parameter modified: nil keeps the time that it has.
     private func hand(
-        _ owner: NameIndex.Owner, to item: ChatItem, modified: Timestamp?, isCleaned: Bool
+        _ owner: NameIndex.Owner, to item: ChatItem, named wanted: EntryName?, modified: Timestamp?,
+        isCleaned: Bool
     ) throws(NamespaceError) -> [NamespaceChange] {
         let now = clock.now()
         // Whoever sent it forgets the name once this returns.
         return try change(isDurable: true) { index, shown in
-            guard let record = try index.record(of: owner) else { return [] }
+            guard let own = try index.record(of: owner) else { return [] }
+            let other = try index.record(of: .item(item.id))
+            let keepsOther = other.map { $0.folder == own.folder && $0.name == wanted } ?? false
+            let (kept, gone) = keepsOther ? (other ?? own, own) : (own, other)
             var changes: [NamespaceChange] = []
-            if let other = shown.node(.item(item.id)) {
-                try index.remove(other.id)
-                shown.remove(other, at: now)
-                changes.append(.vanished(other))
-            } else if let other = try index.record(of: .item(item.id)) {
-                try index.remove(other.id)
-                changes.append(.vanished(other.id, other.name, in: other.folder))
+            if let gone {
+                try index.remove(gone.id)
+                if let node = shown.node(gone.owner) {
+                    shown.remove(node, at: now)
+                    changes.append(.vanished(node))
+                } else {
+                    changes.append(.vanished(gone.id, gone.name, in: gone.folder))
+                }
             }
-            let node = shown.node(owner)
-            let modified = modified ?? record.modified ?? node?.time
-            let isCleaned = isCleaned || record.isCleaned
-            try index.hand(record.id, to: item.id, modified: modified, isCleaned: isCleaned)
+            let node = shown.node(kept.owner)
+            let modified = modified ?? kept.modified ?? node?.time
+            let isCleaned = isCleaned || kept.isCleaned
+            try index.hand(kept.id, to: item.id, modified: modified, isCleaned: isCleaned)
             let updated = Node(
-                id: record.id, folder: record.folder, name: record.name,
+                id: kept.id, folder: kept.folder, name: kept.name,
                 content: .item(item.withoutPreview), modified: modified, hasPreview: item.hasPreview,
                 isCleaned: isCleaned)
             if let node {

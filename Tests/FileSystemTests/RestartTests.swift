@@ -40,7 +40,8 @@ struct RestartTests {
                 if case .became(_, let sent) = change { item = sent }
             }
             _ = try names.draft(
-                DraftID(draft.id), became: try #require(item), modified: draft.snapshot.modified)
+                DraftID(draft.id), became: try #require(item), named: EntryName("a.txt"),
+                modified: draft.snapshot.modified)
             await outbox.shutDown()
         }
         let outbox = try Outbox(core: core, folder: outboxFolder, quietTime: .zero)

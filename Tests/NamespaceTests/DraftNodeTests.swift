@@ -15,7 +15,7 @@ struct DraftNodeTests {
         var item = Fixture.item(50, "\u{E9}t\u{E9} .txt")
         item.direction = .sent
         let time = Timestamp(seconds: 1_234_567_890)
-        _ = try fixture.names.draft(DraftID(7), became: item, modified: time)
+        _ = try fixture.names.draft(DraftID(7), became: item, named: name, modified: time)
         let node = try #require(fixture.names.node(of: ItemID(50)))
         #expect(node.id == draft.id && node.name == name && node.modified == time)
         #expect(fixture.names.node(of: DraftID(7)) == nil)
@@ -33,10 +33,36 @@ struct DraftNodeTests {
         _ = try fixture.names.show([Fixture.item(50, "a.txt")])
         #expect(fixture.list() == ["a.txt", "a (2).txt"])
         let changes = try fixture.names.draft(
-            DraftID(7), became: Fixture.item(50, "a.txt"), modified: Timestamp(seconds: 1))
+            DraftID(7), became: Fixture.item(50, "a.txt"), named: EntryName("a.txt"),
+            modified: Timestamp(seconds: 1))
         #expect(changes.count == 2)
         #expect(fixture.list() == ["a.txt"])
         #expect(fixture.names.node(of: ItemID(50))?.id == draft.id)
+    }
+
+    /// The outbox was told that it was sent, which a power cut has taken back; whose the name is was durable.
+    @Test("a draft that is sent again finds its name with its message, which keeps it")
+    func sentBefore() throws {
+        let fixture = try Fixture()
+        let (folder, name) = (fixture.folder(Fixture.alice), EntryName("a.txt"))
+        let first = try fixture.names.show(draft: DraftID(7), named: name, in: folder)
+        let item = Fixture.item(50, "a.txt")
+        _ = try fixture.names.draft(
+            DraftID(7), became: item, named: name, modified: Timestamp(seconds: 1))
+        try fixture.remount()
+        _ = try fixture.names.show([item])
+        let again = try fixture.names.show(
+            draft: DraftID(7), namedLike: name, in: fixture.folder(Fixture.alice))
+        #expect(fixture.list() == ["a.txt", "a (2).txt"])
+        let changes = try fixture.names.draft(
+            DraftID(7), became: item, named: name, modified: Timestamp(seconds: 2))
+        #expect(changes.count == 2)
+        if case .vanished(let id, _, _) = changes[0] { #expect(id == again.id) } else { Issue.record() }
+        #expect(fixture.list() == ["a.txt"] && fixture.names.node(of: DraftID(7)) == nil)
+        try fixture.remount()
+        _ = try fixture.names.show([item])
+        #expect(fixture.list() == ["a.txt"])
+        #expect(fixture.names.node(of: ItemID(50))?.id == first.id)
     }
 
     @Test("a writer may use the name of a deleted file, but no name that is in use")

@@ -59,7 +59,8 @@ struct LettingGoTests {
             try fixture.names.rename(draft: DraftID(1), to: EntryName("b"))
         }
         let sent = Fixture.item(3, "c")
-        _ = try fixture.names.draft(DraftID(1), became: sent, modified: Timestamp(seconds: 9))
+        _ = try fixture.names.draft(
+            DraftID(1), became: sent, named: EntryName("c"), modified: Timestamp(seconds: 9))
         fixture.names.letGo(folder)
         #expect(fixture.list().isEmpty)
         try fixture.names.complete(Fixture.alice, with: items + [sent])
@@ -155,7 +156,8 @@ struct LettingGoTests {
                 let item = Fixture.item(next, "a", in: chat)
                 next += 1
                 (items[item.id], drafts[draft]) = (item, nil)
-                _ = try fixture.names.draft(draft, became: item, modified: Timestamp(seconds: 1))
+                _ = try fixture.names.draft(
+                    draft, became: item, named: EntryName("a"), modified: Timestamp(seconds: 1))
             case 7: try load(chat)
             default: fixture.names.letGo(fixture.folder(chat))
             }

@@ -66,7 +66,8 @@ struct NameObserverTests {
         #expect(notes.take() == ["+ .a.jpg.part", "- Alice/.a.jpg.part", "+ a.jpg"])
         var item = Fixture.item(5, "a.jpg", kind: Self.picture)
         item.direction = .sent
-        _ = try fixture.names.draft(DraftID(1), became: item, modified: Timestamp(seconds: 1))
+        _ = try fixture.names.draft(
+            DraftID(1), became: item, named: EntryName("a.jpg"), modified: Timestamp(seconds: 1))
         #expect(notes.take() == ["~ a.jpg with a preview"])
         _ = try fixture.names.show(recovered: DraftID(2), named: EntryName("b.jpg"))
         _ = try fixture.names.remove(draft: DraftID(2))

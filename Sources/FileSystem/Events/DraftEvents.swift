@@ -66,7 +66,8 @@ final class DraftEvents: Sendable {
         let isCleaned = item.file.map { $0.size != snapshot.size } ?? false
         try await tree.change { [names] in
             try names.draft(
-                draft.entryID, became: item, modified: snapshot.modified, isCleaned: isCleaned)
+                draft.entryID, became: item, named: snapshot.fileName, modified: snapshot.modified,
+                isCleaned: isCleaned)
         }
         // The kernel has the bytes that were written.
         if isCleaned, let node { notices.contentChanged(node.id) }
