@@ -9,11 +9,9 @@ struct BootMoment: Hashable, Sendable {
 
     /// Nil where the kernel does not say which boot it is.
     static func now() -> BootMoment? {
-        guard let bytes = ProcessInformation.bytes(of: "/proc/sys/kernel/random/boot_id", limit: 36),
-            bytes.count == 36
-        else { return nil }
+        guard let boot = ProcessInformation.boot() else { return nil }
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
-        return BootMoment(boot: String(decoding: bytes, as: UTF8.self), seconds: Int64(time.tv_sec))
+        return BootMoment(boot: boot, seconds: Int64(time.tv_sec))
     }
 }

@@ -50,9 +50,10 @@ public final class Outbox: Sendable {
         completion: @escaping MessageCompletion = { $0 },
         clock: any OutboxClock = SystemOutboxClock(), wallClock: any WallClock = SystemWallClock()
     ) throws(OutboxError) {
+        // Where it cannot be read, every boot is taken for the same.
         try self.init(
             core: core, folder: folder, key: key, quietTime: quietTime, completion: completion, clock: clock,
-            wallClock: wallClock, boot: DraftContext.currentBoot(), step: { _ in })
+            wallClock: wallClock, boot: ProcessInformation.boot() ?? "", step: { _ in })
     }
 
     init(

@@ -26,6 +26,13 @@ public enum ProcessInformation {
         return (try? PrivateFolder.names(in: folder)) ?? []
     }
 
+    /// The kernel's id of this boot (`/proc/sys/kernel/random/boot_id`), another after each start of the machine: 36
+    /// characters. Nil where that cannot be read.
+    public static func boot() -> String? {
+        let bytes = bytes(of: "/proc/sys/kernel/random/boot_id", limit: 36)
+        return bytes.flatMap { $0.count == 36 ? String(decoding: $0, as: UTF8.self) : nil }
+    }
+
     /// The numbers of all processes.
     public static func processes() -> [pid_t] { names(in: "/proc").compactMap { pid_t($0) } }
 }

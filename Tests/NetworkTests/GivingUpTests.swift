@@ -85,6 +85,18 @@ import Testing
         await place.server.stop()
     }
 
+    /// A download that has begun and would take for ever. Its end is the code of its error.
+    private func download(over client: HTTP2Client) async throws -> Task<NetworkErrorCode?, Never> {
+        let sink = CountingSink()
+        let task = Task {
+            await failure {
+                try await client.send(BytesBody(count(1 << 40)), to: sink, deadline: .seconds(600))
+            }
+        }
+        try await wait(until: "the other download runs") { sink.count > 0 }
+        return task
+    }
+
     @Test func aSinkThatThrowsFailsItsRequestAndClosesTheOthers() async throws {
         struct Broken: Error {}
         final class Sink: BodySink {
@@ -92,13 +104,7 @@ import Testing
         }
         let place = try Place.open()
         let client = try await place.connect()
-        let sink = CountingSink()
-        let other = Task {
-            await failure {
-                try await client.send(BytesBody(count(1 << 40)), to: sink, deadline: .seconds(600))
-            }
-        }
-        try await wait(until: "the other download runs") { sink.count > 0 }
+        let other = try await download(over: client)
         do {
             try await client.send(BytesBody(count(10)), to: Sink(), deadline: .seconds(20))
             Issue.record("received")
@@ -125,13 +131,7 @@ import Testing
         for breaks in [true, false] {
             let place = try Place.open()
             let client = try await place.connect()
-            let sink = CountingSink()
-            let other = Task {
-                await failure {
-                    try await client.send(BytesBody(count(1 << 40)), to: sink, deadline: .seconds(600))
-                }
-            }
-            try await wait(until: "the other download runs") { sink.count > 0 }
+            let other = try await download(over: client)
             let code = await failure {
                 try await client.send(Source(breaks: breaks), to: CountingSink(), deadline: .seconds(20))
             }

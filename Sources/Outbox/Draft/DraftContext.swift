@@ -44,13 +44,6 @@ final class DraftContext: Sendable {
 
     var moment: Moment { Moment(uptime: uptime.seconds, boot: boot) }
 
-    /// The kernel's id of this boot (proc(5), `/proc/sys/kernel/random/boot_id`); empty where that is not mounted,
-    /// and every boot the same then.
-    static func currentBoot() -> String {
-        let bytes = ProcessInformation.bytes(of: "/proc/sys/kernel/random/boot_id", limit: 36)
-        return String(decoding: bytes ?? [], as: UTF8.self)
-    }
-
     /// The largest draft that `chat` takes, in bytes: local notes have no limit.
     func maxFileSize(in chat: ChatReference) -> UInt64 {
         limits.maxFileSize(in: chat) ?? UInt64(Int64.max)

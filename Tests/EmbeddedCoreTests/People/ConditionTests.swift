@@ -11,22 +11,6 @@ import Testing
 struct ConditionTests {
     private let agent = ToldAgent(isEarly: false) { _ in nil }
 
-    /// Alice, whose contacts are bob, over connection 1, and carol, over 2.
-    private func opened(_ world: World) async throws -> EmbeddedCore {
-        let first = try await world.open("alice")
-        try first.store.commit { change in
-            for (number, name) in [(1, "bob"), (2, "carol")] as [(Int64, String)] {
-                try change.tables.people.insert(ConnectionID(number))
-                let chat = try change.tables.chats.insertContact(name, of: change.profile, at: change.time)
-                try change.tables.people.keep(
-                    ContactConversation(profile: ContactProfile(displayName: name), versions: 1...16),
-                    of: ConnectionID(number), chat: chat)
-            }
-        }
-        await first.shutDown()
-        return try await world.open("alice", over: agent.making)
-    }
-
     private func tell(_ content: AgentEvent.Content, _ number: Int64) async throws {
         agent.tell(content, of: ConnectionID(1), number: number)
         try await wait(until: "it is taken") { agent.isTaken(number) }
@@ -39,7 +23,7 @@ struct ConditionTests {
 
     @Test("a connection that came to nothing ends the chat of who was heard of, with why")
     func failed() async throws {
-        let core = try await opened(World(["alice"]))
+        let core = try await World(["alice"]).openAlice(over: agent)
         try await tell(.connectionFailed(.restored), 1)
         let refused: [String: String] = try await core.chats().reduce(into: [:]) {
             $0[$1.displayName] = $1.sendingRefused
@@ -55,7 +39,7 @@ struct ConditionTests {
     @Test("an address whose requests another program gets says so, until they come here again")
     func address() async throws {
         let world = try World(["alice"])
-        await (try await opened(world)).shutDown()
+        await (try await world.openAlice(over: agent)).shutDown()
         try world.database().transaction {
             try $0.execute(
                 "INSERT INTO contact_address (profile, connection, link, accepts) SELECT id, 1, 'x', 'ask' FROM profile"
@@ -77,7 +61,7 @@ struct ConditionTests {
         "while new keys are agreed on the chat says that what is written waits, and its log when they are new"
     )
     func newKeys() async throws {
-        let core = try await opened(World(["alice"]))
+        let core = try await World(["alice"]).openAlice(over: agent)
         func waiting() async throws -> [String] {
             try await core.chats().filter { $0.sendingProblem != nil }.map(\.displayName)
         }

@@ -13,18 +13,7 @@ struct TakenOverTests {
     func told() async throws {
         let world = try World(["alice"])
         let agent = ToldAgent(isEarly: false) { _ in nil }
-        let first = try await world.open("alice")
-        try first.store.commit { change in
-            for (number, name) in [(1, "bob"), (2, "carol")] as [(Int64, String)] {
-                try change.tables.people.insert(ConnectionID(number))
-                let chat = try change.tables.chats.insertContact(name, of: change.profile, at: change.time)
-                try change.tables.people.keep(
-                    ContactConversation(profile: ContactProfile(displayName: name), versions: 1...16),
-                    of: ConnectionID(number), chat: chat)
-            }
-        }
-        await first.shutDown()
-        let core = try await world.open("alice", over: agent.making)
+        let core = try await world.openAlice(over: agent)
         let heard = Listener(core)
         func problems() async throws -> [String: String] {
             try await core.chats().reduce(into: [:]) { $0[$1.displayName] = $1.receivingProblem }

@@ -1,5 +1,6 @@
 import Agent
 import Base
+import ChatProtocol
 import SMP
 
 @testable import EmbeddedCore
@@ -98,4 +99,22 @@ final class ToldAgent: ConnectionAgent {
     func resynchronise(_ connection: ConnectionID) async throws(AgentError) {}
     func connections() async throws(AgentError) -> [ConnectionSummary] { [] }
     func connections(in phase: ConnectionCondition.Phase) async throws(AgentError) -> [ConnectionID] { [] }
+}
+
+extension World {
+    /// Alice over this agent, whose contacts are bob, over connection 1, and carol, over 2.
+    func openAlice(over agent: ToldAgent) async throws -> EmbeddedCore {
+        let first = try await open("alice")
+        try first.store.commit { change in
+            for (number, name) in [(1, "bob"), (2, "carol")] as [(Int64, String)] {
+                try change.tables.people.insert(ConnectionID(number))
+                let chat = try change.tables.chats.insertContact(name, of: change.profile, at: change.time)
+                try change.tables.people.keep(
+                    ContactConversation(profile: ContactProfile(displayName: name), versions: 1...16),
+                    of: ConnectionID(number), chat: chat)
+            }
+        }
+        await first.shutDown()
+        return try await open("alice", over: agent.making)
+    }
 }
